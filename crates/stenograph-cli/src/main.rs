@@ -1,0 +1,2 @@
+//! steno
+fn main(){}

@@ -1,0 +1,112 @@
+//! Carrying a source along in the records it was converted to, and giving it back.
+//!
+//! A carried record has one key more, its last: `"steno":{"v":1,"of":FORMAT,"n":i,"seal":…,"src":…}`. The runs `src` cut
+//! the source into pieces without a gap; put together they are the source, byte for byte. The seal is a fingerprint of the
+//! record without the key, so that an edited record is noticed.
+
+use xxhash_rust::xxh3::xxh3_128;
+
+use crate::json::Object;
+use crate::text::{Text, quote};
+
+/// The key under which a record carries its source.
+pub const KEY: &str = "steno";
+
+/// What a record carries.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Carried {
+    /// The format of the source.
+    pub of: String,
+    /// The number of this run, from 0.
+    pub number: u64,
+    /// Whether this run is the last one.
+    pub last: bool,
+    /// The fingerprint of the record without the key.
+    pub seal: String,
+    /// The run's bytes.
+    pub source: Vec<u8>,
+}
+
+/// Takes the carried key off an object: `None` when it has none that is ours.
+pub fn take<'a>(object: &mut Object<'a>) -> Option<&'a str> {
+    let raw = object.peek(KEY)?;
+    Carried::parse(raw)?;
+    object.take(KEY)
+}
+
+impl Carried {
+    /// Reads the value of a carried key.
+    pub fn parse(raw: &str) -> Option<Carried> {
+        let mut object = Object::parse(raw)?;
+        if object.take_number("v")? != 1 {
+            return None;
+        }
+        Some(Carried {
+            of: object.take_str("of")?.into_owned(),
+            number: object.take_number("n")?,
+            last: object.take_bool("last").unwrap_or(false),
+            seal: object.take_str("seal")?.into_owned(),
+            source: object.take_text("src")?.bytes().into_owned(),
+        })
+    }
+
+    /// The value of the key.
+    pub fn render(&self) -> String {
+        let last = if self.last { ",\"last\":true" } else { "" };
+        let source = Text::from_bytes(&self.source).to_json();
+        let (of, number, seal) = (quote(&self.of), self.number, quote(&self.seal));
+        format!("{{\"v\":1,\"of\":{of},\"n\":{number}{last},\"seal\":{seal},\"src\":{source}}}")
+    }
+}
+
+/// The fingerprint of a record.
+pub fn seal(record: &[u8]) -> String {
+    format!("{:032x}", xxh3_128(record))
+}
+
+/// The record with one key more.
+pub fn attach(record: &[u8], carried: &Carried) -> Vec<u8> {
+    let Some(end) = record.iter().rposition(|byte| *byte == b'}') else { return record.to_vec() };
+    let (head, tail) = record.split_at(end);
+    let body = head.trim_ascii_end();
+    let comma = if body.ends_with(b"{") { "" } else { "," };
+    let mut out = Vec::with_capacity(record.len() + carried.source.len() + 128);
+    out.extend_from_slice(body);
+    out.extend_from_slice(format!("{comma}\"{KEY}\":").as_bytes());
+    out.extend_from_slice(carried.render().as_bytes());
+    out.extend_from_slice(head.get(body.len()..).unwrap_or_default());
+    out.extend_from_slice(tail);
+    out
+}
+
+/// The record without the key: `None` when the key is not its last.
+pub fn detach(record: &str, raw: &str) -> Option<Vec<u8>> {
+    let end = record.rfind('}')?;
+    let (head, tail) = record.split_at(end);
+    let body = head.trim_ascii_end();
+    let kept = body.strip_suffix(raw)?.trim_ascii_end().strip_suffix(':')?.trim_ascii_end();
+    let kept = kept.strip_suffix(&quote(KEY))?.trim_ascii_end();
+    let kept = kept.strip_suffix(',').unwrap_or(kept);
+    let mut out = kept.as_bytes().to_vec();
+    out.extend_from_slice(head.get(body.len()..).unwrap_or_default().as_bytes());
+    out.extend_from_slice(tail.as_bytes());
+    Some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_attached_comes_off_again() {
+        for record in [r#"{"a":1}"#, "{}", "{\n  \"a\": \"}\"\n}"] {
+            let source = b"line \xff one\n".to_vec();
+            let carried = Carried { of: "x".into(), number: 3, last: true, seal: seal(record.as_bytes()), source };
+            let with = String::from_utf8(attach(record.as_bytes(), &carried)).unwrap();
+            let raw = carried.render();
+            assert_eq!(Object::parse(&with).unwrap().peek(KEY), Some(raw.as_str()));
+            assert_eq!(detach(&with, &raw).unwrap(), record.as_bytes());
+            assert_eq!(Carried::parse(&raw).unwrap(), carried);
+        }
+    }
+}

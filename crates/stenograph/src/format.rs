@@ -1,0 +1,223 @@
+//! What a format is: how bytes spell events. Everything that lists formats derives from [`crate::formats::FORMATS`].
+
+use crate::frame::Framing;
+use crate::json::Object;
+use crate::model::Outline;
+use crate::read::Reader;
+use crate::write::Writer;
+
+/// A format. To add one, see `formats/README.md`.
+pub trait Format: Sync {
+    /// What people and programs need to know about it.
+    fn info(&self) -> &'static Info;
+
+    /// How sure the format is that this is the beginning of one of its sources. It looks at content only.
+    fn sniff(&self, head: &Head<'_>) -> Sniff;
+
+    /// A reader. `want` is a hint: whatever the reader gives beyond it is passed over.
+    fn reader(&self, want: Want) -> Box<dyn Reader>;
+
+    /// A writer for a session of which `outline` is known beforehand.
+    fn writer(&self, outline: &Outline) -> Box<dyn Writer>;
+}
+
+/// What people and programs need to know about a format.
+#[derive(Debug)]
+pub struct Info {
+    /// Its name on the command line and in files.
+    pub name: &'static str,
+    /// One line for people.
+    pub title: &'static str,
+    /// How its sources are cut into records.
+    pub framing: Framing,
+    /// The usual ending of its files, without the point.
+    pub extension: &'static str,
+    /// Where its sources are found: globs in which `~` is the home folder and `{A|B}` an environment variable or its default.
+    pub homes: &'static [&'static str],
+    /// What it is specified by.
+    pub spec: &'static str,
+    /// What its records can do.
+    pub traits: Traits,
+    /// Paths of fields that only spell the structure of a record: a writer makes them anew, so that leaving them out is no loss.
+    pub spelling: &'static [&'static str],
+}
+
+/// What the records of a format can do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Traits {
+    /// Reading may begin at any record: no record depends on an earlier one.
+    pub pieces: bool,
+    /// Its readers pass over a key they do not know, so that a carried source has room.
+    pub carries: bool,
+    /// It is text for people, which cannot say everything: writing a source back may lose, and a golden says what.
+    pub lossy: bool,
+}
+
+/// What the caller will look at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Want {
+    /// Everything.
+    All,
+    /// Only events with usage, and of those only the numbers and what it takes to count them once.
+    Usage,
+}
+
+/// How sure a format is about a source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Sniff {
+    /// It is not one of its own.
+    No,
+    /// Nothing speaks against it.
+    Maybe,
+    /// It looks like one.
+    Likely,
+    /// Only this format has what was seen.
+    Certain,
+}
+
+/// The beginning of a source, at most [`Head::SIZE_MAX`] bytes.
+#[derive(Debug)]
+pub struct Head<'a> {
+    /// The bytes, without a byte order mark.
+    pub bytes: &'a [u8],
+    text: String,
+    mended: Option<String>,
+}
+
+impl<'a> Head<'a> {
+    /// How much of a source is looked at.
+    pub const SIZE_MAX: usize = 64 << 10;
+
+    /// The head of a source.
+    pub fn new(bytes: &'a [u8]) -> Head<'a> {
+        let bytes = bytes.get(..Head::SIZE_MAX).unwrap_or(bytes);
+        let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+        let text = String::from_utf8_lossy(bytes).into_owned();
+        let start = text.trim_start();
+        // A first record longer than the head, or a document: close what is open, so that its first keys can be seen.
+        let mended = start.starts_with('{').then(|| mend(start));
+        Head { bytes, text, mended }
+    }
+
+    /// The head as text.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The objects of the first lines: those that are whole, and the first one even when it is not.
+    pub fn objects(&self) -> Vec<Object<'_>> {
+        let lines = self.text.lines().filter(|line| !line.trim().is_empty());
+        let mut found: Vec<Object<'_>> = Vec::new();
+        for (at, line) in lines.take(32).enumerate() {
+            let (values, _) = crate::json::values(line);
+            if values.is_empty() && at == 0 {
+                found.extend(self.document());
+                break;
+            }
+            found.extend(values.into_iter().filter_map(|(_, value)| Object::parse(value)));
+        }
+        found
+    }
+
+    /// The source as one JSON document, closed where the head ends.
+    pub fn document(&self) -> Option<Object<'_>> {
+        let mended = self.mended.as_deref()?;
+        let (values, _) = crate::json::values(mended);
+        Object::parse(values.first()?.1)
+    }
+}
+
+/// Closes JSON that was cut: drops what is half said and closes the brackets.
+fn mend(text: &str) -> String {
+    let mut closers: Vec<char> = Vec::new();
+    let mut safe = (0, String::new());
+    let (mut in_string, mut escaped) = (false, false);
+    for (at, char) in text.char_indices() {
+        if in_string {
+            match char {
+                _ if escaped => escaped = false,
+                '\\' => escaped = true,
+                '"' => in_string = false,
+                _ => {}
+            }
+            continue;
+        }
+        let close = |closers: &[char]| closers.iter().rev().collect::<String>();
+        match char {
+            '"' => in_string = true,
+            '{' | '[' => {
+                closers.push(if char == '{' { '}' } else { ']' });
+                safe = (at + 1, close(&closers));
+            }
+            '}' | ']' => {
+                closers.pop();
+                safe = (at + 1, close(&closers));
+                if closers.is_empty() {
+                    break;
+                }
+            }
+            ',' => safe = (at, close(&closers)),
+            _ => {}
+        }
+        if closers.len() > 128 {
+            break;
+        }
+    }
+    format!("{}{}", text.get(..safe.0).unwrap_or_default(), safe.1)
+}
+
+/// What detection found.
+#[derive(Clone, Debug)]
+pub enum Detected {
+    /// One format is surer than all others.
+    Format(&'static dyn Format),
+    /// Several are equally sure.
+    Tie(Vec<&'static dyn Format>),
+    /// Nobody claims it.
+    Unknown,
+}
+
+impl std::fmt::Debug for dyn Format {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(self.info().name)
+    }
+}
+
+/// Which format a source is, by its beginning.
+pub fn detect(head: &[u8]) -> Detected {
+    let head = Head::new(head);
+    let mut best = Sniff::Maybe;
+    let mut found: Vec<&'static dyn Format> = Vec::new();
+    for format in crate::formats::FORMATS {
+        let sniff = format.sniff(&head);
+        if sniff > best {
+            best = sniff;
+            found.clear();
+        }
+        if sniff == best && sniff > Sniff::Maybe {
+            found.push(*format);
+        }
+    }
+    match found.as_slice() {
+        [] => Detected::Unknown,
+        [format] => Detected::Format(*format),
+        _ => Detected::Tie(found),
+    }
+}
+
+/// The format of that name.
+pub fn named(name: &str) -> Option<&'static dyn Format> {
+    crate::formats::FORMATS.iter().copied().find(|format| format.info().name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cut_document_shows_its_first_keys() {
+        let head = Head::new(br#"{"a": {"b": [1, 2, {"c": "half a str"#);
+        let keys: Vec<String> = head.document().unwrap().keys().map(str::to_owned).collect();
+        assert_eq!(keys, ["a"]);
+    }
+}

@@ -1,0 +1,60 @@
+//! Chibi's entries: one message, call, result or marker a line. See `README.md` beside this file.
+
+mod read;
+mod write;
+
+use crate::format::{Format, Head, Info, Sniff, Traits, Want};
+use crate::frame::Framing;
+use crate::json::JsonLines;
+use crate::model::Outline;
+use crate::read::Reader;
+use crate::write::Writer;
+
+/// The format.
+#[derive(Debug)]
+pub struct Chibi;
+
+const NAME: &str = "chibi";
+
+static INFO: Info = Info {
+    name: NAME,
+    title: "Chibi's context and transcript entries",
+    framing: Framing::Lines,
+    extension: "jsonl",
+    homes: &[
+        "{CHIBI_HOME|~/.chibi}/contexts/*/context.jsonl",
+        "{CHIBI_HOME|~/.chibi}/contexts/*/transcript.jsonl",
+        "{CHIBI_HOME|~/.chibi}/contexts/*/transcript_archive.jsonl",
+        "{CHIBI_HOME|~/.chibi}/contexts/*/transcript/active.jsonl",
+        "{CHIBI_HOME|~/.chibi}/contexts/*/transcript/partitions/*.jsonl",
+    ],
+    spec: "Chibi, docs/transcript-format.md",
+    traits: Traits { pieces: true, carries: true, lossy: false },
+    spelling: &["entry_type", "role"],
+};
+
+impl Format for Chibi {
+    fn info(&self) -> &'static Info {
+        &INFO
+    }
+
+    fn sniff(&self, head: &Head<'_>) -> Sniff {
+        let objects = head.objects();
+        let ours = objects.iter().filter(|object| {
+            object.peek_str("entry_type").is_some() && object.has("from") && object.has("to") && object.has("content")
+        });
+        match (ours.count(), objects.len()) {
+            (0, _) => Sniff::No,
+            (ours, all) if ours == all => Sniff::Certain,
+            _ => Sniff::Likely,
+        }
+    }
+
+    fn reader(&self, _want: Want) -> Box<dyn Reader> {
+        Box::new(JsonLines(read::Entries))
+    }
+
+    fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
+        Box::new(write::Entries::new(outline))
+    }
+}

@@ -1,0 +1,78 @@
+//! Reads Chibi's entries. Nothing is remembered from one entry to the next: pairing calls and results is a fold, not done here.
+
+use super::NAME;
+use crate::json::{At, Object, Objects};
+use crate::model::{Body, Content, Event, Extra, Input, Role};
+use crate::read::Sink;
+use crate::text::Text;
+use crate::time::Unit;
+
+/// Reads one entry at a time.
+#[derive(Debug)]
+pub struct Entries;
+
+impl Objects for Entries {
+    fn object(&mut self, mut object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) {
+        let entry_type = object.peek_str("entry_type");
+        let Some(body) = body(entry_type.as_deref(), &mut object) else {
+            return at.emit_unknown(NAME, entry_type.as_deref(), object, out);
+        };
+        let mut event = Event {
+            id: object.take_str("id"),
+            time: object.take_time("timestamp", Unit::Seconds),
+            from: object.take_str("from"),
+            to: object.take_str("to"),
+            ..Event::new(body)
+        };
+        event.extra = Extra::of(NAME, object.rest());
+        at.emit_one(event, out);
+    }
+}
+
+/// What an entry says. `None` for a type no release of Chibi wrote, and for an entry without the content its type needs.
+fn body<'a>(entry_type: Option<&str>, object: &mut Object<'a>) -> Option<Body<'a>> {
+    Some(match entry_type? {
+        "message" => Body::Message { role: role(object), content: content(object)? },
+        "system_prompt" | "system_prompt_changed" => Body::Message { role: Role::System, content: content(object)? },
+        "tool_call" | "flow_control_call" => {
+            let name = object.peek_str("to")?;
+            let input = Input::from_text(object.take_text("content")?);
+            object.take("to");
+            Body::ToolCall { call: object.take_str("tool_call_id"), name, input }
+        }
+        "tool_result" | "flow_control_result" => Body::ToolResult {
+            content: content(object)?,
+            call: object.take_str("tool_call_id"),
+            name: object.take_str("from"),
+            error: None,
+        },
+        "compaction" => Body::Compaction { summary: summary(object) },
+        name @ ("context_created" | "archival" | "control_transfer") => {
+            Body::Fact { name: name.to_owned().into(), content: content(object) }
+        }
+        _ => return None,
+    })
+}
+
+fn content<'a>(object: &mut Object<'a>) -> Option<Content<'a>> {
+    object.take_text("content").map(Content::Text)
+}
+
+fn summary<'a>(object: &mut Object<'a>) -> Option<Content<'a>> {
+    let mut metadata = object.open("metadata")?;
+    let summary = metadata.take_text("summary");
+    object.close("metadata", metadata);
+    summary.map(Content::Text)
+}
+
+/// The role of a message by Chibi's own rule: the field `role`, else whom the message is for.
+pub fn role(object: &Object<'_>) -> Role {
+    let text = |key: &str| object.peek(key).and_then(Text::from_json).and_then(Text::exact);
+    match text("role").as_deref() {
+        Some("user") => Role::User,
+        Some("agent") => Role::Assistant,
+        Some("system") => Role::System,
+        _ if text("to").as_deref() == Some("user") => Role::Assistant,
+        _ => Role::User,
+    }
+}

@@ -1,0 +1,156 @@
+//! Writes Chibi's entries, with the keys in the order Chibi's own serialiser has them.
+
+use super::NAME;
+use crate::json::Draft;
+use crate::model::{Body, Content, Event, Outline, Residue, Role};
+use crate::standin::StandIns;
+use crate::time::{Time, Unit};
+use crate::write::{Output, Writer};
+
+/// Writes one entry an event. Chibi has no place for thoughts, failures and stops.
+#[derive(Debug)]
+pub struct Entries {
+    stand_ins: StandIns,
+}
+
+/// The context that messages of another system belong to.
+const CONTEXT: &str = "default";
+
+impl Entries {
+    /// A writer for a session.
+    pub fn new(outline: &Outline) -> Entries {
+        Entries { stand_ins: StandIns::new(outline) }
+    }
+
+    fn entry(&mut self, event: &Event<'_>) -> Option<String> {
+        let own = event.extra.get(NAME);
+        if let Body::Other { bytes: Some(bytes), .. } = &event.body {
+            // Bytes that never were an entry return to the file they came from, and go nowhere else.
+            return (self.stand_ins.outline().origin == NAME).then(|| bytes.decode().into_owned());
+        }
+        let said = self.said(event, own)?;
+        let mut draft = Draft::new();
+        match (own, &event.id) {
+            (Some(_), None) => {}
+            (Some(_), Some(id)) => draft.set_str("id", id),
+            (None, _) => draft.set_str("id", &self.stand_ins.id(event)),
+        }
+        match (own, &event.time) {
+            (Some(_), None) => {}
+            _ => draft.set("timestamp", seconds(&self.stand_ins.time(event))),
+        }
+        draft.set_or("from", said.from.as_deref(), &said.from_stand_in);
+        draft.set_or("to", said.to.as_deref(), said.to_stand_in);
+        if let Some(content) = said.content {
+            draft.set("content", content);
+        }
+        draft.default_str("entry_type", said.entry_type);
+        if let Some(summary) = said.summary {
+            let mut metadata = Draft::new();
+            metadata.set("summary", summary);
+            draft.nest("metadata", metadata);
+        }
+        draft.set_opt("tool_call_id", said.call.as_deref());
+        if let Some(role) = event.role() {
+            put_role(role, event, own, &mut draft);
+        }
+        Some(draft.render(own))
+    }
+
+    fn said(&mut self, event: &Event<'_>, own: Option<&Residue<'_>>) -> Option<Said> {
+        let mut said = Said {
+            from: event.from.as_deref().map(str::to_owned),
+            to: event.to.as_deref().map(str::to_owned),
+            ..Said::default()
+        };
+        let text = |content: &Content<'_>| Some(content.joined().to_json());
+        match &event.body {
+            Body::Message { role, content } => {
+                said.entry_type = "message";
+                (said.from_stand_in, said.to_stand_in) = match role {
+                    Role::Assistant => (CONTEXT.to_owned(), "user"),
+                    Role::System | Role::Developer => ("system".to_owned(), CONTEXT),
+                    Role::User | Role::Tool | Role::Unknown => ("user".to_owned(), CONTEXT),
+                };
+                said.content = text(content);
+            }
+            Body::ToolCall { call, name, input } => {
+                said.entry_type = "tool_call";
+                said.from_stand_in = CONTEXT.to_owned();
+                said.to = Some(name.to_string());
+                let made = self.stand_ins.pairing.call(call.as_deref(), name);
+                said.call = if own.is_some() { call.as_deref().map(str::to_owned) } else { Some(made) };
+                said.content = Some(input.to_text().to_json());
+            }
+            Body::ToolResult { call, name, content, .. } => {
+                said.entry_type = "tool_result";
+                said.to_stand_in = CONTEXT;
+                let pair = self.stand_ins.pairing.result(call.as_deref());
+                said.from = name.as_deref().map(str::to_owned);
+                said.from_stand_in = pair.as_ref().map_or("tool", |(_, tool)| tool).to_owned();
+                let made = call.as_deref().map(str::to_owned).or_else(|| pair.map(|(id, _)| id));
+                said.call = if own.is_some() { call.as_deref().map(str::to_owned) } else { made };
+                said.content = text(content);
+            }
+            Body::Compaction { summary } => {
+                said.entry_type = "compaction";
+                (said.from_stand_in, said.to_stand_in) = ("system".to_owned(), CONTEXT);
+                said.summary = summary.as_ref().and_then(text);
+                said.content = own.is_none().then(|| "\"Context compacted\"".to_owned());
+            }
+            Body::Fact { content, .. } if own.is_some() => said.content = content.as_ref().and_then(text),
+            Body::Other { .. } if own.is_some() => {}
+            Body::Fact { .. } | Body::Thinking { .. } | Body::Failure { .. } | Body::Stop { .. } | Body::Other { .. } => {
+                return None;
+            }
+        }
+        Some(said)
+    }
+}
+
+/// What an entry needs of an event.
+#[derive(Default)]
+struct Said {
+    entry_type: &'static str,
+    from: Option<String>,
+    to: Option<String>,
+    from_stand_in: String,
+    to_stand_in: &'static str,
+    content: Option<String>,
+    summary: Option<String>,
+    call: Option<String>,
+}
+
+impl Writer for Entries {
+    fn record(&mut self, events: &[Event<'_>], out: &mut Output) {
+        for event in events {
+            if let Some(entry) = self.entry(event) {
+                out.line(entry);
+            }
+        }
+    }
+}
+
+/// A role is only written where Chibi's rule would not find it: new entries state it, as today's Chibi does.
+fn put_role(role: Role, event: &Event<'_>, own: Option<&Residue<'_>>, draft: &mut Draft<'_>) {
+    let name = match role {
+        Role::Assistant => "agent",
+        Role::System | Role::Developer => "system",
+        Role::User | Role::Tool | Role::Unknown => "user",
+    };
+    let stated = own.and_then(|own| own.text("role"));
+    let implied = if event.to.as_deref() == Some("user") { "agent" } else { "user" };
+    let prompt = own.and_then(|own| own.text("entry_type")).is_some_and(|entry_type| entry_type.starts_with("system_prompt"));
+    if own.is_none() || prompt || stated.as_deref().unwrap_or(implied) == name {
+        draft.default_str("role", name);
+    } else {
+        draft.set_str("role", name);
+    }
+}
+
+fn seconds(time: &Time<'_>) -> String {
+    match time.unit {
+        Unit::Seconds => time.text.to_string(),
+        Unit::Iso | Unit::Millis => time.to_seconds().unwrap_or_default().to_string(),
+    }
+}

@@ -1,0 +1,52 @@
+//! The native stream: one event a line. The wire itself is described in [`crate::wire`]; see `README.md` beside this file.
+
+mod read;
+mod write;
+
+use crate::format::{Format, Head, Info, Sniff, Traits, Want};
+use crate::frame::Framing;
+use crate::json::JsonLines;
+use crate::model::Outline;
+use crate::read::Reader;
+use crate::write::Writer;
+
+/// The format.
+#[derive(Debug)]
+pub struct Steno;
+
+static INFO: Info = Info {
+    name: crate::wire::NAME,
+    title: "Stenograph's native stream: one event a line, everything kept",
+    framing: Framing::Lines,
+    extension: "steno.jsonl",
+    homes: &[],
+    spec: "docs/steno.schema.json",
+    traits: Traits { pieces: true, carries: true, lossy: false },
+    spelling: &[],
+};
+
+impl Format for Steno {
+    fn info(&self) -> &'static Info {
+        &INFO
+    }
+
+    fn sniff(&self, head: &Head<'_>) -> Sniff {
+        let objects = head.objects();
+        let ours = objects.iter().filter(|object| {
+            object.peek("v").and_then(crate::json::number).is_some() && object.peek_str("kind").is_some()
+        });
+        match (ours.count(), objects.len()) {
+            (0, _) => Sniff::No,
+            (ours, all) if ours == all => Sniff::Certain,
+            _ => Sniff::Likely,
+        }
+    }
+
+    fn reader(&self, _want: Want) -> Box<dyn Reader> {
+        Box::new(JsonLines(read::Lines))
+    }
+
+    fn writer(&self, _outline: &Outline) -> Box<dyn Writer> {
+        Box::new(write::Lines)
+    }
+}

@@ -1,0 +1,269 @@
+//! A JSON object being written: values from an event, merged with what was left of the record the event came from.
+
+use std::borrow::Cow;
+
+use crate::model::{Held, Residue};
+use crate::text::{Raw, Str, Text, quote};
+
+/// An object under construction.
+///
+/// [`Draft::set`] puts a value that the event states. [`Draft::default`] puts what a record of this format needs when it is
+/// made from another format's event; a record that comes from this very format has in its residue all it had, and takes no
+/// defaults.
+#[derive(Clone, Debug, Default)]
+pub struct Draft<'a> {
+    fields: Vec<(Str<'a>, Value<'a>, Force)>,
+}
+
+#[derive(Clone, Debug)]
+enum Value<'a> {
+    Raw(Raw<'a>),
+    Draft(Draft<'a>),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Force {
+    Set,
+    Default,
+}
+
+impl<'a> Draft<'a> {
+    /// An empty object.
+    pub fn new() -> Draft<'a> {
+        Draft::default_object()
+    }
+
+    fn default_object() -> Draft<'a> {
+        Draft { fields: Vec::new() }
+    }
+
+    /// Puts a JSON value.
+    pub fn set(&mut self, key: impl Into<Str<'a>>, raw: impl Into<Raw<'a>>) {
+        self.fields.push((key.into(), Value::Raw(raw.into()), Force::Set));
+    }
+
+    /// Puts a text.
+    pub fn set_text(&mut self, key: impl Into<Str<'a>>, text: &Text<'_>) {
+        self.set(key, text.to_json());
+    }
+
+    /// Puts a string.
+    pub fn set_str(&mut self, key: impl Into<Str<'a>>, text: &str) {
+        self.set(key, quote(text));
+    }
+
+    /// Puts a string, if there is one.
+    pub fn set_opt(&mut self, key: impl Into<Str<'a>>, text: Option<&str>) {
+        if let Some(text) = text {
+            self.set_str(key, text);
+        }
+    }
+
+    /// Puts a number, if there is one.
+    pub fn set_number(&mut self, key: impl Into<Str<'a>>, number: Option<u64>) {
+        if let Some(number) = number {
+            self.set(key, number.to_string());
+        }
+    }
+
+    /// Puts a JSON value that only a record from another format needs.
+    pub fn default(&mut self, key: impl Into<Str<'a>>, raw: impl Into<Raw<'a>>) {
+        self.fields.push((key.into(), Value::Raw(raw.into()), Force::Default));
+    }
+
+    /// Puts a string that only a record from another format needs.
+    pub fn default_str(&mut self, key: impl Into<Str<'a>>, text: &str) {
+        self.default(key, quote(text));
+    }
+
+    /// Puts a string that the event states, or a stand-in that only a record from another format needs.
+    pub fn set_or(&mut self, key: impl Into<Str<'a>>, text: Option<&str>, stand_in: &str) {
+        match text {
+            Some(text) => self.set_str(key, text),
+            None => self.default_str(key, stand_in),
+        }
+    }
+
+    /// Puts an object.
+    pub fn nest(&mut self, key: impl Into<Str<'a>>, draft: Draft<'a>) {
+        self.fields.push((key.into(), Value::Draft(draft), Force::Set));
+    }
+
+    /// Whether nothing was put.
+    pub fn is_empty(&self) -> bool {
+        self.fields.is_empty()
+    }
+
+    /// The object as one line of JSON, merged with what was left of its record.
+    pub fn render(&self, rest: Option<&Residue<'_>>) -> String {
+        let mut out = String::with_capacity(256);
+        self.write(rest, Own::of(rest), &mut out);
+        out
+    }
+
+    fn write(&self, rest: Option<&Residue<'_>>, own: Own, out: &mut String) {
+        out.push('{');
+        let from = out.len();
+        let mut done = vec![false; self.fields.len()];
+        let entries = rest.map_or([].as_slice(), |rest| rest.0.as_slice());
+        let ordered = entries.iter().any(|(_, held)| !matches!(held, Held::Raw(_)));
+        if !ordered {
+            // Without holes the order of the record is not known: the format's own order comes first.
+            self.remaining(entries, own, &mut done, from, out);
+        }
+        for (at, (key, held)) in entries.iter().enumerate() {
+            let put = self.fields.iter().zip(&done).position(|((name, _, force), done)| {
+                !done && name == key && (*force == Force::Set || own == Own::No)
+            });
+            match (held, put) {
+                (Held::Hole, None) => {}
+                (Held::Hole, Some(put)) => self.put(put, None, own, &mut done, from, out),
+                (Held::Object(inner), put) => {
+                    let empty = Draft::default_object();
+                    let draft = put.and_then(|put| {
+                        if let Some(done) = done.get_mut(put) {
+                            *done = true;
+                        }
+                        self.fields.get(put)
+                    });
+                    name_into(key, from, out);
+                    match draft {
+                        Some((_, Value::Raw(raw), _)) => out.push_str(raw),
+                        Some((_, Value::Draft(draft), _)) => draft.write(Some(inner), own, out),
+                        None => empty.write(Some(inner), own, out),
+                    }
+                }
+                (Held::Raw(raw), put) => {
+                    let later = entries.get(at + 1..).unwrap_or_default();
+                    let placed_later = later.iter().any(|(name, held)| name == key && !matches!(held, Held::Raw(_)));
+                    match put {
+                        Some(put) if !placed_later => self.put(put, None, own, &mut done, from, out),
+                        _ if ordered || !self.was_put(key, &done) => {
+                            name_into(key, from, out);
+                            out.push_str(raw);
+                        }
+                        _ => {}
+                    }
+                }
+            }
+        }
+        self.remaining(&[], own, &mut done, from, out);
+        out.push('}');
+    }
+
+    fn was_put(&self, key: &str, done: &[bool]) -> bool {
+        self.fields.iter().zip(done).any(|((name, _, _), done)| *done && name == key)
+    }
+
+    fn remaining(&self, entries: &[(Str<'_>, Held<'_>)], own: Own, done: &mut [bool], from: usize, out: &mut String) {
+        for at in 0..self.fields.len() {
+            let Some((key, value, force)) = self.fields.get(at) else { continue };
+            if done.get(at) == Some(&true) {
+                continue;
+            }
+            let held = entries.iter().find(|(name, _)| name == key).map(|(_, held)| held);
+            match (force, own, held) {
+                (Force::Default, Own::Yes, _) => continue,
+                // An object left over as a whole may still be one the draft puts fields into.
+                (_, _, Some(Held::Raw(raw))) => match (value, crate::json::Object::parse(raw)) {
+                    (Value::Draft(_), Some(object)) => {
+                        self.put(at, Some(&object.rest()), own, done, from, out);
+                        continue;
+                    }
+                    _ => self.put(at, None, own, done, from, out),
+                },
+                (_, Own::Yes, None) if matches!(value, Value::Draft(draft) if draft.only_defaults()) => continue,
+                _ => self.put(at, None, own, done, from, out),
+            }
+        }
+    }
+
+    fn only_defaults(&self) -> bool {
+        self.fields.iter().all(|(_, value, force)| match value {
+            Value::Raw(_) => *force == Force::Default,
+            Value::Draft(draft) => draft.only_defaults(),
+        })
+    }
+
+    fn put(&self, at: usize, rest: Option<&Residue<'_>>, own: Own, done: &mut [bool], from: usize, out: &mut String) {
+        let (Some((key, value, _)), Some(done)) = (self.fields.get(at), done.get_mut(at)) else { return };
+        *done = true;
+        name_into(key, from, out);
+        match value {
+            Value::Raw(raw) => out.push_str(raw),
+            Value::Draft(draft) => draft.write(rest, own, out),
+        }
+    }
+}
+
+/// Whether the record comes from the format it is written in.
+#[derive(Clone, Copy, PartialEq)]
+enum Own {
+    Yes,
+    No,
+}
+
+impl Own {
+    fn of(rest: Option<&Residue<'_>>) -> Own {
+        if rest.is_some() { Own::Yes } else { Own::No }
+    }
+}
+
+fn name_into(key: &str, from: usize, out: &mut String) {
+    if out.len() > from {
+        out.push(',');
+    }
+    out.push_str(&Cow::<str>::Owned(quote(key)));
+    out.push(':');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json::Object;
+
+    fn record() -> Draft<'static> {
+        let mut inner = Draft::new();
+        inner.default_str("kind", "made");
+        inner.set_str("text", "hi");
+        let mut draft = Draft::new();
+        draft.default_str("type", "user");
+        draft.set_str("id", "1");
+        draft.nest("message", inner);
+        draft
+    }
+
+    #[test]
+    fn a_new_record_has_its_defaults() {
+        assert_eq!(record().render(None), r#"{"type":"user","id":"1","message":{"kind":"made","text":"hi"}}"#);
+    }
+
+    #[test]
+    fn a_record_returns_to_its_order_without_defaults() {
+        let source = r#"{"id":"1","x":[1, 2],"message":{"text":"hi","y":null},"type":"odd"}"#;
+        let mut object = Object::parse(source).unwrap();
+        object.take("id");
+        let mut message = object.open("message").unwrap();
+        message.take("text");
+        object.close("message", message);
+        assert_eq!(record().render(Some(&object.rest())), source);
+    }
+
+    #[test]
+    fn without_holes_the_formats_order_comes_first() {
+        let rest = Object::parse(r#"{"x":1,"type":"odd","message":{"y":null}}"#).unwrap().rest();
+        let expected = r#"{"id":"1","message":{"text":"hi","y":null},"x":1,"type":"odd"}"#;
+        assert_eq!(record().render(Some(&rest)), expected);
+    }
+
+    #[test]
+    fn a_doubled_key_stays_doubled() {
+        let source = r#"{"id":"0","id":"1","message":{"text":"hi"}}"#;
+        let mut object = Object::parse(source).unwrap();
+        object.take("id");
+        let mut message = object.open("message").unwrap();
+        message.take("text");
+        object.close("message", message);
+        assert_eq!(record().render(Some(&object.rest())), source);
+    }
+}

@@ -1,0 +1,215 @@
+//! JSON Lines: what all formats of one JSON object a line have in common. Blank lines, a byte order mark, bad UTF-8, torn and
+//! welded records are dealt with here, once; a format only sees objects.
+
+use std::borrow::Cow;
+
+use memchr::memmem;
+
+use super::{Object, values};
+use crate::frame::Record;
+use crate::model::{Body, Event, Extra, Note, NoteKind, Span};
+use crate::read::{Reader, Sink};
+use crate::text::{Raw, Text};
+
+/// Reads objects, one at a time.
+pub trait Objects: Send {
+    /// Gives the events of one object. `at` says where it stands and emits them.
+    fn object(&mut self, object: Object<'_>, at: &At<'_>, out: &mut dyn Sink);
+
+    /// Whether the line can be passed over unparsed, because nobody wants what it can give.
+    fn skips(&self, _line: &[u8]) -> bool {
+        false
+    }
+}
+
+/// Where an object stands, and what it carries.
+#[derive(Debug)]
+pub struct At<'a> {
+    /// Its bytes.
+    pub span: Span,
+    carried: Option<Raw<'a>>,
+}
+
+impl<'a> At<'a> {
+    /// Emits all events of one record: numbers them and says where they stand.
+    pub fn emit(&self, events: &mut [Event<'_>], out: &mut dyn Sink) {
+        let of = u32::try_from(events.len()).unwrap_or(u32::MAX);
+        for (index, event) in events.iter_mut().enumerate() {
+            event.at = Some(self.span);
+            event.part.index = u32::try_from(index).unwrap_or(u32::MAX);
+            event.part.of = of;
+            if index == 0 {
+                event.carried = self.carried.as_ref().map(|raw| Cow::Owned(raw.clone().into_owned()));
+            }
+            out.event(event);
+        }
+    }
+
+    /// Emits the only event of a record.
+    pub fn emit_one(&self, mut event: Event<'_>, out: &mut dyn Sink) {
+        self.emit(std::slice::from_mut(&mut event), out);
+    }
+
+    /// Emits an event that already knows which part of its record it is.
+    pub fn emit_as_is(&self, mut event: Event<'_>, out: &mut dyn Sink) {
+        event.at = Some(self.span);
+        event.carried = self.carried.as_ref().map(|raw| Cow::Owned(raw.clone().into_owned()));
+        out.event(&event);
+    }
+
+    /// Emits a record whose type this reader does not know: everything is left over, and a note says so.
+    pub fn emit_unknown(&self, origin: &'static str, name: Option<&str>, object: Object<'_>, out: &mut dyn Sink) {
+        let said = match name {
+            Some(name) => format!("unknown record type {name:?}"),
+            None => "record without a type".to_owned(),
+        };
+        out.note(Note::new(NoteKind::UnknownType, self.span, said));
+        let mut event = Event::new(Body::Other { name: name.map(Cow::Borrowed), bytes: None });
+        event.extra = Extra::of(origin, object.rest());
+        self.emit_one(event, out);
+    }
+
+    /// A note about this record.
+    pub fn note(&self, kind: NoteKind, text: impl Into<String>, out: &mut dyn Sink) {
+        out.note(Note::new(kind, self.span, text));
+    }
+}
+
+/// Makes a [`Reader`] of something that reads objects.
+#[derive(Debug)]
+pub struct JsonLines<R>(pub R);
+
+impl<R: Objects> Reader for JsonLines<R> {
+    fn record(&mut self, record: Record<'_>, out: &mut dyn Sink) {
+        if self.0.skips(record.bytes) {
+            return;
+        }
+        let record = JsonRecord::new(&record);
+        record.each(out, &mut |object, at, out| self.0.object(object, at, out));
+    }
+}
+
+/// The JSON values of one record.
+#[derive(Debug)]
+pub struct JsonRecord<'a> {
+    text: Cow<'a, str>,
+    at: Span,
+    terminated: bool,
+    /// Whether `text` is the record's own bytes, so that offsets in it are offsets in the source.
+    faithful: bool,
+}
+
+impl<'a> JsonRecord<'a> {
+    /// Makes text of a record's bytes: bytes that are not UTF-8 become escapes.
+    pub fn new(record: &Record<'a>) -> JsonRecord<'a> {
+        let (text, faithful) = match std::str::from_utf8(record.bytes) {
+            Ok(text) => (Cow::Borrowed(text), true),
+            Err(_) => (Cow::Owned(mend_utf8(record.bytes)), false),
+        };
+        JsonRecord { text, at: record.at, terminated: record.terminated, faithful }
+    }
+
+    /// Gives every object of the record to `read`; what is no object becomes an unread event and a note.
+    pub fn each(&self, out: &mut dyn Sink, read: &mut dyn FnMut(Object<'_>, &At<'_>, &mut dyn Sink)) {
+        let text = self.text.as_ref();
+        if is_blank(text) {
+            return;
+        }
+        self.remark_on_encoding(out);
+        let (found, good) = values(text);
+        let welded = found.len() > 1;
+        for (offset, value) in &found {
+            let span = self.span(*offset, value.len());
+            let Some(object) = Object::parse(value) else {
+                self.unread(span, Text::from(*value), "a JSON value that is not an object", out);
+                continue;
+            };
+            if welded && *offset > 0 {
+                out.note(Note::new(NoteKind::Welded, span, "another record on the same line"));
+            }
+            if let Some(key) = object.duplicate() {
+                out.note(Note::new(NoteKind::DuplicateKey, span, format!("the key {key:?} stands twice; the last one counts")));
+            }
+            let mut object = object;
+            let carried = crate::carry::take(&mut object);
+            read(object, &At { span, carried: carried.map(Cow::Borrowed) }, out);
+        }
+        let rest = text.get(good..).unwrap_or_default();
+        if !is_blank(rest) {
+            let lead = rest.len() - rest.trim_start_matches(BLANK).len();
+            let span = self.span(good + lead, rest.trim_matches(BLANK).len());
+            self.unread(span, unmend(rest.trim_matches(BLANK), self.faithful), "not JSON", out);
+        }
+    }
+
+    fn span(&self, offset: usize, length: usize) -> Span {
+        // Where bytes had to be mended, offsets inside the record are off: the whole record is the honest answer.
+        if !self.faithful {
+            return self.at;
+        }
+        Span { offset: self.at.offset + offset as u64, length: length as u64, line: self.at.line }
+    }
+
+    fn remark_on_encoding(&self, out: &mut dyn Sink) {
+        if !self.faithful {
+            out.note(Note::new(NoteKind::BadUtf8, self.at, "bytes that are not UTF-8 are kept as \\udc80 to \\udcff"));
+        } else if may_have_surrogates(self.text.as_bytes()) && Text::Json(Cow::Borrowed(&self.text)).is_damaged() {
+            out.note(Note::new(NoteKind::LoneSurrogate, self.at, "half of a surrogate pair; it is kept as it is spelled"));
+        }
+    }
+
+    fn unread(&self, span: Span, bytes: Text<'_>, what: &str, out: &mut dyn Sink) {
+        let (kind, said) = match self.terminated {
+            true => (NoteKind::NotARecord, what.to_owned()),
+            false => (NoteKind::Torn, format!("the last record is not whole: {what}")),
+        };
+        out.note(Note::new(kind, span, said));
+        let mut event = Event::unread(bytes);
+        event.at = Some(span);
+        out.event(&event);
+    }
+}
+
+/// What may stand around a record without meaning anything.
+const BLANK: [char; 5] = [' ', '\t', '\r', '\n', '\u{feff}'];
+
+fn is_blank(text: &str) -> bool {
+    text.bytes().next().is_none_or(|byte| byte != b'{') && text.trim_matches(BLANK).is_empty()
+}
+
+fn may_have_surrogates(bytes: &[u8]) -> bool {
+    memmem::find(bytes, b"\\ud").is_some() || memmem::find(bytes, b"\\uD").is_some()
+}
+
+/// JSON text in which every byte that is not UTF-8 is an escape.
+fn mend_utf8(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    let mut out = String::with_capacity(bytes.len() + 16);
+    for chunk in bytes.utf8_chunks() {
+        out.push_str(chunk.valid());
+        for byte in chunk.invalid() {
+            let _ = write!(out, "\\udc{byte:02x}");
+        }
+    }
+    out
+}
+
+/// Text that is not JSON after all: the mended bytes are themselves again, everything else is plain.
+fn unmend(text: &str, faithful: bool) -> Text<'_> {
+    if faithful {
+        return Text::from(text);
+    }
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("\\udc") {
+        let (plain, escape) = rest.split_at(at);
+        bytes.extend_from_slice(plain.as_bytes());
+        match escape.get(4..6).and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            Some(byte @ 0x80..) => bytes.push(byte),
+            _ => bytes.extend_from_slice(escape.get(..6).unwrap_or(escape).as_bytes()),
+        }
+        rest = escape.get(6..).unwrap_or_default();
+    }
+    bytes.extend_from_slice(rest.as_bytes());
+    Text::from_bytes(&bytes).into_owned()
+}

@@ -1,0 +1,47 @@
+//! JSON by pieces. This folder is the only place that knows the JSON parser; formats see [`Object`]s from which they take
+//! fields, [`Draft`]s into which they put them, and raw values that are never re-serialised.
+
+mod draft;
+mod lines;
+mod object;
+mod spell;
+
+pub use draft::Draft;
+pub use lines::{At, JsonLines, JsonRecord, Objects};
+pub use object::Object;
+pub use spell::{canonical, compact, indent};
+
+use serde_json::value::RawValue;
+
+/// Whether `text` is one JSON value and nothing else.
+pub fn is_valid(text: &str) -> bool {
+    serde_json::from_str::<&RawValue>(text).is_ok()
+}
+
+/// The elements of an array; `None` when `raw` is not one.
+pub fn items(raw: &str) -> Option<Vec<&str>> {
+    if !raw.trim_start().starts_with('[') {
+        return None;
+    }
+    let items = serde_json::from_str::<Vec<&RawValue>>(raw).ok()?;
+    Some(items.into_iter().map(RawValue::get).collect())
+}
+
+/// A number in the range of `u64`, spelled without sign, point or exponent.
+pub fn number(raw: &str) -> Option<u64> {
+    let plain = raw.bytes().all(|byte| byte.is_ascii_digit()) && (raw.len() == 1 || !raw.starts_with('0'));
+    if plain { raw.parse().ok() } else { None }
+}
+
+/// The JSON values that stand one after the other in `text`, each with its offset, and the offset where they end.
+/// What follows that offset is not JSON.
+pub fn values(text: &str) -> (Vec<(usize, &str)>, usize) {
+    let mut stream = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
+    let mut found = Vec::with_capacity(1);
+    let mut good = 0;
+    while let Some(Ok(value)) = stream.next() {
+        good = stream.byte_offset();
+        found.push((good - value.get().len(), value.get()));
+    }
+    (found, good)
+}

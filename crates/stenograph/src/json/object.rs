@@ -1,0 +1,246 @@
+//! A JSON object from which fields are taken. What nobody takes is left over, by construction: taking removes a field, and a
+//! field of another type than the taker expects stays.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+use crate::model::{Held, Residue, Usage};
+use crate::text::{Str, Text};
+use crate::time::{Time, Unit};
+
+/// A parsed object. Values are not parsed further until somebody asks.
+#[derive(Clone, Debug)]
+pub struct Object<'a> {
+    fields: Vec<(Str<'a>, Slot<'a>)>,
+}
+
+#[derive(Clone, Debug)]
+enum Slot<'a> {
+    Raw(&'a str),
+    Taken,
+    Closed(Residue<'a>),
+}
+
+impl<'a> Object<'a> {
+    /// Parses one object; `None` when `text` is anything else.
+    pub fn parse(text: &'a str) -> Option<Object<'a>> {
+        if !text.trim_start().starts_with('{') {
+            return None;
+        }
+        serde_json::from_str(text).ok()
+    }
+
+    /// The keys, in order.
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        self.fields.iter().map(|(key, _)| key.as_ref())
+    }
+
+    /// The fields nobody took yet, in order.
+    pub fn pairs(&self) -> impl Iterator<Item = (&str, &'a str)> {
+        self.fields.iter().filter_map(|(key, slot)| match slot {
+            Slot::Raw(raw) => Some((key.as_ref(), *raw)),
+            Slot::Taken | Slot::Closed(_) => None,
+        })
+    }
+
+    /// Whether there is no field at all.
+    pub fn is_empty(&self) -> bool {
+        self.fields.is_empty()
+    }
+
+    /// Whether a field of that name is still there.
+    pub fn has(&self, key: &str) -> bool {
+        self.peek(key).is_some()
+    }
+
+    /// A key that stands twice.
+    pub fn duplicate(&self) -> Option<&str> {
+        let fields = self.fields.iter().enumerate();
+        fields.filter(|(at, _)| *at > 0).find_map(|(at, (key, _))| {
+            self.fields.get(..at)?.iter().any(|(earlier, _)| earlier == key).then_some(key.as_ref())
+        })
+    }
+
+    // The last of two equal keys counts, as in every JSON parser; the first one stays and is left over.
+    fn slot(&mut self, key: &str) -> Option<&mut Slot<'a>> {
+        self.fields.iter_mut().rev().find(|(name, _)| name == key).map(|(_, slot)| slot)
+    }
+
+    /// The raw value of a field, without taking it.
+    pub fn peek(&self, key: &str) -> Option<&'a str> {
+        self.fields.iter().rev().find(|(name, _)| name == key).and_then(|(_, slot)| match slot {
+            Slot::Raw(raw) => Some(*raw),
+            Slot::Taken | Slot::Closed(_) => None,
+        })
+    }
+
+    /// The text of a field, without taking it.
+    pub fn peek_str(&self, key: &str) -> Option<Str<'a>> {
+        Text::from_json(self.peek(key)?)?.exact()
+    }
+
+    /// Whether a field is `true`, without taking it.
+    pub fn peek_true(&self, key: &str) -> bool {
+        self.peek(key) == Some("true")
+    }
+
+    /// Takes a field of any type.
+    pub fn take(&mut self, key: &str) -> Option<&'a str> {
+        self.take_as(key, Some)
+    }
+
+    fn take_as<T>(&mut self, key: &str, read: impl FnOnce(&'a str) -> Option<T>) -> Option<T> {
+        let slot = self.slot(key)?;
+        let Slot::Raw(raw) = slot else { return None };
+        let value = read(raw)?;
+        *slot = Slot::Taken;
+        Some(value)
+    }
+
+    /// Takes a string of any length.
+    pub fn take_text(&mut self, key: &str) -> Option<Text<'a>> {
+        self.take_as(key, Text::from_json)
+    }
+
+    /// Takes a string that is good Unicode.
+    pub fn take_str(&mut self, key: &str) -> Option<Str<'a>> {
+        self.take_as(key, |raw| Text::from_json(raw)?.exact())
+    }
+
+    /// Takes a string that is good Unicode and not empty.
+    pub fn take_name(&mut self, key: &str) -> Option<Str<'a>> {
+        self.take_as(key, |raw| Text::from_json(raw)?.exact().filter(|text| !text.is_empty()))
+    }
+
+    /// Takes `true` or `false`.
+    pub fn take_bool(&mut self, key: &str) -> Option<bool> {
+        self.take_as(key, |raw| match raw {
+            "true" => Some(true),
+            "false" => Some(false),
+            _ => None,
+        })
+    }
+
+    /// Takes a whole number.
+    pub fn take_number(&mut self, key: &str) -> Option<u64> {
+        self.take_as(key, super::number)
+    }
+
+    /// Takes a number with a point whose spelling survives a round trip.
+    pub fn take_float(&mut self, key: &str) -> Option<f64> {
+        self.take_as(key, |raw| raw.parse().ok().filter(|value: &f64| value.to_string() == raw))
+    }
+
+    /// Takes a moment spelled as RFC 3339.
+    pub fn take_iso(&mut self, key: &str) -> Option<Time<'a>> {
+        self.take_as(key, |raw| Time::iso(Text::from_json(raw)?.exact()?))
+    }
+
+    /// Takes a moment spelled as a number.
+    pub fn take_time(&mut self, key: &str, unit: Unit) -> Option<Time<'a>> {
+        self.take_as(key, |raw| Time::number(Cow::Borrowed(raw), unit))
+    }
+
+    /// Takes the elements of an array.
+    pub fn take_items(&mut self, key: &str) -> Option<Vec<&'a str>> {
+        self.take_as(key, super::items)
+    }
+
+    /// Opens an object in it, to take from. What is left must be given back with [`Object::close`].
+    pub fn open(&mut self, key: &str) -> Option<Object<'a>> {
+        self.take_as(key, Object::parse)
+    }
+
+    /// Gives back what is left of an opened object.
+    pub fn close(&mut self, key: &str, rest: Object<'a>) {
+        if let Some(slot) = self.slot(key) {
+            *slot = Slot::Closed(rest.rest());
+        }
+    }
+
+    /// Takes the numbers of a usage by their names here, in the order input, output, cache read, cache write, reasoning.
+    /// An empty name is none.
+    pub fn take_usage(&mut self, names: [&str; 5]) -> Usage {
+        let [input, output, cache_read, cache_write, reasoning] = names.map(|name| self.take_number(name));
+        Usage { input, output, cache_read, cache_write, reasoning, cost: None }
+    }
+
+    /// What nobody took.
+    pub fn rest(self) -> Residue<'a> {
+        let held = |slot| match slot {
+            Slot::Raw(raw) => Held::Raw(Cow::Borrowed(raw)),
+            Slot::Taken => Held::Hole,
+            Slot::Closed(rest) => Held::Object(rest),
+        };
+        Residue(self.fields.into_iter().map(|(key, slot)| (key, held(slot))).collect())
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Object<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Fields;
+        impl<'de> Visitor<'de> for Fields {
+            type Value = Object<'de>;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("an object")
+            }
+
+            fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Self::Value, M::Error> {
+                let mut fields = Vec::with_capacity(16);
+                while let Some(key) = map.next_key::<Key<'de>>()? {
+                    fields.push((key.0, Slot::Raw(map.next_value::<&RawValue>()?.get())));
+                }
+                Ok(Object { fields })
+            }
+        }
+        deserializer.deserialize_map(Fields)
+    }
+}
+
+/// A key, borrowed unless it has escapes.
+struct Key<'a>(Str<'a>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Key<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Name;
+        impl<'de> Visitor<'de> for Name {
+            type Value = Key<'de>;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a key")
+            }
+
+            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+                Ok(Key(Cow::Borrowed(text)))
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+                Ok(Key(Cow::Owned(text.to_owned())))
+            }
+        }
+        deserializer.deserialize_str(Name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_taken_leaves_a_hole_and_the_rest_stays() {
+        let mut object = Object::parse(r#"{"a":1,"b":"x","c":{"d":true,"e":null},"a":2}"#).unwrap();
+        assert_eq!(object.duplicate(), Some("a"));
+        assert_eq!(object.take_number("a"), Some(2));
+        assert_eq!(object.take_number("b"), None);
+        let mut inner = object.open("c").unwrap();
+        assert_eq!(inner.take_bool("d"), Some(true));
+        object.close("c", inner);
+        let mut left = String::new();
+        object.rest().write_json(&mut left);
+        assert_eq!(left, r#"{"a":1,"b":"x","c":{"e":null}}"#);
+    }
+}

@@ -1,0 +1,132 @@
+//! Other spellings of one JSON value: without spaces, indented, with sorted keys. Numbers and strings keep their spelling.
+
+use std::borrow::Cow;
+
+/// The value without white space between its tokens.
+pub fn compact(raw: &str) -> Cow<'_, str> {
+    let mut in_string = false;
+    let mut escaped = false;
+    let mut spaced = false;
+    for byte in raw.bytes() {
+        spaced |= step(byte, &mut in_string, &mut escaped);
+    }
+    if !spaced {
+        return Cow::Borrowed(raw);
+    }
+    let mut out = String::with_capacity(raw.len());
+    (in_string, escaped) = (false, false);
+    for char in raw.chars() {
+        let byte = if char.is_ascii() { char as u8 } else { b'x' };
+        if !step(byte, &mut in_string, &mut escaped) {
+            out.push(char);
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// Follows one byte of JSON and tells whether it is white space between tokens.
+fn step(byte: u8, in_string: &mut bool, escaped: &mut bool) -> bool {
+    if *in_string {
+        match byte {
+            _ if *escaped => *escaped = false,
+            b'\\' => *escaped = true,
+            b'"' => *in_string = false,
+            _ => {}
+        }
+        return false;
+    }
+    *in_string = byte == b'"';
+    matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
+}
+
+/// The value on many lines, two spaces a level, as Go and JavaScript indent. `level` is the depth it stands at.
+pub fn indent(raw: &str, mut level: usize) -> String {
+    let compact = compact(raw);
+    let mut out = String::with_capacity(compact.len() * 2);
+    let (mut in_string, mut escaped) = (false, false);
+    let mut chars = compact.chars().peekable();
+    let line = |out: &mut String, level: usize| {
+        out.push('\n');
+        out.extend(std::iter::repeat_n("  ", level));
+    };
+    while let Some(char) = chars.next() {
+        let was_in_string = in_string;
+        step(if char.is_ascii() { char as u8 } else { b'x' }, &mut in_string, &mut escaped);
+        if was_in_string || in_string {
+            out.push(char);
+            continue;
+        }
+        match char {
+            '{' | '[' => {
+                out.push(char);
+                if let Some(close @ ('}' | ']')) = chars.peek().copied() {
+                    out.push(close);
+                    chars.next();
+                } else {
+                    level += 1;
+                    line(&mut out, level);
+                }
+            }
+            '}' | ']' => {
+                level = level.saturating_sub(1);
+                line(&mut out, level);
+                out.push(char);
+            }
+            ',' => {
+                out.push(char);
+                line(&mut out, level);
+            }
+            ':' => out.push_str(": "),
+            _ => out.push(char),
+        }
+    }
+    out
+}
+
+/// A spelling that equal values share: compact, keys sorted, strings with the least escapes. For comparing only.
+pub fn canonical(raw: &str) -> Cow<'_, str> {
+    canonical_below(raw, 0)
+}
+
+/// Values nested deeper than this are compared as they are spelled: no input may exhaust the stack.
+const DEPTH_MAX: u32 = 64;
+
+fn canonical_below(raw: &str, depth: u32) -> Cow<'_, str> {
+    if depth > DEPTH_MAX {
+        return compact(raw);
+    }
+    if let Some(object) = super::Object::parse(raw)
+        && object.duplicate().is_none()
+    {
+        let field = |(key, raw): (&str, &str)| format!("{}:{}", crate::text::quote(key), canonical_below(raw, depth + 1));
+        let mut fields: Vec<String> = object.pairs().map(field).collect();
+        fields.sort();
+        return Cow::Owned(format!("{{{}}}", fields.join(",")));
+    }
+    if let Some(items) = super::items(raw) {
+        let items: Vec<Cow<'_, str>> = items.into_iter().map(|item| canonical_below(item, depth + 1)).collect();
+        return Cow::Owned(format!("[{}]", items.join(",")));
+    }
+    match crate::text::Text::from_json(raw).and_then(crate::text::Text::exact) {
+        Some(text) => Cow::Owned(crate::text::quote(&text)),
+        None => compact(raw),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spaces_go_and_come() {
+        let spaced = "{ \"a b\" : [ 1 , {} , [] ] , \"c\" : \"x\\\" y\" }";
+        assert_eq!(compact(spaced), r#"{"a b":[1,{},[]],"c":"x\" y"}"#);
+        assert_eq!(indent(spaced, 0), "{\n  \"a b\": [\n    1,\n    {},\n    []\n  ],\n  \"c\": \"x\\\" y\"\n}");
+    }
+
+    #[test]
+    fn equal_values_have_one_canonical_spelling() {
+        assert_eq!(canonical(r#"{"b":1,"a":["\u0041"]}"#), canonical(r#"{ "a": ["A"], "b": 1 }"#));
+        assert_ne!(canonical("1.0"), canonical("1"));
+    }
+}

@@ -1,0 +1,27 @@
+//! Stenograph reads, writes and converts the transcripts of AI agents without losing a byte.
+//!
+//! The tour, in the order the data flows:
+//!
+//! 1. [`frame`] cuts a source into records; [`read`] gives them to a format's reader, which gives back events and notes.
+//! 2. [`model`] says what an event is, and holds the folds: [`model::Spine`], [`model::Outline`], [`model::Pairing`].
+//! 3. [`write`](mod@write) gives events to a format's writer, and copies a source with some records replaced.
+//! 4. [`convert`] joins the two, measures the [`loss`], and can [`carry`] the source along.
+//! 5. [`formats`] is the one list of formats; [`laws`] is what every one of them keeps.
+//!
+//! This crate opens no files, reads no clock and no environment, starts no threads and prints nothing.
+
+pub mod carry;
+pub mod convert;
+pub mod format;
+pub mod formats;
+pub mod frame;
+pub mod json;
+pub mod laws;
+pub mod loss;
+pub mod model;
+pub mod read;
+pub mod standin;
+pub mod text;
+pub mod time;
+pub mod wire;
+pub mod write;

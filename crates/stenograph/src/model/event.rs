@@ -1,0 +1,393 @@
+//! One event: who said or did what, when, and where in the source it stands.
+
+use std::borrow::Cow;
+
+use super::{Content, Extra, Input};
+use crate::text::{Raw, Str, Text};
+use crate::time::Time;
+
+/// A run of bytes in a source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Span {
+    /// The first byte.
+    pub offset: u64,
+    /// How many bytes.
+    pub length: u64,
+    /// The line it begins on, from 1.
+    pub line: u64,
+}
+
+impl Span {
+    /// The first byte after it.
+    pub fn end(&self) -> u64 {
+        self.offset + self.length
+    }
+
+    /// The span from here to the end of `last`.
+    pub fn to(self, last: Span) -> Span {
+        Span { length: last.end().saturating_sub(self.offset), ..self }
+    }
+}
+
+/// Which of the events of one record this is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// From 0.
+    pub index: u32,
+    /// How many the record gives.
+    pub of: u32,
+}
+
+impl Default for Part {
+    fn default() -> Self {
+        Part { index: 0, of: 1 }
+    }
+}
+
+/// One event. The fields from `session` to `version` describe its record and stand on every part of it; `usage`, `carried`
+/// and what is left of the record ride on part 0, what is left of a part on the part.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct Event<'a> {
+    /// Where its record stands in the source.
+    pub at: Option<Span>,
+    /// Which part of its record it is.
+    pub part: Part,
+    /// The session it belongs to.
+    pub session: Option<Str<'a>>,
+    /// The side conversation it belongs to: a sub-agent's id. `None` is the main one.
+    pub thread: Option<Str<'a>>,
+    /// The record's own id.
+    pub id: Option<Str<'a>>,
+    /// The id of the record it follows.
+    pub parent: Option<Str<'a>>,
+    /// What ties the records that one model response produced.
+    pub group: Option<Str<'a>>,
+    /// Whether it says again what another record of the source says.
+    pub restates: bool,
+    /// Who it is from, by name.
+    pub from: Option<Str<'a>>,
+    /// Who it is for, by name.
+    pub to: Option<Str<'a>>,
+    /// When.
+    pub time: Option<Time<'a>>,
+    /// The model that spoke or was asked.
+    pub model: Option<Str<'a>>,
+    /// The working folder.
+    pub cwd: Option<Str<'a>>,
+    /// The branch of version control.
+    pub branch: Option<Str<'a>>,
+    /// The version of the agent.
+    pub version: Option<Str<'a>>,
+    /// What happened.
+    pub body: Body<'a>,
+    /// What it cost in tokens.
+    pub usage: Option<Usage>,
+    /// Fields that nobody took, by the format they come from.
+    pub extra: Extra<'a>,
+    /// The key that a conversion with `--carry` put on the record: the source it came from, to be restored.
+    pub carried: Option<Raw<'a>>,
+}
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Body<'a> {
+    /// Something the record states that nobody said: a header, a title, a setting, a count.
+    Fact {
+        /// What it is about, in the source's own word.
+        name: Str<'a>,
+        /// The statement itself where it is text, such as a title.
+        content: Option<Content<'a>>,
+    },
+    /// Somebody said something.
+    Message {
+        /// Who.
+        role: Role,
+        /// What.
+        content: Content<'a>,
+    },
+    /// A model thought aloud.
+    Thinking {
+        /// What is readable of it; sealed thoughts stay in `extra`, for they are the vendor's own.
+        content: Content<'a>,
+    },
+    /// A model asked for a tool.
+    ToolCall {
+        /// What ties call and result.
+        call: Option<Str<'a>>,
+        /// The tool.
+        name: Str<'a>,
+        /// What it was given.
+        input: Input<'a>,
+    },
+    /// A tool answered.
+    ToolResult {
+        /// What ties call and result.
+        call: Option<Str<'a>>,
+        /// The tool, where the result names it.
+        name: Option<Str<'a>>,
+        /// The answer.
+        content: Content<'a>,
+        /// Whether it failed, where the source says so.
+        error: Option<bool>,
+    },
+    /// What came before was put aside, and this stands in its place.
+    Compaction {
+        /// The summary, if it is in this record.
+        summary: Option<Content<'a>>,
+    },
+    /// Something went wrong that was not a tool's failure.
+    Failure {
+        /// The kind of error, in the source's word.
+        name: Option<Str<'a>>,
+        /// What it says.
+        content: Option<Content<'a>>,
+    },
+    /// The agent came to an end, or a turn did.
+    Stop {
+        /// Why.
+        reason: Option<Str<'a>>,
+        /// Whether it ended well, where the source says so.
+        success: Option<bool>,
+        /// The final word, where this record repeats or holds it.
+        content: Option<Content<'a>>,
+    },
+    /// A record nobody understands.
+    Other {
+        /// Its type, in the source's word.
+        name: Option<Str<'a>>,
+        /// Its bytes, when they are not a JSON object (whose fields are in `extra`).
+        bytes: Option<Text<'a>>,
+    },
+}
+
+impl Default for Body<'_> {
+    fn default() -> Self {
+        Body::Other { name: None, bytes: None }
+    }
+}
+
+/// The kinds of [`Body`], by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[expect(missing_docs, reason = "each is the body of the same name")]
+pub enum Kind {
+    Fact,
+    Message,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    Compaction,
+    Failure,
+    Stop,
+    Other,
+}
+
+impl Kind {
+    /// Every kind, in the order people expect them.
+    pub const ALL: [Kind; 9] = [
+        Kind::Message,
+        Kind::Thinking,
+        Kind::ToolCall,
+        Kind::ToolResult,
+        Kind::Compaction,
+        Kind::Failure,
+        Kind::Stop,
+        Kind::Fact,
+        Kind::Other,
+    ];
+
+    /// The word on the wire, in help and in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Fact => "fact",
+            Kind::Message => "message",
+            Kind::Thinking => "thinking",
+            Kind::ToolCall => "tool_call",
+            Kind::ToolResult => "tool_result",
+            Kind::Compaction => "compaction",
+            Kind::Failure => "failure",
+            Kind::Stop => "stop",
+            Kind::Other => "other",
+        }
+    }
+}
+
+/// Who speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "the words say it")]
+pub enum Role {
+    System,
+    Developer,
+    User,
+    Assistant,
+    Tool,
+    /// The source does not tell.
+    Unknown,
+}
+
+impl Role {
+    /// Every role.
+    pub const ALL: [Role; 6] =
+        [Role::System, Role::Developer, Role::User, Role::Assistant, Role::Tool, Role::Unknown];
+
+    /// The word on the wire.
+    pub fn name(self) -> &'static str {
+        match self {
+            Role::System => "system",
+            Role::Developer => "developer",
+            Role::User => "user",
+            Role::Assistant => "assistant",
+            Role::Tool => "tool",
+            Role::Unknown => "unknown",
+        }
+    }
+
+    /// The role of that name, in lower case.
+    pub fn named(name: &str) -> Option<Role> {
+        Role::ALL.into_iter().find(|role| role.name() == name)
+    }
+}
+
+/// Tokens and money. A number that the source does not state is `None`, never 0.
+#[derive(Clone, Copy, Debug, PartialEq, Default)]
+pub struct Usage {
+    /// Tokens read, without those that came from a cache or went into one.
+    pub input: Option<u64>,
+    /// Tokens written, thinking included.
+    pub output: Option<u64>,
+    /// Tokens read from a cache.
+    pub cache_read: Option<u64>,
+    /// Tokens written into a cache.
+    pub cache_write: Option<u64>,
+    /// Tokens of `output` that were thinking.
+    pub reasoning: Option<u64>,
+    /// What the source says it cost, in US dollars.
+    pub cost: Option<f64>,
+}
+
+impl Usage {
+    /// Whether no number is stated.
+    pub fn is_empty(&self) -> bool {
+        *self == Usage::default()
+    }
+
+    /// The usage, or `None` when no number is stated.
+    pub fn stated(self) -> Option<Usage> {
+        (!self.is_empty()).then_some(self)
+    }
+}
+
+impl<'a> Event<'a> {
+    /// An event with this body and nothing else known.
+    pub fn new(body: Body<'a>) -> Event<'a> {
+        Event { body, ..Event::default() }
+    }
+
+    /// A record that nobody understands.
+    pub fn unread(bytes: Text<'a>) -> Event<'a> {
+        Event::new(Body::Other { name: None, bytes: Some(bytes) })
+    }
+
+    /// What kind of thing happened.
+    pub fn kind(&self) -> Kind {
+        match self.body {
+            Body::Fact { .. } => Kind::Fact,
+            Body::Message { .. } => Kind::Message,
+            Body::Thinking { .. } => Kind::Thinking,
+            Body::ToolCall { .. } => Kind::ToolCall,
+            Body::ToolResult { .. } => Kind::ToolResult,
+            Body::Compaction { .. } => Kind::Compaction,
+            Body::Failure { .. } => Kind::Failure,
+            Body::Stop { .. } => Kind::Stop,
+            Body::Other { .. } => Kind::Other,
+        }
+    }
+
+    /// Who speaks, where the body says so.
+    pub fn role(&self) -> Option<Role> {
+        match &self.body {
+            Body::Message { role, .. } => Some(*role),
+            _ => None,
+        }
+    }
+
+    /// The name in the body: of a tool, a fact, an error, an unknown type.
+    pub fn name(&self) -> Option<&str> {
+        match &self.body {
+            Body::Fact { name, .. } | Body::ToolCall { name, .. } => Some(name),
+            Body::ToolResult { name, .. } | Body::Failure { name, .. } | Body::Other { name, .. } => name.as_deref(),
+            Body::Stop { reason, .. } => reason.as_deref(),
+            Body::Message { .. } | Body::Thinking { .. } | Body::Compaction { .. } => None,
+        }
+    }
+
+    /// What ties call and result.
+    pub fn call(&self) -> Option<&str> {
+        match &self.body {
+            Body::ToolCall { call, .. } | Body::ToolResult { call, .. } => call.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// The content of the body, where it has one.
+    pub fn content(&self) -> Option<&Content<'a>> {
+        match &self.body {
+            Body::Message { content, .. } | Body::Thinking { content } | Body::ToolResult { content, .. } => Some(content),
+            Body::Fact { content, .. } | Body::Failure { content, .. } | Body::Stop { content, .. } => content.as_ref(),
+            Body::Compaction { summary } => summary.as_ref(),
+            Body::ToolCall { .. } | Body::Other { .. } => None,
+        }
+    }
+
+    /// The same event, borrowing nothing.
+    pub fn into_owned(self) -> Event<'static> {
+        let own = |text: Option<Str<'a>>| text.map(|text| Cow::Owned(text.into_owned()));
+        Event {
+            at: self.at,
+            part: self.part,
+            session: own(self.session),
+            thread: own(self.thread),
+            id: own(self.id),
+            parent: own(self.parent),
+            group: own(self.group),
+            restates: self.restates,
+            from: own(self.from),
+            to: own(self.to),
+            time: self.time.map(Time::into_owned),
+            model: own(self.model),
+            cwd: own(self.cwd),
+            branch: own(self.branch),
+            version: own(self.version),
+            body: self.body.into_owned(),
+            usage: self.usage,
+            extra: self.extra.into_owned(),
+            carried: own(self.carried),
+        }
+    }
+}
+
+impl Body<'_> {
+    fn into_owned(self) -> Body<'static> {
+        let own = |text: Str<'_>| -> Str<'static> { Cow::Owned(text.into_owned()) };
+        match self {
+            Body::Fact { name, content } => {
+                Body::Fact { name: own(name), content: content.map(Content::into_owned) }
+            }
+            Body::Message { role, content } => Body::Message { role, content: content.into_owned() },
+            Body::Thinking { content } => Body::Thinking { content: content.into_owned() },
+            Body::ToolCall { call, name, input } => {
+                Body::ToolCall { call: call.map(own), name: own(name), input: input.into_owned() }
+            }
+            Body::ToolResult { call, name, content, error } => {
+                Body::ToolResult { call: call.map(own), name: name.map(own), content: content.into_owned(), error }
+            }
+            Body::Compaction { summary } => Body::Compaction { summary: summary.map(Content::into_owned) },
+            Body::Failure { name, content } => {
+                Body::Failure { name: name.map(own), content: content.map(Content::into_owned) }
+            }
+            Body::Stop { reason, success, content } => {
+                Body::Stop { reason: reason.map(own), success, content: content.map(Content::into_owned) }
+            }
+            Body::Other { name, bytes } => Body::Other { name: name.map(own), bytes: bytes.map(Text::into_owned) },
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! What a reader did not take: the fields of a record that have no place in the model, kept as they were spelled.
+//! Nothing here interprets a field.
+
+use std::borrow::Cow;
+
+use crate::text::{Raw, Str};
+
+/// The fields nobody took, by the format whose words they are. An event read from an agent's file has one entry; one
+/// read from a native stream may have those of several formats.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct Extra<'a>(Vec<(Str<'a>, Residue<'a>)>);
+
+/// What is left of a JSON object after fields were taken. A taken field leaves a hole, so that a writer can put the value
+/// back where it stood.
+#[derive(Clone, Debug, Default)]
+pub struct Residue<'a>(pub Vec<(Str<'a>, Held<'a>)>);
+
+/// What a place in an object holds.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Held<'a> {
+    /// A taken field stood here.
+    Hole,
+    /// A value nobody took.
+    Raw(Raw<'a>),
+    /// An object of which parts were taken.
+    Object(Residue<'a>),
+}
+
+impl<'a> Extra<'a> {
+    /// An extra of one format.
+    pub fn of(origin: &'a str, residue: Residue<'a>) -> Extra<'a> {
+        let mut extra = Extra::default();
+        extra.add(Cow::Borrowed(origin), residue);
+        extra
+    }
+
+    /// Adds what is left in the words of `origin`.
+    pub fn add(&mut self, origin: Str<'a>, residue: Residue<'a>) {
+        // A residue of nothing but holes is kept too: it remembers the order of the keys.
+        if !residue.0.is_empty() {
+            self.0.push((origin, residue));
+        }
+    }
+
+    /// What is left in the words of `origin`.
+    pub fn get(&self, origin: &str) -> Option<&Residue<'a>> {
+        self.0.iter().find(|(name, _)| name == origin).map(|(_, residue)| residue)
+    }
+
+    /// All origins and what is left in their words.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Residue<'a>)> {
+        self.0.iter().map(|(name, residue)| (name.as_ref(), residue))
+    }
+
+    /// Whether nothing is held.
+    pub fn is_empty(&self) -> bool {
+        self.0.iter().all(|(_, residue)| residue.is_empty())
+    }
+
+    /// The same, borrowing nothing.
+    pub fn into_owned(self) -> Extra<'static> {
+        let own = |(name, residue): (Str<'a>, Residue<'a>)| (Cow::Owned(name.into_owned()), residue.into_owned());
+        Extra(self.0.into_iter().map(own).collect())
+    }
+}
+
+impl<'a> Residue<'a> {
+    /// Whether nothing but holes is left.
+    pub fn is_empty(&self) -> bool {
+        self.0.iter().all(|(_, held)| match held {
+            Held::Hole => true,
+            Held::Raw(_) => false,
+            // An empty object is still something the source said.
+            Held::Object(inner) => !inner.0.is_empty() && inner.is_empty(),
+        })
+    }
+
+    /// The value of a field that was not taken.
+    pub fn raw(&self, key: &str) -> Option<&str> {
+        self.0.iter().rev().find_map(|(name, held)| match held {
+            Held::Raw(raw) if name == key => Some(raw.as_ref()),
+            _ => None,
+        })
+    }
+
+    /// The text of a field that was not taken, if it is a string.
+    pub fn text(&self, key: &str) -> Option<Str<'_>> {
+        crate::text::Text::from_json(self.raw(key)?)?.exact()
+    }
+
+    /// What is left of an object in it.
+    pub fn object(&self, key: &str) -> Option<&Residue<'a>> {
+        self.0.iter().find_map(|(name, held)| match held {
+            Held::Object(inner) if name == key => Some(inner),
+            _ => None,
+        })
+    }
+
+    /// Whether a key stands in it, taken or not.
+    pub fn has(&self, key: &str) -> bool {
+        self.0.iter().any(|(name, _)| name == key)
+    }
+
+    /// The fields that are left, each with the path to it.
+    pub fn each(&self, path: &str, visit: &mut dyn FnMut(&str, &str)) {
+        for (name, held) in &self.0 {
+            let path = if path.is_empty() { name.to_string() } else { format!("{path}.{name}") };
+            match held {
+                Held::Hole => {}
+                Held::Raw(raw) => visit(&path, raw),
+                Held::Object(inner) if inner.0.is_empty() => visit(&path, "{}"),
+                Held::Object(inner) => inner.each(&path, visit),
+            }
+        }
+    }
+
+    /// The same, borrowing nothing.
+    pub fn into_owned(self) -> Residue<'static> {
+        let own = |(name, held): (Str<'a>, Held<'a>)| -> (Str<'static>, Held<'static>) {
+            let held = match held {
+                Held::Hole => Held::Hole,
+                Held::Raw(raw) => Held::Raw(Cow::Owned(raw.into_owned())),
+                Held::Object(inner) => Held::Object(inner.into_owned()),
+            };
+            (Cow::Owned(name.into_owned()), held)
+        };
+        Residue(self.0.into_iter().map(own).collect())
+    }
+
+    /// Appends what is left as a JSON object; holes do not show.
+    pub fn write_json(&self, out: &mut String) {
+        out.push('{');
+        let mut first = true;
+        for (name, held) in &self.0 {
+            let shows = match held {
+                Held::Hole => false,
+                Held::Raw(_) => true,
+                Held::Object(inner) => inner.0.is_empty() || !inner.is_empty(),
+            };
+            if !shows {
+                continue;
+            }
+            if !first {
+                out.push(',');
+            }
+            first = false;
+            out.push_str(&crate::text::quote(name));
+            out.push(':');
+            match held {
+                Held::Hole => {}
+                Held::Raw(raw) => out.push_str(raw),
+                Held::Object(inner) => inner.write_json(out),
+            }
+        }
+        out.push('}');
+    }
+}
+
+impl PartialEq for Residue<'_> {
+    /// Holes and the order of keys are spelling, not content; so is whether an object was opened or left whole.
+    fn eq(&self, other: &Self) -> bool {
+        let spelled = |residue: &Residue<'_>| {
+            let mut json = String::new();
+            residue.write_json(&mut json);
+            crate::json::canonical(&json).into_owned()
+        };
+        spelled(self) == spelled(other)
+    }
+}

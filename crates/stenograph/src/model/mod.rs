@@ -1,0 +1,17 @@
+//! What a transcript says, whatever wrote it: a flat stream of [`Event`]s. Types only; nothing here reads or writes a format.
+
+mod content;
+mod event;
+mod extra;
+mod note;
+mod outline;
+mod pairing;
+mod spine;
+
+pub use content::{Content, Data, Input, Piece, PieceKind};
+pub use event::{Body, Event, Kind, Part, Role, Span, Usage};
+pub use extra::{Extra, Held, Residue};
+pub use note::{Note, NoteKind};
+pub use outline::Outline;
+pub use pairing::Pairing;
+pub use spine::{LeftOut, Spine};

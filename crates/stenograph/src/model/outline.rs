@@ -1,0 +1,143 @@
+//! What is known of a session after one look at all of it: what a header needs before the first turn is written.
+
+use std::collections::HashMap;
+
+use super::{Body, Event, Role, Usage};
+use crate::time::Time;
+
+/// A session in a few lines. Gathered in one pass, in memory that does not grow with the texts.
+#[derive(Clone, Debug, Default)]
+pub struct Outline {
+    /// The format the events come from; empty for events that are just being recorded.
+    pub origin: &'static str,
+    /// The session's id: the first one stated.
+    pub session: Option<String>,
+    /// Its title: the last one stated.
+    pub title: Option<String>,
+    /// The first working folder.
+    pub cwd: Option<String>,
+    /// The first branch.
+    pub branch: Option<String>,
+    /// The first version of the agent.
+    pub version: Option<String>,
+    /// The first model.
+    pub model: Option<String>,
+    /// The first moment.
+    pub started: Option<Time<'static>>,
+    /// The last moment.
+    pub ended: Option<Time<'static>>,
+    /// Why it ended: the last stop.
+    pub stop: Option<String>,
+    /// Whether it ended well: the last stop that says so.
+    pub success: Option<bool>,
+    /// The beginning of the first thing a user said.
+    pub query: Option<String>,
+    /// How many tool calls were made.
+    pub calls: u64,
+    /// How many events there are.
+    pub events: u64,
+    /// All tokens, each model response counted once.
+    pub total: Usage,
+    /// A fingerprint of the session, for ids that must be made up and come out the same every time.
+    pub seed: u64,
+    groups: HashMap<u64, Usage>,
+}
+
+const QUERY_SIZE_MAX: usize = 400;
+
+impl Outline {
+    /// An outline of events from this format.
+    pub fn new(origin: &'static str) -> Outline {
+        Outline { origin, ..Outline::default() }
+    }
+
+    /// An outline of all these events.
+    pub fn of(origin: &'static str, events: &[Event<'_>]) -> Outline {
+        let mut outline = Outline::new(origin);
+        events.iter().for_each(|event| outline.add(event));
+        outline
+    }
+
+    /// Takes notice of one event.
+    pub fn add(&mut self, event: &Event<'_>) {
+        self.events += 1;
+        if event.restates {
+            return;
+        }
+        let first = |slot: &mut Option<String>, value: &Option<crate::text::Str<'_>>| {
+            if slot.is_none() {
+                *slot = value.as_deref().filter(|value| !value.is_empty()).map(str::to_owned);
+            }
+        };
+        first(&mut self.session, &event.session);
+        first(&mut self.cwd, &event.cwd);
+        first(&mut self.branch, &event.branch);
+        first(&mut self.version, &event.version);
+        first(&mut self.model, &event.model);
+        if let Some(time) = event.time.as_ref().filter(|time| time.instant().is_some()) {
+            if self.started.is_none() {
+                self.started = Some(time.clone().into_owned());
+            }
+            self.ended = Some(time.clone().into_owned());
+        }
+        self.count(event);
+        match &event.body {
+            Body::Message { role: Role::User, content } if self.query.is_none() => {
+                let said: String = content.joined().decode().chars().take(QUERY_SIZE_MAX).collect();
+                self.seed ^= xxhash_rust::xxh3::xxh3_64(said.as_bytes());
+                self.query = Some(said);
+            }
+            Body::Fact { name, content: Some(content) } if name == "title" => {
+                self.title = Some(content.joined().decode().chars().take(QUERY_SIZE_MAX).collect());
+            }
+            Body::ToolCall { .. } => self.calls += 1,
+            Body::Stop { reason, success, .. } => {
+                self.stop = reason.as_deref().map(str::to_owned).or(self.stop.take());
+                self.success = success.or(self.success);
+            }
+            _ => {}
+        }
+        if self.events == 1 {
+            let id = event.id.as_deref().or(event.session.as_deref()).unwrap_or_default();
+            self.seed ^= xxhash_rust::xxh3::xxh3_64(id.as_bytes()).rotate_left(17);
+        }
+    }
+
+    /// Counts tokens once a model response: of a group's records the last one counts, because streams repeat and grow.
+    fn count(&mut self, event: &Event<'_>) {
+        let Some(usage) = event.usage else { return };
+        let before = match &event.group {
+            Some(group) => {
+                self.groups.insert(xxhash_rust::xxh3::xxh3_64(group.as_bytes()), usage).unwrap_or_default()
+            }
+            None => Usage::default(),
+        };
+        let add = |total: Option<u64>, new: Option<u64>, old: Option<u64>| match (total, new) {
+            (None, None) => None,
+            _ => Some((total.unwrap_or(0) + new.unwrap_or(0)).saturating_sub(old.unwrap_or(0))),
+        };
+        let total = &mut self.total;
+        total.input = add(total.input, usage.input, before.input);
+        total.output = add(total.output, usage.output, before.output);
+        total.cache_read = add(total.cache_read, usage.cache_read, before.cache_read);
+        total.cache_write = add(total.cache_write, usage.cache_write, before.cache_write);
+        total.reasoning = add(total.reasoning, usage.reasoning, before.reasoning);
+        if usage.cost.is_some() || total.cost.is_some() {
+            total.cost = Some(total.cost.unwrap_or(0.0) + usage.cost.unwrap_or(0.0) - before.cost.unwrap_or(0.0));
+        }
+    }
+
+    /// An id that must be made up: the same for the same session and purpose.
+    pub fn invent(&self, purpose: &str, number: u64) -> u128 {
+        let seed = self.seed ^ self.session.as_deref().map_or(0, |id| xxhash_rust::xxh3::xxh3_64(id.as_bytes()));
+        xxhash_rust::xxh3::xxh3_128_with_seed(format!("{purpose} {number}").as_bytes(), seed)
+    }
+
+    /// A UUID that must be made up: version 8, which says that it is neither random nor a time.
+    pub fn invent_uuid(&self, purpose: &str, number: u64) -> String {
+        let bits = self.invent(purpose, number) & !(0xf << 76) & !(0x3 << 62) | (0x8 << 76) | (0x2 << 62);
+        let hex = format!("{bits:032x}");
+        let piece = |from: usize, to: usize| hex.get(from..to).unwrap_or_default().to_owned();
+        [piece(0, 8), piece(8, 12), piece(12, 16), piece(16, 20), piece(20, 32)].join("-")
+    }
+}

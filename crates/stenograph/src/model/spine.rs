@@ -1,0 +1,186 @@
+//! The active conversation: what another system would be told of a session. Branches that the user went back on, records that
+//! repeat others and side conversations are left out, each with its reason. Nothing is left out because a link is broken.
+
+use std::collections::HashMap;
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::{Body, Event, Kind};
+
+/// Why an event is not in the spine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum LeftOut {
+    /// It says again what another record says.
+    Restated,
+    /// It is on a branch that was given up.
+    Branch,
+    /// It belongs to a side conversation.
+    Thread,
+}
+
+impl LeftOut {
+    /// The reason in reports.
+    pub fn reason(self) -> &'static str {
+        match self {
+            LeftOut::Restated => "says again what another record says",
+            LeftOut::Branch => "on a branch that was given up",
+            LeftOut::Thread => "in a side conversation",
+        }
+    }
+}
+
+/// Which records are in the spine. Built in one pass ([`Spine::add`]), asked in a second ([`Spine::left_out`]).
+#[derive(Debug, Default)]
+pub struct Spine {
+    nodes: Vec<Node>,
+    by_id: HashMap<u64, u32>,
+    last_usage: HashMap<u64, u32>,
+    has_main: bool,
+    /// The record the second pass has come to.
+    asked: u32,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Node {
+    /// The index of the parent, or itself for a root.
+    parent: u32,
+    /// The last record below it, itself included.
+    latest: u32,
+    /// Whether somebody says something in it.
+    talks: bool,
+    /// Whether talk is below it, itself included.
+    talk_below: bool,
+    given_up: bool,
+}
+
+impl Spine {
+    /// Takes notice of one event; every event of the source, in order.
+    pub fn add(&mut self, event: &Event<'_>) {
+        let talks = matches!(event.kind(), Kind::Message | Kind::ToolCall | Kind::Thinking);
+        if event.thread.is_none() && talks {
+            self.has_main = true;
+        }
+        let index = if event.part.index == 0 || self.nodes.is_empty() { self.start(event) } else { self.nodes.len() - 1 };
+        if let Some(node) = self.nodes.get_mut(index) {
+            node.talks |= talks && !event.restates;
+            node.talk_below |= node.talks;
+        }
+        if let (Some(group), Some(_), false) = (&event.group, event.usage, event.restates) {
+            self.last_usage.insert(xxh3_64(group.as_bytes()), number(index));
+        }
+    }
+
+    fn start(&mut self, event: &Event<'_>) -> usize {
+        let index = self.nodes.len();
+        let parent = event.parent.as_deref().and_then(|parent| self.by_id.get(&xxh3_64(parent.as_bytes()))).copied();
+        let own = number(index);
+        self.nodes.push(Node { parent: parent.unwrap_or(own), latest: own, talks: false, talk_below: false, given_up: false });
+        if let Some(id) = &event.id {
+            self.by_id.entry(xxh3_64(id.as_bytes())).or_insert(own);
+        }
+        index
+    }
+
+    /// Decides which branches were given up: where several things were said in answer to one record, the branch that was
+    /// worked on last goes on. A parent that is missing or comes later ends a branch without blame.
+    pub fn decide(&mut self) {
+        self.by_id = HashMap::new();
+        for index in (0..self.nodes.len()).rev() {
+            let Some(node) = self.nodes.get(index).copied() else { continue };
+            if node.parent as usize != index
+                && let Some(parent) = self.nodes.get_mut(node.parent as usize)
+            {
+                parent.latest = parent.latest.max(node.latest);
+                parent.talk_below |= node.talk_below;
+            }
+        }
+        // The newest talking child of each record, to compare its siblings with.
+        let mut newest: HashMap<u32, u32> = HashMap::new();
+        for (index, node) in self.nodes.iter().enumerate() {
+            if node.parent as usize != index && node.talk_below {
+                let latest = newest.entry(node.parent).or_insert(node.latest);
+                *latest = (*latest).max(node.latest);
+            }
+        }
+        for index in 0..self.nodes.len() {
+            let Some(node) = self.nodes.get(index).copied() else { continue };
+            if node.parent as usize == index {
+                continue;
+            }
+            let parent_given_up = self.nodes.get(node.parent as usize).is_some_and(|parent| parent.given_up);
+            let outdone = node.talk_below && newest.get(&node.parent).is_some_and(|latest| *latest > node.latest);
+            if let Some(node) = self.nodes.get_mut(index) {
+                node.given_up = parent_given_up || outdone;
+            }
+        }
+        self.asked = 0;
+    }
+
+    /// Why this event is not in the spine, if it is not; every event again, in the same order.
+    pub fn left_out(&mut self, event: &Event<'_>) -> Option<LeftOut> {
+        if event.part.index == 0 {
+            self.asked += 1;
+        }
+        if event.restates {
+            return Some(LeftOut::Restated);
+        }
+        if event.thread.is_some() && self.has_main && !matches!(event.body, Body::Fact { .. }) {
+            return Some(LeftOut::Thread);
+        }
+        let node = self.nodes.get((self.asked as usize).saturating_sub(1));
+        node.is_some_and(|node| node.given_up).then_some(LeftOut::Branch)
+    }
+
+    /// Whether a later record of the same model response states its usage again. Ask after [`Spine::left_out`].
+    pub fn usage_said_later(&self, event: &Event<'_>) -> bool {
+        let (Some(group), Some(_)) = (&event.group, event.usage) else { return false };
+        let last = self.last_usage.get(&xxh3_64(group.as_bytes()));
+        last.is_some_and(|last| *last > self.asked.saturating_sub(1))
+    }
+}
+
+fn number(index: usize) -> u32 {
+    u32::try_from(index).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Content, Role};
+
+    fn said(id: &'static str, parent: Option<&'static str>) -> Event<'static> {
+        let body = Body::Message { role: Role::User, content: Content::text(id) };
+        Event { id: Some(id.into()), parent: parent.map(Into::into), ..Event::new(body) }
+    }
+
+    fn answered(id: &'static str, parent: &'static str) -> Event<'static> {
+        let body = Body::ToolResult { call: None, name: None, content: Content::text(id), error: None };
+        Event { id: Some(id.into()), parent: Some(parent.into()), ..Event::new(body) }
+    }
+
+    fn kept(events: &[Event<'static>]) -> Vec<String> {
+        let mut spine = Spine::default();
+        events.iter().for_each(|event| spine.add(event));
+        spine.decide();
+        let kept = events.iter().filter(|event| spine.left_out(event).is_none());
+        kept.map(|event| event.id.clone().unwrap_or_default().into_owned()).collect()
+    }
+
+    #[test]
+    fn a_branch_that_was_given_up_is_left_out() {
+        let events = [said("a", None), said("b", Some("a")), said("c", Some("b")), said("d", Some("a")), said("e", Some("d"))];
+        assert_eq!(kept(&events), ["a", "d", "e"]);
+    }
+
+    #[test]
+    fn results_of_parallel_calls_stay() {
+        let events = [said("a", None), said("b", Some("a")), answered("r1", "a"), answered("r2", "b"), said("c", Some("r2"))];
+        assert_eq!(kept(&events), ["a", "b", "r1", "r2", "c"]);
+    }
+
+    #[test]
+    fn a_missing_parent_loses_nothing() {
+        let events = [said("a", None), said("b", Some("gone")), said("c", Some("b"))];
+        assert_eq!(kept(&events), ["a", "b", "c"]);
+    }
+}

@@ -1,0 +1,155 @@
+//! Reading: chunks of bytes in, events and notes out. Reading cannot fail; only opening a source can, and that is not done here.
+
+use crate::format::{Format, Want};
+use crate::frame::{Frame, Framer, RECORD_SIZE_MAX, Record};
+use crate::model::{Body, Event, Note, NoteKind};
+
+/// Reads the records of one format. It does no input or output, and what it does not understand it notes.
+pub trait Reader: Send {
+    /// Reads one record.
+    fn record(&mut self, record: Record<'_>, out: &mut dyn Sink);
+
+    /// Gives what is still open when the source ends.
+    fn finish(&mut self, _out: &mut dyn Sink) {}
+
+    /// The offset of the first byte that is read but not yet given as an event: the start of an open block of text.
+    fn open(&self) -> Option<u64> {
+        None
+    }
+}
+
+/// Takes what a reader finds.
+pub trait Sink {
+    /// An event. It borrows from the reader's window; keep what you need.
+    fn event(&mut self, event: &Event<'_>);
+
+    /// A remark.
+    fn note(&mut self, note: Note);
+}
+
+/// A source being read, in whatever pieces it arrives.
+pub struct Reading {
+    framer: Framer,
+    reader: Box<dyn Reader>,
+    want: Want,
+}
+
+impl std::fmt::Debug for Reading {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Reading").field("framer", &self.framer).finish_non_exhaustive()
+    }
+}
+
+impl Reading {
+    /// Starts to read a source of this format.
+    pub fn new(format: &dyn Format, want: Want) -> Reading {
+        Reading::with_limit(format, want, RECORD_SIZE_MAX)
+    }
+
+    /// Starts to read with another limit on the size of a record.
+    pub fn with_limit(format: &dyn Format, want: Want, size_max: usize) -> Reading {
+        Reading { framer: Framer::new(format.info().framing, size_max), reader: format.reader(want), want }
+    }
+
+    /// Takes the next bytes of the source.
+    pub fn feed(&mut self, chunk: &[u8], sink: &mut dyn Sink) {
+        let (reader, mut sink) = (&mut self.reader, Projection { want: self.want, sink });
+        self.framer.feed(chunk, &mut |frame| read(frame, reader.as_mut(), &mut sink));
+    }
+
+    /// The offset before which more input changes nothing: the events found so far that end before it are final.
+    pub fn settled(&self) -> u64 {
+        let framed = self.framer.settled();
+        self.reader.open().map_or(framed, |open| framed.min(open))
+    }
+
+    /// Says that the source ends here.
+    pub fn end(mut self, sink: &mut dyn Sink) {
+        let (reader, mut sink) = (&mut self.reader, Projection { want: self.want, sink });
+        self.framer.end(&mut |frame| read(frame, reader.as_mut(), &mut sink));
+        reader.finish(&mut sink);
+    }
+}
+
+fn read(frame: Frame<'_>, reader: &mut dyn Reader, sink: &mut dyn Sink) {
+    match frame {
+        Frame::Record(record) => reader.record(record, sink),
+        Frame::Oversize(span) => {
+            let said = format!("a record of {} bytes is over the limit; it can be copied, not read", span.length);
+            sink.note(Note::new(NoteKind::Oversize, span, said));
+            sink.event(&Event { at: Some(span), ..Event::new(Body::Other { name: None, bytes: None }) });
+        }
+    }
+}
+
+/// Passes on what is wanted of each event.
+struct Projection<'a> {
+    want: Want,
+    sink: &'a mut dyn Sink,
+}
+
+impl Sink for Projection<'_> {
+    fn event(&mut self, event: &Event<'_>) {
+        match self.want {
+            Want::All => self.sink.event(event),
+            Want::Usage => {
+                if let Some(event) = usage_of(event) {
+                    self.sink.event(&event);
+                }
+            }
+        }
+    }
+
+    fn note(&mut self, note: Note) {
+        if self.want == Want::All {
+            self.sink.note(note);
+        }
+    }
+}
+
+/// What is left of an event when only usage is wanted: the numbers, and what it takes to count them once.
+pub fn usage_of<'a>(event: &Event<'a>) -> Option<Event<'a>> {
+    event.usage?;
+    Some(Event {
+        at: event.at,
+        part: event.part,
+        session: event.session.clone(),
+        thread: event.thread.clone(),
+        id: event.id.clone(),
+        group: event.group.clone(),
+        restates: event.restates,
+        time: event.time.clone(),
+        model: event.model.clone(),
+        usage: event.usage,
+        ..Event::default()
+    })
+}
+
+/// Keeps everything: for small sources and tests.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Collected {
+    /// The events, in order.
+    pub events: Vec<Event<'static>>,
+    /// The notes, in order.
+    pub notes: Vec<Note>,
+}
+
+impl Sink for Collected {
+    fn event(&mut self, event: &Event<'_>) {
+        self.events.push(event.clone().into_owned());
+    }
+
+    fn note(&mut self, note: Note) {
+        self.notes.push(note);
+    }
+}
+
+/// Reads a whole source that is in memory.
+pub fn all(format: &dyn Format, bytes: &[u8]) -> Collected {
+    let mut found = Collected::default();
+    let mut reading = Reading::new(format, Want::All);
+    reading.feed(bytes, &mut found);
+    reading.end(&mut found);
+    found
+}
+

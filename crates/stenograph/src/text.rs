@@ -1,0 +1,363 @@
+//! Text as it stands in a source: decoded when somebody reads it, and never poorer than its bytes.
+//! This file knows string literals and encodings; it must not know what a text is for.
+//!
+//! JSON sources spell text with escapes, and real ones contain what no Rust string can hold: half of a surrogate pair, or
+//! bytes that are not UTF-8. A [`Text`] therefore keeps the spelling. Bytes that are not UTF-8 are kept as the escapes
+//! `\udc80` to `\udcff` (the convention Python calls *surrogateescape*), so that they survive in every JSON file and
+//! become the same bytes again in a plain text file.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use memchr::memchr;
+use xxhash_rust::xxh3::xxh3_64;
+
+/// A short string that is always decoded: ids, names, models.
+pub type Str<'a> = Cow<'a, str>;
+
+/// One JSON value as it was spelled: never re-serialised.
+pub type Raw<'a> = Cow<'a, str>;
+
+/// A text of any length.
+#[derive(Clone, Debug)]
+pub enum Text<'a> {
+    /// Decoded already.
+    Plain(Cow<'a, str>),
+    /// The inside of a JSON string literal, escapes and all.
+    Json(Cow<'a, str>),
+}
+
+impl<'a> Text<'a> {
+    /// A text from bytes that may not be UTF-8.
+    pub fn from_bytes(bytes: &'a [u8]) -> Text<'a> {
+        match std::str::from_utf8(bytes) {
+            Ok(text) => Text::Plain(Cow::Borrowed(text)),
+            Err(_) => {
+                let mut json = String::with_capacity(bytes.len() + 16);
+                for chunk in bytes.utf8_chunks() {
+                    escape_into(chunk.valid(), &mut json);
+                    for byte in chunk.invalid() {
+                        let _ = write!(json, "\\udc{byte:02x}");
+                    }
+                }
+                Text::Json(Cow::Owned(json))
+            }
+        }
+    }
+
+    /// A text from a JSON string literal, quotes included; `None` when `raw` is not one.
+    pub fn from_json(raw: &'a str) -> Option<Text<'a>> {
+        let inside = raw.strip_prefix('"')?.strip_suffix('"')?;
+        Some(match memchr(b'\\', inside.as_bytes()) {
+            None => Text::Plain(Cow::Borrowed(inside)),
+            Some(_) => Text::Json(Cow::Borrowed(inside)),
+        })
+    }
+
+    /// The text for people: what cannot be decoded shows as U+FFFD.
+    pub fn decode(&self) -> Cow<'_, str> {
+        match self {
+            Text::Plain(text) => Cow::Borrowed(text),
+            Text::Json(json) => match unescape(json) {
+                Cow::Borrowed(bytes) => Cow::Borrowed(std::str::from_utf8(bytes).unwrap_or_default()),
+                Cow::Owned(bytes) => Cow::Owned(match String::from_utf8(bytes) {
+                    Ok(text) => text,
+                    Err(error) => wtf8_lossy(error.as_bytes()),
+                }),
+            },
+        }
+    }
+
+    /// The text exactly, as UTF-8 in which a lone surrogate is spelled like any other character (WTF-8).
+    pub fn wtf8(&self) -> Cow<'_, [u8]> {
+        match self {
+            Text::Plain(text) => Cow::Borrowed(text.as_bytes()),
+            Text::Json(json) => unescape(json),
+        }
+    }
+
+    /// The bytes to put into a plain text file: escaped raw bytes become themselves again.
+    pub fn bytes(&self) -> Cow<'_, [u8]> {
+        let exact = self.wtf8();
+        match std::str::from_utf8(&exact) {
+            Ok(_) => exact,
+            Err(_) => Cow::Owned(unescape_surrogates(&exact)),
+        }
+    }
+
+    /// The text when it is good Unicode, for ids and names that must be exact.
+    pub fn exact(self) -> Option<Str<'a>> {
+        match self {
+            Text::Plain(text) => Some(text),
+            Text::Json(json) => String::from_utf8(unescape(&json).into_owned()).ok().map(Cow::Owned),
+        }
+    }
+
+    /// Whether the text holds something that [`Text::decode`] can only show as U+FFFD.
+    pub fn is_damaged(&self) -> bool {
+        match self {
+            Text::Plain(_) => false,
+            Text::Json(json) => {
+                memchr::memmem::find(json.as_bytes(), b"\\u").is_some() && std::str::from_utf8(&unescape(json)).is_err()
+            }
+        }
+    }
+
+    /// Whether there is no character in it.
+    pub fn is_empty(&self) -> bool {
+        match self {
+            Text::Plain(text) | Text::Json(text) => text.is_empty(),
+        }
+    }
+
+    /// A fingerprint of the decoded text.
+    pub fn hash(&self) -> u64 {
+        xxh3_64(&self.wtf8())
+    }
+
+    /// Appends the text as a JSON string literal. A text that came from JSON keeps its spelling.
+    pub fn write_json(&self, out: &mut String) {
+        out.push('"');
+        match self {
+            Text::Plain(text) => escape_into(text, out),
+            Text::Json(json) => out.push_str(json),
+        }
+        out.push('"');
+    }
+
+    /// The text as a JSON string literal.
+    pub fn to_json(&self) -> String {
+        let mut out = String::new();
+        self.write_json(&mut out);
+        out
+    }
+
+    /// The same text, borrowing nothing.
+    pub fn into_owned(self) -> Text<'static> {
+        match self {
+            Text::Plain(text) => Text::Plain(Cow::Owned(text.into_owned())),
+            Text::Json(json) => Text::Json(Cow::Owned(json.into_owned())),
+        }
+    }
+
+    /// The same text, borrowed.
+    pub fn borrow(&self) -> Text<'_> {
+        match self {
+            Text::Plain(text) => Text::Plain(Cow::Borrowed(text)),
+            Text::Json(json) => Text::Json(Cow::Borrowed(json)),
+        }
+    }
+}
+
+impl PartialEq for Text<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Text::Plain(a), Text::Plain(b)) => a == b,
+            _ => self.wtf8() == other.wtf8(),
+        }
+    }
+}
+
+impl Eq for Text<'_> {}
+
+impl<'a> From<&'a str> for Text<'a> {
+    fn from(text: &'a str) -> Self {
+        Text::Plain(Cow::Borrowed(text))
+    }
+}
+
+impl From<String> for Text<'_> {
+    fn from(text: String) -> Self {
+        Text::Plain(Cow::Owned(text))
+    }
+}
+
+impl<'a> From<Str<'a>> for Text<'a> {
+    fn from(text: Str<'a>) -> Self {
+        Text::Plain(text)
+    }
+}
+
+/// Appends `text` with JSON's escapes, without quotes.
+pub fn escape_into(text: &str, out: &mut String) {
+    let mut from = 0;
+    for (at, byte) in text.bytes().enumerate() {
+        let short = match byte {
+            b'"' => "\\\"",
+            b'\\' => "\\\\",
+            b'\n' => "\\n",
+            b'\r' => "\\r",
+            b'\t' => "\\t",
+            0x08 => "\\b",
+            0x0c => "\\f",
+            0..0x20 => "",
+            _ => continue,
+        };
+        out.push_str(text.get(from..at).unwrap_or_default());
+        if short.is_empty() {
+            let _ = write!(out, "\\u{byte:04x}");
+        } else {
+            out.push_str(short);
+        }
+        from = at + 1;
+    }
+    out.push_str(text.get(from..).unwrap_or_default());
+}
+
+/// `text` as a JSON string literal.
+pub fn quote(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('"');
+    escape_into(text, &mut out);
+    out.push('"');
+    out
+}
+
+/// Undoes JSON's escapes. Lone surrogates become three bytes each; an escape that is none stays as it is spelled.
+fn unescape(json: &str) -> Cow<'_, [u8]> {
+    let bytes = json.as_bytes();
+    let Some(first) = memchr(b'\\', bytes) else { return Cow::Borrowed(bytes) };
+    let mut out = Vec::with_capacity(bytes.len());
+    let (head, mut rest) = bytes.split_at(first);
+    out.extend_from_slice(head);
+    loop {
+        rest = unescape_one(rest, &mut out);
+        match memchr(b'\\', rest) {
+            Some(next) => {
+                let (plain, tail) = rest.split_at(next);
+                out.extend_from_slice(plain);
+                rest = tail;
+            }
+            None => {
+                out.extend_from_slice(rest);
+                return Cow::Owned(out);
+            }
+        }
+    }
+}
+
+/// Undoes the escape that `rest` begins with and gives what follows it.
+fn unescape_one<'a>(rest: &'a [u8], out: &mut Vec<u8>) -> &'a [u8] {
+    let simple = match rest.get(1) {
+        Some(b'n') => b'\n',
+        Some(b't') => b'\t',
+        Some(b'r') => b'\r',
+        Some(b'b') => 0x08,
+        Some(b'f') => 0x0c,
+        Some(&byte @ (b'"' | b'\\' | b'/')) => byte,
+        Some(b'u') => {
+            let Some(high) = hex4(rest.get(2..6)) else { return keep(rest, out) };
+            let tail = rest.get(6..).unwrap_or_default();
+            if (0xd800..0xdc00).contains(&high)
+                && tail.starts_with(b"\\u")
+                && let Some(low @ 0xdc00..0xe000) = hex4(tail.get(2..6))
+            {
+                push_wtf8(0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00), out);
+                return tail.get(6..).unwrap_or_default();
+            }
+            push_wtf8(high, out);
+            return tail;
+        }
+        _ => return keep(rest, out),
+    };
+    out.push(simple);
+    rest.get(2..).unwrap_or_default()
+}
+
+fn keep<'a>(rest: &'a [u8], out: &mut Vec<u8>) -> &'a [u8] {
+    out.push(b'\\');
+    rest.get(1..).unwrap_or_default()
+}
+
+fn hex4(digits: Option<&[u8]>) -> Option<u32> {
+    let digits = std::str::from_utf8(digits?).ok()?;
+    if !digits.bytes().all(|b| b.is_ascii_hexdigit()) {
+        return None;
+    }
+    u32::from_str_radix(digits, 16).ok()
+}
+
+fn push_wtf8(code: u32, out: &mut Vec<u8>) {
+    match char::from_u32(code) {
+        Some(char) => out.extend_from_slice(char.encode_utf8(&mut [0; 4]).as_bytes()),
+        None => out.extend_from_slice(&[
+            0xe0 | (code >> 12) as u8,
+            0x80 | (code >> 6 & 0x3f) as u8,
+            0x80 | (code & 0x3f) as u8,
+        ]),
+    }
+}
+
+/// WTF-8 for people: each lone surrogate shows as one U+FFFD.
+fn wtf8_lossy(bytes: &[u8]) -> String {
+    let mut out = String::with_capacity(bytes.len());
+    each_surrogate(bytes, &mut out, |_, out| out.push('\u{fffd}'), |text, out| out.push_str(text));
+    out
+}
+
+fn unescape_surrogates(bytes: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(bytes.len());
+    each_surrogate(
+        bytes,
+        &mut out,
+        |code, out| match code {
+            0xdc80..=0xdcff => out.push((code & 0xff) as u8),
+            // Half a pair has no spelling in UTF-8: the replacement character is what every tool writes.
+            _ => out.extend_from_slice("\u{fffd}".as_bytes()),
+        },
+        |text, out| out.extend_from_slice(text.as_bytes()),
+    );
+    out
+}
+
+fn each_surrogate<O>(bytes: &[u8], out: &mut O, surrogate: impl Fn(u32, &mut O), valid: impl Fn(&str, &mut O)) {
+    let mut pending: Vec<u8> = Vec::new();
+    for chunk in bytes.utf8_chunks() {
+        if !chunk.valid().is_empty() {
+            pending.clear();
+            valid(chunk.valid(), out);
+        }
+        // A surrogate's three bytes arrive as up to three invalid chunks: ED, then Ax or Bx, then xx.
+        pending.extend_from_slice(chunk.invalid());
+        while let [a, b, c, ..] = *pending.as_slice() {
+            surrogate((u32::from(a) & 0x0f) << 12 | (u32::from(b) & 0x3f) << 6 | u32::from(c) & 0x3f, out);
+            pending.drain(..3);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escapes_decode() {
+        let text = Text::from_json(r#""a\n\u00e9\ud83d\ude00\/""#).unwrap();
+        assert_eq!(text.decode(), "a\né😀/");
+        assert!(!text.is_damaged());
+    }
+
+    #[test]
+    fn a_lone_surrogate_keeps_its_spelling_and_shows_once() {
+        let text = Text::from_json(r#""cut \ud83d.""#).unwrap();
+        assert_eq!(text.decode(), "cut \u{fffd}.");
+        assert!(text.is_damaged());
+        assert_eq!(text.to_json(), r#""cut \ud83d.""#);
+        assert_ne!(text.hash(), Text::from_json(r#""cut \ud83e.""#).unwrap().hash());
+    }
+
+    #[test]
+    fn bytes_that_are_not_utf8_come_back() {
+        let bytes = b"ok \xff\xfe\xe4 end";
+        let text = Text::from_bytes(bytes);
+        assert_eq!(text.bytes().as_ref(), bytes);
+        assert_eq!(text.decode(), "ok \u{fffd}\u{fffd}\u{fffd} end");
+        let json = text.to_json();
+        assert_eq!(Text::from_json(&json).unwrap(), text);
+    }
+
+    #[test]
+    fn control_characters_are_escaped() {
+        assert_eq!(quote("a\u{1}\"\\\n"), r#""a\u0001\"\\\n""#);
+    }
+}

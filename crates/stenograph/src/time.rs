@@ -1,0 +1,141 @@
+//! Moments as sources spell them, and as instants. This file must not read a clock.
+
+use std::borrow::Cow;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+use crate::text::Str;
+
+/// How a source spells a moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// RFC 3339 text, with its own offset.
+    Iso,
+    /// A number of seconds since 1970.
+    Seconds,
+    /// A number of milliseconds since 1970.
+    Millis,
+}
+
+/// A moment, in the spelling of its source.
+#[derive(Clone, Debug)]
+pub struct Time<'a> {
+    /// The text, or the digits of the number.
+    pub text: Str<'a>,
+    /// What the text means.
+    pub unit: Unit,
+}
+
+impl<'a> Time<'a> {
+    /// A moment from RFC 3339 text; `None` when it is not one, so that odd spellings stay where they were.
+    pub fn iso(text: Str<'a>) -> Option<Time<'a>> {
+        let shape = text.as_bytes().get(..19)?;
+        let good = shape.iter().enumerate().all(|(at, byte)| match at {
+            4 | 7 => *byte == b'-',
+            10 => matches!(byte, b'T' | b't' | b' '),
+            13 | 16 => *byte == b':',
+            _ => byte.is_ascii_digit(),
+        });
+        let time = Time { text, unit: Unit::Iso };
+        // Only the usual spelling ends in Z right after the digits: anything else is worth a real parse.
+        (good && (time.text.ends_with('Z') || time.instant().is_some())).then_some(time)
+    }
+
+    /// A moment from the digits of a number.
+    pub fn number(digits: Str<'a>, unit: Unit) -> Option<Time<'a>> {
+        let plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+        let time = Time { text: digits, unit };
+        (plain && time.instant().is_some()).then_some(time)
+    }
+
+    /// The moment on the time line.
+    pub fn instant(&self) -> Option<Timestamp> {
+        let scale = match self.unit {
+            Unit::Iso => return self.text.parse().ok(),
+            Unit::Seconds => 1_000_000_000_i128,
+            Unit::Millis => 1_000_000,
+        };
+        let (whole, part) = self.text.split_once('.').unwrap_or((&self.text, ""));
+        let mut nanos = whole.parse::<i128>().ok()?.checked_mul(scale)?;
+        let mut digit_value = scale;
+        for digit in part.bytes().take(9) {
+            digit_value /= 10;
+            nanos += i128::from(digit.saturating_sub(b'0')) * digit_value;
+        }
+        Timestamp::from_nanosecond(nanos).ok()
+    }
+
+    /// RFC 3339 text: the source's own where it has one.
+    pub fn to_iso(&self) -> Option<Str<'_>> {
+        match self.unit {
+            Unit::Iso => Some(Cow::Borrowed(&self.text)),
+            Unit::Seconds | Unit::Millis => Some(Cow::Owned(self.instant()?.to_string())),
+        }
+    }
+
+    /// RFC 3339 in UTC with milliseconds, as JavaScript writes it.
+    pub fn to_iso_millis(&self) -> Option<String> {
+        Some(self.instant()?.strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string())
+    }
+
+    /// Whole seconds since 1970.
+    pub fn to_seconds(&self) -> Option<i64> {
+        Some(self.instant()?.as_second())
+    }
+
+    /// The clock on the wall where the moment was written down, as `strftime` says: the text's own offset, else UTC.
+    pub fn wall(&self, format: &str) -> Option<String> {
+        let instant = self.instant()?;
+        let offset = match self.unit {
+            Unit::Iso => jiff::fmt::temporal::Pieces::parse(&*self.text).ok().and_then(|pieces| pieces.to_numeric_offset()),
+            Unit::Seconds | Unit::Millis => None,
+        };
+        let zone = offset.map_or(TimeZone::UTC, TimeZone::fixed);
+        Some(instant.to_zoned(zone).strftime(format).to_string())
+    }
+
+    /// The same moment, borrowing nothing.
+    pub fn into_owned(self) -> Time<'static> {
+        Time { text: Cow::Owned(self.text.into_owned()), unit: self.unit }
+    }
+
+    /// The same moment, borrowed.
+    pub fn borrow(&self) -> Time<'_> {
+        Time { text: Cow::Borrowed(&self.text), unit: self.unit }
+    }
+}
+
+impl PartialEq for Time<'_> {
+    /// Two spellings of one instant are equal.
+    fn eq(&self, other: &Self) -> bool {
+        (self.unit == other.unit && self.text == other.text)
+            || matches!((self.instant(), other.instant()), (Some(a), Some(b)) if a == b)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spellings_of_one_instant_are_equal() {
+        let iso = Time::iso("2024-01-13T05:24:16Z".into()).unwrap();
+        assert_eq!(iso, Time::number("1705123456".into(), Unit::Seconds).unwrap());
+        assert_eq!(iso, Time::number("1705123456000".into(), Unit::Millis).unwrap());
+        assert_eq!(iso, Time::iso("2024-01-13T13:24:16+08:00".into()).unwrap());
+        assert_eq!(Time::number("1705123456.5".into(), Unit::Seconds).unwrap().to_iso_millis().unwrap(), "2024-01-13T05:24:16.500Z");
+    }
+
+    #[test]
+    fn the_wall_clock_is_the_texts_own() {
+        let time = Time::iso("2026-02-08T14:30:00+08:00".into()).unwrap();
+        assert_eq!(time.wall("%Y%m%d-%H%M").unwrap(), "20260208-1430");
+    }
+
+    #[test]
+    fn what_is_no_moment_stays_where_it_was() {
+        assert!(Time::iso("yesterday".into()).is_none());
+        assert!(Time::number("12e4".into(), Unit::Seconds).is_none());
+    }
+}

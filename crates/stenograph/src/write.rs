@@ -1,0 +1,167 @@
+//! Writing: events in, bytes out. A writer makes the records of one format; what holds them together, and what carries the
+//! source along, is done here for all.
+
+use std::io;
+
+use crate::format::Format;
+use crate::model::{Event, Outline, Span};
+
+/// Writes the records of one format.
+pub trait Writer: Send {
+    /// Writes the events of one source record. A format that cannot say an event leaves it out: the loss is measured, not
+    /// declared.
+    fn record(&mut self, events: &[Event<'_>], out: &mut Output);
+
+    /// Writes what is held back, and the end of the file.
+    fn finish(&mut self, _out: &mut Output) {}
+}
+
+/// What a writer makes: records, and what stands between them.
+#[derive(Debug, Default)]
+pub struct Output {
+    pieces: Vec<Written>,
+}
+
+/// One piece of output.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Written {
+    /// A record.
+    Record(Vec<u8>),
+    /// Newlines, brackets, commas, headers.
+    Glue(Vec<u8>),
+}
+
+impl Output {
+    /// A record.
+    pub fn record(&mut self, bytes: impl Into<Vec<u8>>) {
+        self.pieces.push(Written::Record(bytes.into()));
+    }
+
+    /// What stands between records.
+    pub fn glue(&mut self, bytes: impl Into<Vec<u8>>) {
+        self.pieces.push(Written::Glue(bytes.into()));
+    }
+
+    /// A record on a line of its own.
+    pub fn line(&mut self, record: impl Into<Vec<u8>>) {
+        self.record(record);
+        self.glue("\n");
+    }
+
+    /// Takes what was written so far.
+    pub fn take(&mut self) -> Vec<Written> {
+        std::mem::take(&mut self.pieces)
+    }
+}
+
+/// A file being written: gathers the events of one source record and gives them to the writer together.
+pub struct Writing {
+    writer: Box<dyn Writer>,
+    gathered: Vec<Event<'static>>,
+    output: Output,
+}
+
+impl std::fmt::Debug for Writing {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Writing").field("gathered", &self.gathered.len()).finish_non_exhaustive()
+    }
+}
+
+impl Writing {
+    /// Starts a file of this format.
+    pub fn new(format: &dyn Format, outline: &Outline) -> Writing {
+        Writing { writer: format.writer(outline), gathered: Vec::new(), output: Output::default() }
+    }
+
+    /// Writes one event.
+    pub fn event(&mut self, event: &Event<'_>) -> Vec<Written> {
+        if event.part.index == 0 {
+            self.flush();
+        }
+        if event.part.of <= 1 {
+            self.writer.record(std::slice::from_ref(event), &mut self.output);
+        } else {
+            self.gathered.push(event.clone().into_owned());
+            if event.part.index + 1 >= event.part.of {
+                self.flush();
+            }
+        }
+        self.output.take()
+    }
+
+    fn flush(&mut self) {
+        if !self.gathered.is_empty() {
+            let gathered = std::mem::take(&mut self.gathered);
+            self.writer.record(&gathered, &mut self.output);
+        }
+    }
+
+    /// Ends the file.
+    pub fn finish(mut self) -> Vec<Written> {
+        self.flush();
+        self.writer.finish(&mut self.output);
+        self.output.take()
+    }
+}
+
+/// Writes a whole session that is in memory.
+pub fn all(format: &dyn Format, outline: &Outline, events: &[Event<'_>]) -> Vec<u8> {
+    let mut writing = Writing::new(format, outline);
+    let mut bytes = Vec::new();
+    for event in events {
+        append(&mut bytes, writing.event(event));
+    }
+    append(&mut bytes, writing.finish());
+    bytes
+}
+
+fn append(bytes: &mut Vec<u8>, pieces: Vec<Written>) {
+    for piece in pieces {
+        let (Written::Record(piece) | Written::Glue(piece)) = piece;
+        bytes.extend_from_slice(&piece);
+    }
+}
+
+/// The bytes of the one record that these events make, to be put in the place of the record they came from. `None` when the
+/// format does not make exactly one record of them.
+pub fn fragment(format: &dyn Format, outline: &Outline, events: &[Event<'_>]) -> Option<Vec<u8>> {
+    let mut writing = Writing::new(format, outline);
+    let mut pieces: Vec<Written> = events.iter().flat_map(|event| writing.event(event)).collect();
+    pieces.extend(writing.finish());
+    let mut records = pieces.into_iter().filter_map(|piece| match piece {
+        Written::Record(bytes) => Some(bytes),
+        Written::Glue(_) => None,
+    });
+    let only = records.next()?;
+    records.next().is_none().then_some(only)
+}
+
+/// A run of a source to be replaced.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edit {
+    /// What is replaced.
+    pub at: Span,
+    /// By what.
+    pub with: Vec<u8>,
+}
+
+/// Copies a source with some runs replaced. Everything else is copied byte for byte. The edits are in order and do not overlap.
+pub fn splice(source: &mut dyn io::Read, edits: &[Edit], out: &mut dyn io::Write) -> io::Result<()> {
+    let mut offset = 0;
+    for edit in edits {
+        let Some(gap) = edit.at.offset.checked_sub(offset) else {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "edits overlap or are out of order"));
+        };
+        copy(source, gap, out)?;
+        out.write_all(&edit.with)?;
+        copy(source, edit.at.length, &mut io::sink())?;
+        offset = edit.at.end();
+    }
+    io::copy(source, out)?;
+    Ok(())
+}
+
+fn copy(source: &mut dyn io::Read, length: u64, out: &mut dyn io::Write) -> io::Result<()> {
+    let copied = io::copy(&mut io::Read::take(source, length), out)?;
+    if copied == length { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+}
