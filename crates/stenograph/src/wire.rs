@@ -170,7 +170,7 @@ fn usage_json(usage: &Usage) -> String {
 
 fn put_extra(extra: &Extra<'_>, draft: &mut Draft<'_>) {
     let mut origins = Draft::new();
-    for (origin, residue) in extra.iter().filter(|(origin, residue)| *origin != NAME && !residue.is_empty()) {
+    for (origin, residue) in extra.iter().filter(|(origin, _)| *origin != NAME) {
         let mut json = String::new();
         residue.write_json(&mut json);
         origins.set(origin.to_owned(), crate::json::compact(&json).into_owned());

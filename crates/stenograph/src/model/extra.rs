@@ -36,10 +36,8 @@ impl<'a> Extra<'a> {
 
     /// Adds what is left in the words of `origin`.
     pub fn add(&mut self, origin: Str<'a>, residue: Residue<'a>) {
-        // A residue of nothing but holes is kept too: it remembers the order of the keys.
-        if !residue.0.is_empty() {
-            self.0.push((origin, residue));
-        }
+        // An empty residue is kept too: it says which format the record came from, and needs nothing else.
+        self.0.push((origin, residue));
     }
 
     /// What is left in the words of `origin`.
