@@ -1,2 +1,2 @@
 //! Development tasks.
-fn main(){}
+fn main() {}

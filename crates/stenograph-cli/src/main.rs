@@ -1,2 +1,2 @@
 //! steno
-fn main(){}
+fn main() {}

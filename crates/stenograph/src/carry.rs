@@ -66,14 +66,19 @@ pub fn seal(record: &[u8]) -> String {
 
 /// The record with one key more.
 pub fn attach(record: &[u8], carried: &Carried) -> Vec<u8> {
+    attach_raw(record, &carried.render())
+}
+
+/// The record with one key more, of which the value is known.
+pub fn attach_raw(record: &[u8], raw: &str) -> Vec<u8> {
     let Some(end) = record.iter().rposition(|byte| *byte == b'}') else { return record.to_vec() };
     let (head, tail) = record.split_at(end);
     let body = head.trim_ascii_end();
     let comma = if body.ends_with(b"{") { "" } else { "," };
-    let mut out = Vec::with_capacity(record.len() + carried.source.len() + 128);
+    let mut out = Vec::with_capacity(record.len() + raw.len() + 16);
     out.extend_from_slice(body);
     out.extend_from_slice(format!("{comma}\"{KEY}\":").as_bytes());
-    out.extend_from_slice(carried.render().as_bytes());
+    out.extend_from_slice(raw.as_bytes());
     out.extend_from_slice(head.get(body.len()..).unwrap_or_default());
     out.extend_from_slice(tail);
     out

@@ -152,4 +152,3 @@ pub fn all(format: &dyn Format, bytes: &[u8]) -> Collected {
     reading.end(&mut found);
     found
 }
-

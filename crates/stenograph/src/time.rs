@@ -88,7 +88,9 @@ impl<'a> Time<'a> {
     pub fn wall(&self, format: &str) -> Option<String> {
         let instant = self.instant()?;
         let offset = match self.unit {
-            Unit::Iso => jiff::fmt::temporal::Pieces::parse(&*self.text).ok().and_then(|pieces| pieces.to_numeric_offset()),
+            Unit::Iso => {
+                jiff::fmt::temporal::Pieces::parse(&*self.text).ok().and_then(|pieces| pieces.to_numeric_offset())
+            }
             Unit::Seconds | Unit::Millis => None,
         };
         let zone = offset.map_or(TimeZone::UTC, TimeZone::fixed);
@@ -124,7 +126,10 @@ mod tests {
         assert_eq!(iso, Time::number("1705123456".into(), Unit::Seconds).unwrap());
         assert_eq!(iso, Time::number("1705123456000".into(), Unit::Millis).unwrap());
         assert_eq!(iso, Time::iso("2024-01-13T13:24:16+08:00".into()).unwrap());
-        assert_eq!(Time::number("1705123456.5".into(), Unit::Seconds).unwrap().to_iso_millis().unwrap(), "2024-01-13T05:24:16.500Z");
+        assert_eq!(
+            Time::number("1705123456.5".into(), Unit::Seconds).unwrap().to_iso_millis().unwrap(),
+            "2024-01-13T05:24:16.500Z"
+        );
     }
 
     #[test]

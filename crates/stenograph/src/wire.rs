@@ -304,7 +304,9 @@ fn read_extra<'a>(object: &mut Object<'a>) -> Extra<'a> {
     if let Some(origins) = &mut origins {
         let names: Vec<Str<'a>> = origins.keys().map(|key| Cow::Owned(key.to_owned())).collect();
         for name in names {
-            if name != NAME && let Some(residue) = origins.open(&name) {
+            if name != NAME
+                && let Some(residue) = origins.open(&name)
+            {
                 extra.add(name, residue.rest());
             }
         }

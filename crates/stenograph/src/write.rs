@@ -59,6 +59,8 @@ pub struct Writing {
     writer: Box<dyn Writer>,
     gathered: Vec<Event<'static>>,
     output: Output,
+    /// Whether the events come from this very format, so that what their records carry is theirs to keep.
+    own: bool,
 }
 
 impl std::fmt::Debug for Writing {
@@ -70,7 +72,8 @@ impl std::fmt::Debug for Writing {
 impl Writing {
     /// Starts a file of this format.
     pub fn new(format: &dyn Format, outline: &Outline) -> Writing {
-        Writing { writer: format.writer(outline), gathered: Vec::new(), output: Output::default() }
+        let own = outline.origin == format.info().name;
+        Writing { writer: format.writer(outline), gathered: Vec::new(), output: Output::default(), own }
     }
 
     /// Writes one event.
@@ -79,7 +82,7 @@ impl Writing {
             self.flush();
         }
         if event.part.of <= 1 {
-            self.writer.record(std::slice::from_ref(event), &mut self.output);
+            self.write(std::slice::from_ref(event));
         } else {
             self.gathered.push(event.clone().into_owned());
             if event.part.index + 1 >= event.part.of {
@@ -92,7 +95,19 @@ impl Writing {
     fn flush(&mut self) {
         if !self.gathered.is_empty() {
             let gathered = std::mem::take(&mut self.gathered);
-            self.writer.record(&gathered, &mut self.output);
+            self.write(&gathered);
+        }
+    }
+
+    fn write(&mut self, events: &[Event<'_>]) {
+        let before = self.output.pieces.len();
+        self.writer.record(events, &mut self.output);
+        let carried = events.first().and_then(|event| event.carried.as_deref()).filter(|_| self.own);
+        let made = self.output.pieces.get_mut(before..).unwrap_or_default();
+        if let (Some(raw), Some(Written::Record(record))) =
+            (carried, made.iter_mut().find(|piece| matches!(piece, Written::Record(_))))
+        {
+            *record = crate::carry::attach_raw(record, raw);
         }
     }
 

@@ -1,1 +1,166 @@
-fn main(){}
+//! The laws over every format and fixture, and over the corpus of real files where it is at hand: a test for every file found.
+//!
+//! Goldens are written with `STENO_UPDATE=1` and reviewed like code.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use stenograph::format::{Detected, Format, detect, named};
+use stenograph::formats::FORMATS;
+use stenograph::laws::{Effort, check};
+use stenograph::read;
+use stenograph::wire;
+
+fn main() {
+    let arguments = Arguments::from_args();
+    let mut trials = Vec::new();
+    for format in FORMATS {
+        let fixtures = fixtures(*format);
+        let name = format.info().name;
+        trials.push(trial(format!("{name}/has fixtures"), {
+            let empty = fixtures.is_empty();
+            move || if empty { Err("no fixture".into()) } else { Ok(()) }
+        }));
+        for path in fixtures {
+            let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let format = *format;
+            let add = |law: &str| format!("{name}/{file}/{law}");
+            trials.push(trial(add("golden"), {
+                let path = path.clone();
+                move || golden(format, &path)
+            }));
+            trials.push(trial(add("sole"), {
+                let path = path.clone();
+                move || sole(format, &path)
+            }));
+            if format.info().traits.lossy {
+                trials.push(trial(add("losses"), {
+                    let path = path.clone();
+                    move || self_losses(format, &path)
+                }));
+            }
+            trials.push(trial(add("laws"), move || laws(format, &read_file(&path)?, Effort { places: 64 })));
+        }
+    }
+    trials.extend(corpus());
+    libtest_mimic::run(&arguments, trials).exit();
+}
+
+fn trial(name: String, test: impl FnOnce() -> Result<(), Failed> + Send + 'static) -> Trial {
+    Trial::test(name, test)
+}
+
+fn fixtures(format: &dyn Format) -> Vec<PathBuf> {
+    let folder = format.info().name.replace('-', "_");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/formats").join(folder).join("fixtures");
+    let mut found: Vec<PathBuf> =
+        fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    found.retain(|path| !matches!(path.extension().and_then(|ending| ending.to_str()), Some("golden" | "losses")));
+    found.sort();
+    found
+}
+
+fn read_file(path: &Path) -> Result<Vec<u8>, Failed> {
+    fs::read(path).map_err(|error| format!("{}: {error}", path.display()).into())
+}
+
+fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".");
+    name.push(ending);
+    PathBuf::from(name)
+}
+
+fn compare_golden(path: &Path, found: &str) -> Result<(), Failed> {
+    if std::env::var_os("STENO_UPDATE").is_some() {
+        return fs::write(path, found).map_err(|error| error.to_string().into());
+    }
+    let expected = fs::read_to_string(path).unwrap_or_default();
+    if expected == found {
+        return Ok(());
+    }
+    let line = expected.lines().zip(found.lines()).take_while(|(a, b)| a == b).count();
+    let show = |text: &str| text.lines().nth(line).unwrap_or("(end)").to_owned();
+    Err(format!("{} line {}:\n  golden {}\n  found  {}", path.display(), line + 1, show(&expected), show(found)).into())
+}
+
+fn golden(format: &dyn Format, path: &Path) -> Result<(), Failed> {
+    let found = read::all(format, &read_file(path)?);
+    let events = found.events.iter().map(wire::event_at);
+    let lines: Vec<String> = events.chain(found.notes.iter().map(wire::note)).collect();
+    compare_golden(&beside(path, "golden"), &(lines.join("\n") + "\n"))
+}
+
+fn sole(format: &dyn Format, path: &Path) -> Result<(), Failed> {
+    match detect(&read_file(path)?) {
+        Detected::Format(found) if found.info().name == format.info().name => Ok(()),
+        other => Err(format!("detected as {other:?}").into()),
+    }
+}
+
+fn self_losses(format: &dyn Format, path: &Path) -> Result<(), Failed> {
+    let source = read_file(path)?;
+    let mut out = Vec::new();
+    let outcome = stenograph::convert::rewrite_own(format, &mut source.as_slice(), &mut out)?;
+    compare_golden(&beside(path, "losses"), &(outcome.losses.to_json() + "\n"))
+}
+
+fn laws(format: &'static dyn Format, source: &[u8], effort: Effort) -> Result<(), Failed> {
+    let broken = check(format, source, effort);
+    if broken.is_empty() {
+        return Ok(());
+    }
+    let said = broken.iter().map(|broken| {
+        let line = broken.at.map_or(String::new(), |at| format!(" (line {}, byte {})", at.line, at.offset));
+        format!("{}{line}: {}", broken.law, broken.what)
+    });
+    Err(said.collect::<Vec<_>>().join("\n").into())
+}
+
+/// What a folder of the corpus holds; a file may be of another agent, but never of another format we read.
+const FOLDERS: [(&str, &str); 3] = [("claude-code/", "claude-code"), ("codex/", "codex"), ("cycod/", "openai-chat")];
+
+fn corpus() -> Vec<Trial> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus");
+    if !root.is_dir() {
+        let required = std::env::var_os("CI").is_some();
+        let missing = move || if required { Err("the corpus is missing".into()) } else { Ok(()) };
+        return vec![trial("corpus/is at hand".into(), missing).with_ignored_flag(!required)];
+    }
+    let mut files = Vec::new();
+    walk(&root, &mut files);
+    files.sort();
+    let name = |path: &Path| path.strip_prefix(&root).unwrap_or(path).to_string_lossy().into_owned();
+    files
+        .into_iter()
+        .map(|path| {
+            let name = name(&path);
+            trial(format!("corpus/{name}"), move || corpus_file(&name, &path))
+        })
+        .collect()
+}
+
+fn walk(folder: &Path, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() { walk(&path, files) } else { files.push(path) }
+    }
+}
+
+fn corpus_file(name: &str, path: &Path) -> Result<(), Failed> {
+    let source = read_file(path)?;
+    let expected = FOLDERS.iter().find(|(folder, _)| name.starts_with(folder)).map(|(_, format)| *format);
+    let format = match (detect(&source), expected) {
+        (Detected::Tie(found), _) => return Err(format!("a tie: {found:?}").into()),
+        (Detected::Format(found), Some(expected)) if found.info().name != expected => {
+            return Err(format!("detected as {}, not {expected}", found.info().name).into());
+        }
+        (Detected::Format(found), _) => found,
+        (Detected::Unknown, Some(expected)) if named(expected).is_some() && name.ends_with(".jsonl") => {
+            return Err(format!("not recognised as {expected}").into());
+        }
+        (Detected::Unknown, _) => return Ok(()),
+    };
+    laws(format, &source, Effort { places: if source.len() > 64 << 10 { 6 } else { 16 } })
+}

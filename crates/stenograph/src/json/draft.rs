@@ -112,9 +112,10 @@ impl<'a> Draft<'a> {
             self.remaining(entries, own, &mut done, from, out);
         }
         for (at, (key, held)) in entries.iter().enumerate() {
-            let put = self.fields.iter().zip(&done).position(|((name, _, force), done)| {
-                !done && name == key && (*force == Force::Set || own == Own::No)
-            });
+            let put =
+                self.fields.iter().zip(&done).position(|((name, _, force), done)| {
+                    !done && name == key && (*force == Force::Set || own == Own::No)
+                });
             match (held, put) {
                 (Held::Hole, None) => {}
                 (Held::Hole, Some(put)) => self.put(put, None, own, &mut done, from, out),

@@ -128,7 +128,11 @@ impl<'a> JsonRecord<'a> {
                 out.note(Note::new(NoteKind::Welded, span, "another record on the same line"));
             }
             if let Some(key) = object.duplicate() {
-                out.note(Note::new(NoteKind::DuplicateKey, span, format!("the key {key:?} stands twice; the last one counts")));
+                out.note(Note::new(
+                    NoteKind::DuplicateKey,
+                    span,
+                    format!("the key {key:?} stands twice; the last one counts"),
+                ));
             }
             let mut object = object;
             let carried = crate::carry::take(&mut object);
@@ -154,7 +158,11 @@ impl<'a> JsonRecord<'a> {
         if !self.faithful {
             out.note(Note::new(NoteKind::BadUtf8, self.at, "bytes that are not UTF-8 are kept as \\udc80 to \\udcff"));
         } else if may_have_surrogates(self.text.as_bytes()) && Text::Json(Cow::Borrowed(&self.text)).is_damaged() {
-            out.note(Note::new(NoteKind::LoneSurrogate, self.at, "half of a surrogate pair; it is kept as it is spelled"));
+            out.note(Note::new(
+                NoteKind::LoneSurrogate,
+                self.at,
+                "half of a surrogate pair; it is kept as it is spelled",
+            ));
         }
     }
 

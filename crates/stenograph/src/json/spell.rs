@@ -98,7 +98,8 @@ fn canonical_below(raw: &str, depth: u32) -> Cow<'_, str> {
     if let Some(object) = super::Object::parse(raw)
         && object.duplicate().is_none()
     {
-        let field = |(key, raw): (&str, &str)| format!("{}:{}", crate::text::quote(key), canonical_below(raw, depth + 1));
+        let field =
+            |(key, raw): (&str, &str)| format!("{}:{}", crate::text::quote(key), canonical_below(raw, depth + 1));
         let mut fields: Vec<String> = object.pairs().map(field).collect();
         fields.sort();
         return Cow::Owned(format!("{{{}}}", fields.join(",")));

@@ -226,8 +226,7 @@ pub enum Role {
 
 impl Role {
     /// Every role.
-    pub const ALL: [Role; 6] =
-        [Role::System, Role::Developer, Role::User, Role::Assistant, Role::Tool, Role::Unknown];
+    pub const ALL: [Role; 6] = [Role::System, Role::Developer, Role::User, Role::Assistant, Role::Tool, Role::Unknown];
 
     /// The word on the wire.
     pub fn name(self) -> &'static str {
@@ -331,11 +330,35 @@ impl<'a> Event<'a> {
     /// The content of the body, where it has one.
     pub fn content(&self) -> Option<&Content<'a>> {
         match &self.body {
-            Body::Message { content, .. } | Body::Thinking { content } | Body::ToolResult { content, .. } => Some(content),
+            Body::Message { content, .. } | Body::Thinking { content } | Body::ToolResult { content, .. } => {
+                Some(content)
+            }
             Body::Fact { content, .. } | Body::Failure { content, .. } | Body::Stop { content, .. } => content.as_ref(),
             Body::Compaction { summary } => summary.as_ref(),
             Body::ToolCall { .. } | Body::Other { .. } => None,
         }
+    }
+
+    /// Whether both say the same, wherever they stand.
+    pub fn says_the_same(&self, other: &Event<'_>) -> bool {
+        self.part == other.part
+            && self.session == other.session
+            && self.thread == other.thread
+            && self.id == other.id
+            && self.parent == other.parent
+            && self.group == other.group
+            && self.restates == other.restates
+            && self.from == other.from
+            && self.to == other.to
+            && self.time == other.time
+            && self.model == other.model
+            && self.cwd == other.cwd
+            && self.branch == other.branch
+            && self.version == other.version
+            && self.body == other.body
+            && self.usage == other.usage
+            && self.extra == other.extra
+            && self.carried == other.carried
     }
 
     /// The same event, borrowing nothing.
@@ -369,9 +392,7 @@ impl Body<'_> {
     fn into_owned(self) -> Body<'static> {
         let own = |text: Str<'_>| -> Str<'static> { Cow::Owned(text.into_owned()) };
         match self {
-            Body::Fact { name, content } => {
-                Body::Fact { name: own(name), content: content.map(Content::into_owned) }
-            }
+            Body::Fact { name, content } => Body::Fact { name: own(name), content: content.map(Content::into_owned) },
             Body::Message { role, content } => Body::Message { role, content: content.into_owned() },
             Body::Thinking { content } => Body::Thinking { content: content.into_owned() },
             Body::ToolCall { call, name, input } => {

@@ -107,9 +107,7 @@ impl Outline {
     fn count(&mut self, event: &Event<'_>) {
         let Some(usage) = event.usage else { return };
         let before = match &event.group {
-            Some(group) => {
-                self.groups.insert(xxhash_rust::xxh3::xxh3_64(group.as_bytes()), usage).unwrap_or_default()
-            }
+            Some(group) => self.groups.insert(xxhash_rust::xxh3::xxh3_64(group.as_bytes()), usage).unwrap_or_default(),
             None => Usage::default(),
         };
         let add = |total: Option<u64>, new: Option<u64>, old: Option<u64>| match (total, new) {

@@ -41,7 +41,9 @@ impl Pairing {
     pub fn result(&mut self, id: Option<&str>) -> Option<(String, String)> {
         let at = match id {
             Some(id) => self.open.iter().position(|open| open.id == id)?,
-            None => self.open.iter().position(|open| !open.stated).or(if self.open.is_empty() { None } else { Some(0) })?,
+            None => {
+                self.open.iter().position(|open| !open.stated).or(if self.open.is_empty() { None } else { Some(0) })?
+            }
         };
         let open = self.open.remove(at)?;
         Some((open.id, open.name))

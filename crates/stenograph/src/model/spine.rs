@@ -60,7 +60,8 @@ impl Spine {
         if event.thread.is_none() && talks {
             self.has_main = true;
         }
-        let index = if event.part.index == 0 || self.nodes.is_empty() { self.start(event) } else { self.nodes.len() - 1 };
+        let index =
+            if event.part.index == 0 || self.nodes.is_empty() { self.start(event) } else { self.nodes.len() - 1 };
         if let Some(node) = self.nodes.get_mut(index) {
             node.talks |= talks && !event.restates;
             node.talk_below |= node.talks;
@@ -74,7 +75,13 @@ impl Spine {
         let index = self.nodes.len();
         let parent = event.parent.as_deref().and_then(|parent| self.by_id.get(&xxh3_64(parent.as_bytes()))).copied();
         let own = number(index);
-        self.nodes.push(Node { parent: parent.unwrap_or(own), latest: own, talks: false, talk_below: false, given_up: false });
+        self.nodes.push(Node {
+            parent: parent.unwrap_or(own),
+            latest: own,
+            talks: false,
+            talk_below: false,
+            given_up: false,
+        });
         if let Some(id) = &event.id {
             self.by_id.entry(xxh3_64(id.as_bytes())).or_insert(own);
         }
@@ -168,13 +175,15 @@ mod tests {
 
     #[test]
     fn a_branch_that_was_given_up_is_left_out() {
-        let events = [said("a", None), said("b", Some("a")), said("c", Some("b")), said("d", Some("a")), said("e", Some("d"))];
+        let events =
+            [said("a", None), said("b", Some("a")), said("c", Some("b")), said("d", Some("a")), said("e", Some("d"))];
         assert_eq!(kept(&events), ["a", "d", "e"]);
     }
 
     #[test]
     fn results_of_parallel_calls_stay() {
-        let events = [said("a", None), said("b", Some("a")), answered("r1", "a"), answered("r2", "b"), said("c", Some("r2"))];
+        let events =
+            [said("a", None), said("b", Some("a")), answered("r1", "a"), answered("r2", "b"), said("c", Some("r2"))];
         assert_eq!(kept(&events), ["a", "b", "r1", "r2", "c"]);
     }
 

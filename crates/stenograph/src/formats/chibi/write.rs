@@ -100,7 +100,11 @@ impl Entries {
             }
             Body::Fact { content, .. } if own.is_some() => said.content = content.as_ref().and_then(text),
             Body::Other { .. } if own.is_some() => {}
-            Body::Fact { .. } | Body::Thinking { .. } | Body::Failure { .. } | Body::Stop { .. } | Body::Other { .. } => {
+            Body::Fact { .. }
+            | Body::Thinking { .. }
+            | Body::Failure { .. }
+            | Body::Stop { .. }
+            | Body::Other { .. } => {
                 return None;
             }
         }
@@ -140,7 +144,8 @@ fn put_role(role: Role, event: &Event<'_>, own: Option<&Residue<'_>>, draft: &mu
     };
     let stated = own.and_then(|own| own.text("role"));
     let implied = if event.to.as_deref() == Some("user") { "agent" } else { "user" };
-    let prompt = own.and_then(|own| own.text("entry_type")).is_some_and(|entry_type| entry_type.starts_with("system_prompt"));
+    let prompt =
+        own.and_then(|own| own.text("entry_type")).is_some_and(|entry_type| entry_type.starts_with("system_prompt"));
     if own.is_none() || prompt || stated.as_deref().unwrap_or(implied) == name {
         draft.default_str("role", name);
     } else {

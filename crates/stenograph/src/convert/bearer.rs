@@ -1,0 +1,130 @@
+//! Lays the source into the records that are written. The runs cut the source without a gap: a run begins where the one before
+//! ended, so that blank lines, and records without a place in the target, ride with the record after them; the last run takes
+//! the rest.
+
+use std::io;
+
+use crate::carry::{Carried, attach, seal};
+use crate::model::Event;
+use crate::write::Written;
+
+/// Carries a source along.
+#[derive(Debug)]
+pub struct Bearer {
+    of: String,
+    /// Source bytes that no run holds yet.
+    pending: Vec<u8>,
+    /// The offset of the first of them.
+    start: u64,
+    /// The end of the source record that was written last.
+    reached: u64,
+    number: u64,
+    /// The last record and what follows it: it is not known to be the last until another one comes.
+    held: Option<(Vec<u8>, Vec<u8>, Vec<Written>)>,
+    /// Set when the source carries another source: that one is carried on, instead of the source itself.
+    forwards: bool,
+}
+
+/// The largest run: what a target has no place for must not fill the memory.
+const RUN_SIZE_MAX: usize = 256 << 20;
+
+impl Bearer {
+    /// A bearer of sources of this format.
+    pub fn new(of: &str) -> Bearer {
+        Bearer { of: of.to_owned(), pending: Vec::new(), start: 0, reached: 0, number: 0, held: None, forwards: false }
+    }
+
+    /// Takes the next bytes of the source.
+    pub fn source(&mut self, chunk: &[u8]) -> io::Result<()> {
+        if self.forwards {
+            return Ok(());
+        }
+        if self.pending.len() + chunk.len() > RUN_SIZE_MAX {
+            let said = "too much of the source has no place in the target for it to be carried along";
+            return Err(io::Error::new(io::ErrorKind::OutOfMemory, said));
+        }
+        self.pending.extend_from_slice(chunk);
+        Ok(())
+    }
+
+    /// An event that is not written: what its record carries rides on.
+    pub fn passed_over(&mut self, event: &Event<'_>) {
+        self.forward(event);
+    }
+
+    /// Takes over what the record of an event carries itself.
+    fn forward(&mut self, event: &Event<'_>) {
+        let Some(carried) = event.carried.as_deref().and_then(Carried::parse) else { return };
+        if event.part.index > 0 {
+            return;
+        }
+        if !self.forwards {
+            self.forwards = true;
+            self.of = carried.of;
+            self.pending.clear();
+        }
+        self.pending.extend_from_slice(&carried.source);
+    }
+
+    /// Lays runs into what was written for an event.
+    pub fn load(&mut self, event: &Event<'_>, pieces: Vec<Written>) -> Vec<Written> {
+        self.forward(event);
+        if let Some(at) = event.at {
+            self.reached = self.reached.max(at.end());
+        }
+        let mut out = Vec::with_capacity(pieces.len());
+        for piece in pieces {
+            self.lay(piece, &mut out);
+        }
+        out
+    }
+
+    fn lay(&mut self, piece: Written, out: &mut Vec<Written>) {
+        match (piece, &mut self.held) {
+            (Written::Record(record), _) => {
+                self.release(false, out);
+                let run = self.run();
+                self.held = Some((record, run, Vec::new()));
+            }
+            (glue @ Written::Glue(_), Some((_, _, after))) => after.push(glue),
+            (glue @ Written::Glue(_), None) => out.push(glue),
+        }
+    }
+
+    /// The source up to the end of the record that was read last.
+    fn run(&mut self) -> Vec<u8> {
+        if self.forwards {
+            return std::mem::take(&mut self.pending);
+        }
+        let length = usize::try_from(self.reached.saturating_sub(self.start)).unwrap_or(0).min(self.pending.len());
+        let rest = self.pending.split_off(length);
+        self.start += length as u64;
+        std::mem::replace(&mut self.pending, rest)
+    }
+
+    fn release(&mut self, last: bool, out: &mut Vec<Written>) {
+        let Some((record, source, after)) = self.held.take() else { return };
+        let carried = Carried { of: self.of.clone(), number: self.number, last, seal: seal(&record), source };
+        self.number += 1;
+        out.push(Written::Record(attach(&record, &carried)));
+        out.extend(after);
+    }
+
+    /// Ends the file: the last record takes the rest of the source.
+    pub fn finish(mut self, pieces: Vec<Written>) -> io::Result<Vec<Written>> {
+        let mut out = Vec::new();
+        for piece in pieces {
+            self.lay(piece, &mut out);
+        }
+        match &mut self.held {
+            Some((_, run, _)) => run.append(&mut self.pending),
+            None if self.pending.is_empty() => {}
+            None => {
+                let said = "nothing of this source has a place in the target, so nothing can carry it along";
+                return Err(io::Error::new(io::ErrorKind::Unsupported, said));
+            }
+        }
+        self.release(true, &mut out);
+        Ok(out)
+    }
+}

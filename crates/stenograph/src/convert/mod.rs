@@ -1,0 +1,331 @@
+//! Converting: read, take the spine, write, read back, compare. What differs is the loss report.
+//!
+//! A source is read twice: once to see it whole (which branch goes on, what a header must say), once to write. Neither pass holds
+//! more than a window of it. A source that returns to its own format is copied, byte for byte.
+
+mod bearer;
+mod restore;
+
+use std::io::{self, Read, Write};
+
+use bearer::Bearer;
+
+use crate::format::{Format, Want};
+use crate::loss::{Comparison, Report};
+use crate::model::{Event, Note, Outline, Spine};
+use crate::read::{Reading, Sink};
+use crate::write::{Writing, Written};
+
+/// A source that can be read more than once.
+pub trait Source {
+    /// Opens it at its beginning.
+    fn open(&mut self) -> io::Result<Box<dyn Read + '_>>;
+}
+
+impl Source for &[u8] {
+    fn open(&mut self) -> io::Result<Box<dyn Read + '_>> {
+        Ok(Box::new(*self))
+    }
+}
+
+/// Whether the source rides along in what is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Carry {
+    /// The records hold what they were made of, so that converting back gives the source itself.
+    Along,
+    /// They do not.
+    Not,
+}
+
+/// What a conversion did.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// What is known of the session.
+    pub outline: Outline,
+    /// What came through and what did not.
+    pub losses: Report,
+    /// What reading the source remarked on, the first few hundred.
+    pub notes: Vec<Note>,
+    /// How many remarks there were.
+    pub notes_count: u64,
+    /// How the output came to be.
+    pub way: Way,
+}
+
+/// How an output came to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Way {
+    /// Written from events.
+    #[default]
+    Written,
+    /// Copied: the source is of the target's format already.
+    Copied,
+    /// Put together from the runs that the source's records carry, byte for byte.
+    Restored,
+    /// Put together from carried runs, with records that were edited since written anew.
+    Mended {
+        /// How many records were edited.
+        edited: u64,
+        /// How many runs are missing.
+        missing: u64,
+    },
+}
+
+const NOTES_MAX: usize = 256;
+
+/// How much of a source is read at a time.
+const CHUNK_SIZE: usize = 256 << 10;
+
+/// Converts a source.
+pub fn convert(
+    from: &dyn Format,
+    source: &mut dyn Source,
+    to: &dyn Format,
+    out: &mut dyn Write,
+    carry: Carry,
+) -> io::Result<Outcome> {
+    if carry == Carry::Along && !to.info().traits.carries {
+        let said = format!("{} has no room to carry a source along", to.info().name);
+        return Err(io::Error::new(io::ErrorKind::Unsupported, said));
+    }
+    if from.info().name == to.info().name {
+        return copy(from, source, out);
+    }
+    let mut survey = Survey::new(from);
+    each_chunk(source, from, Want::All, &mut survey, &mut |_| Ok(()))?;
+    survey.spine.decide();
+    if survey.carried.as_deref() == Some(to.info().name) && carry == Carry::Not {
+        return restore::restore(from, source, to, out, survey);
+    }
+    rewrite(from, source, to, out, carry, survey)
+}
+
+/// Writes a source anew in its own format, through events: what the laws speak of.
+pub fn rewrite_own(format: &dyn Format, source: &mut dyn Source, out: &mut dyn Write) -> io::Result<Outcome> {
+    let mut survey = Survey::new(format);
+    each_chunk(source, format, Want::All, &mut survey, &mut |_| Ok(()))?;
+    survey.own = true;
+    rewrite(format, source, format, out, Carry::Not, survey)
+}
+
+/// What the first pass learns.
+struct Survey {
+    outline: Outline,
+    spine: Spine,
+    notes: Vec<Note>,
+    notes_count: u64,
+    read: Report,
+    /// The format of the source that the records carry.
+    carried: Option<String>,
+    /// Within one format the whole stream is written, not the spine.
+    own: bool,
+}
+
+impl Survey {
+    fn new(from: &dyn Format) -> Survey {
+        Survey {
+            outline: Outline::new(from.info().name),
+            spine: Spine::default(),
+            notes: Vec::new(),
+            notes_count: 0,
+            read: Report::default(),
+            carried: None,
+            own: false,
+        }
+    }
+}
+
+impl Sink for Survey {
+    fn event(&mut self, event: &Event<'_>) {
+        self.outline.add(event);
+        self.spine.add(event);
+        *self.read.read.entry(event.kind()).or_default() += 1;
+        if let (Some(raw), None) = (&event.carried, &self.carried) {
+            self.carried = crate::carry::Carried::parse(raw).map(|carried| carried.of);
+        }
+    }
+
+    fn note(&mut self, note: Note) {
+        self.notes_count += 1;
+        if self.notes.len() < NOTES_MAX {
+            self.notes.push(note);
+        }
+    }
+}
+
+fn copy(format: &dyn Format, source: &mut dyn Source, out: &mut dyn Write) -> io::Result<Outcome> {
+    let mut survey = Survey::new(format);
+    each_chunk(source, format, Want::All, &mut survey, &mut |chunk| out.write_all(chunk))?;
+    let mut losses = survey.read;
+    losses.kept = losses.read.clone();
+    let (outline, notes, notes_count) = (survey.outline, survey.notes, survey.notes_count);
+    Ok(Outcome { outline, losses, notes, notes_count, way: Way::Copied })
+}
+
+/// Reads a source and gives each chunk to `first` before it is read.
+fn each_chunk(
+    source: &mut dyn Source,
+    format: &dyn Format,
+    want: Want,
+    sink: &mut dyn Sink,
+    first: &mut dyn FnMut(&[u8]) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut input = source.open()?;
+    let mut reading = Reading::new(format, want);
+    let mut buffer = vec![0; CHUNK_SIZE];
+    loop {
+        let length = match input.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(length) => length,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        let chunk = buffer.get(..length).unwrap_or_default();
+        first(chunk)?;
+        reading.feed(chunk, sink);
+    }
+    reading.end(sink);
+    Ok(())
+}
+
+fn rewrite(
+    from: &dyn Format,
+    source: &mut dyn Source,
+    to: &dyn Format,
+    out: &mut dyn Write,
+    carry: Carry,
+    survey: Survey,
+) -> io::Result<Outcome> {
+    let Survey { outline, spine, notes, notes_count, own, .. } = survey;
+    let (kept, native) = (to.info().name, to.info().name == crate::wire::NAME);
+    let mut pass = Pass {
+        writing: Some(Writing::new(to, &outline)),
+        target: Target {
+            out,
+            reading: Some(Reading::new(to, Want::All)),
+            comparison: Comparison::new(move |origin| native || origin == kept),
+            failed: None,
+        },
+        spine,
+        own,
+        bearer: (carry == Carry::Along).then(|| Bearer::new(from.info().name)),
+    };
+    let mut input = source.open()?;
+    let mut reading = Reading::new(from, Want::All);
+    let mut buffer = vec![0; CHUNK_SIZE];
+    loop {
+        let length = input.read(&mut buffer)?;
+        if length == 0 {
+            break;
+        }
+        let chunk = buffer.get(..length).unwrap_or_default();
+        if let Some(bearer) = &mut pass.bearer {
+            bearer.source(chunk)?;
+        }
+        reading.feed(chunk, &mut pass);
+        if let Some(error) = pass.target.failed.take() {
+            return Err(error);
+        }
+    }
+    reading.end(&mut pass);
+    let losses = pass.finish()?;
+    Ok(Outcome { outline, losses, notes, notes_count, way: Way::Written })
+}
+
+/// The second pass: takes events, writes them, reads them back.
+struct Pass<'o> {
+    writing: Option<Writing>,
+    target: Target<'o>,
+    spine: Spine,
+    own: bool,
+    bearer: Option<Bearer>,
+}
+
+/// Where the output goes: to the caller, and into a reader of its own format.
+struct Target<'o> {
+    out: &'o mut dyn Write,
+    reading: Option<Reading>,
+    comparison: Comparison,
+    failed: Option<io::Error>,
+}
+
+impl Sink for Pass<'_> {
+    fn event(&mut self, event: &Event<'_>) {
+        if self.own {
+            self.target.comparison.source(event);
+            return self.write(event);
+        }
+        if let Some(left_out) = self.spine.left_out(event) {
+            self.target.comparison.left_out(event, left_out.reason());
+            if let Some(bearer) = &mut self.bearer {
+                bearer.passed_over(event);
+            }
+            return;
+        }
+        if self.spine.usage_said_later(event) {
+            let mut event = event.clone();
+            event.usage = None;
+            self.target.comparison.source(&event);
+            self.target.comparison.field_left_out(&event, "usage", "said again by a later record of the same response");
+            return self.write(&event);
+        }
+        self.target.comparison.source(event);
+        self.write(event);
+    }
+
+    fn note(&mut self, _note: Note) {}
+}
+
+impl Pass<'_> {
+    fn write(&mut self, event: &Event<'_>) {
+        let Some(writing) = &mut self.writing else { return };
+        let pieces = writing.event(event);
+        let pieces = match &mut self.bearer {
+            Some(bearer) => bearer.load(event, pieces),
+            None => pieces,
+        };
+        self.target.take(pieces);
+    }
+
+    fn finish(mut self) -> io::Result<Report> {
+        let pieces = self.writing.take().map(Writing::finish).unwrap_or_default();
+        let pieces = match self.bearer.take() {
+            Some(bearer) => bearer.finish(pieces)?,
+            None => pieces,
+        };
+        self.target.take(pieces);
+        if let Some(error) = self.target.failed {
+            return Err(error);
+        }
+        if let Some(reading) = self.target.reading.take() {
+            reading.end(&mut ReadBack(&mut self.target.comparison));
+        }
+        self.target.out.flush()?;
+        Ok(self.target.comparison.finish())
+    }
+}
+
+impl Target<'_> {
+    fn take(&mut self, pieces: Vec<Written>) {
+        for piece in pieces {
+            let (Written::Record(bytes) | Written::Glue(bytes)) = piece;
+            if self.failed.is_none() {
+                self.failed = self.out.write_all(&bytes).err();
+            }
+            if let Some(reading) = &mut self.reading {
+                reading.feed(&bytes, &mut ReadBack(&mut self.comparison));
+            }
+        }
+    }
+}
+
+/// Gives what is read back to the comparison.
+struct ReadBack<'a>(&'a mut Comparison);
+
+impl Sink for ReadBack<'_> {
+    fn event(&mut self, event: &Event<'_>) {
+        self.0.target(event);
+    }
+
+    fn note(&mut self, _note: Note) {}
+}

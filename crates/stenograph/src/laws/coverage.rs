@@ -1,0 +1,105 @@
+//! No byte is silent.
+
+use super::Case;
+use crate::frame::Framing;
+use crate::model::{Body, Outline, Span};
+use crate::read::Collected;
+
+/// Every byte that is not blank lies in an event's or a note's span.
+pub(super) fn silent(case: &mut Case<'_>) {
+    if let Some(at) = first_silent(case.format.info().framing, case.source, case.found) {
+        case.broken("silent", "a byte in no event and no note", Some(at));
+    }
+}
+
+/// The first run of bytes that nobody speaks of.
+pub(super) fn first_silent(framing: Framing, source: &[u8], found: &Collected) -> Option<Span> {
+    let events = found.events.iter().filter_map(|event| event.at);
+    let mut spans: Vec<Span> = events.chain(found.notes.iter().map(|note| note.at)).collect();
+    spans.sort_by_key(|span| span.offset);
+    let mut reached = 0;
+    spans.push(Span { offset: source.len() as u64, length: 0, line: 0 });
+    for span in spans {
+        if span.offset > reached {
+            let gap = source.get(position(reached)..position(span.offset)).unwrap_or_default();
+            if let Some(at) = gap.iter().position(|byte| !is_blank(*byte, framing)) {
+                let rest = gap.get(at..).unwrap_or_default();
+                if !rest.starts_with(b"\xef\xbb\xbf") || rest.get(3..).is_some_and(|rest| !rest.trim_ascii().is_empty())
+                {
+                    return Some(Span { offset: reached + at as u64, length: rest.len() as u64, line: span.line });
+                }
+            }
+        }
+        reached = reached.max(span.end());
+    }
+    None
+}
+
+fn position(offset: u64) -> usize {
+    usize::try_from(offset).unwrap_or(usize::MAX)
+}
+
+/// Space is blank; in a document so are the commas between its items.
+fn is_blank(byte: u8, framing: Framing) -> bool {
+    byte.is_ascii_whitespace() || byte == 0x0b || (byte == b',' && framing != Framing::Lines)
+}
+
+/// Every JSON leaf of a record is held exactly once: written back, the record is equal to itself.
+pub(super) fn equal(case: &mut Case<'_>) {
+    if case.format.info().traits.lossy {
+        return;
+    }
+    let outline = Outline::of(case.format.info().name, &case.found.events);
+    if case.format.info().framing != Framing::Lines && is_document(case.source) {
+        let written = crate::write::all(case.format, &outline, &case.found.events);
+        let (Ok(source), Ok(written)) = (std::str::from_utf8(case.source), std::str::from_utf8(&written)) else {
+            return;
+        };
+        let source = source.trim_start_matches('\u{feff}');
+        if crate::json::is_valid(source) && crate::json::canonical(source) != crate::json::canonical(written) {
+            let differs = first_difference(&crate::json::canonical(source), &crate::json::canonical(written));
+            case.broken("silent", format!("the document is not written back equal: {differs}"), None);
+        }
+        return;
+    }
+    let mut all = Vec::new();
+    for events in case.records() {
+        let Some(at) = events.first().and_then(|event| event.at) else { continue };
+        let unread = matches!(events, [event] if matches!(event.body, Body::Other { .. }) && event.extra.is_empty());
+        let source = case.source.get(position(at.offset)..position(at.end())).unwrap_or_default();
+        let Ok(source) = std::str::from_utf8(source) else { continue };
+        if unread {
+            continue;
+        }
+        match crate::write::fragment(case.format, &outline, events) {
+            None => all.push((at, "the record is not written back as one record".to_owned())),
+            Some(bytes) => {
+                let written = String::from_utf8_lossy(&bytes).into_owned();
+                let (source, written) = (crate::json::canonical(source), crate::json::canonical(&written));
+                if source != written {
+                    all.push((
+                        at,
+                        format!("the record is not written back equal: {}", first_difference(&source, &written)),
+                    ));
+                }
+            }
+        }
+    }
+    for (at, what) in all {
+        case.broken("silent", what, Some(at));
+    }
+}
+
+pub(super) fn is_document(source: &[u8]) -> bool {
+    source.strip_prefix(b"\xef\xbb\xbf").unwrap_or(source).trim_ascii_start().starts_with(b"{")
+        && std::str::from_utf8(source).is_ok_and(crate::json::is_valid)
+}
+
+fn first_difference(left: &str, right: &str) -> String {
+    let at = left.bytes().zip(right.bytes()).take_while(|(a, b)| a == b).count();
+    let around = |text: &str| {
+        let bytes = text.as_bytes().get(at.saturating_sub(80)..(at + 120).min(text.len())).unwrap_or_default();
+        String::from_utf8_lossy(bytes).into_owned()
+    };
+    format!("\n  {}\n  {}", around(left), around(right))
+}

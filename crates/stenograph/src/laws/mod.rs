@@ -1,0 +1,105 @@
+//! The laws: what every format keeps, as code that tests, users and strangers' formats can run. They speak of decoded bytes.
+//! Laws that need a golden are in the conformance test; these need nothing but a source.
+
+mod coverage;
+mod round;
+mod stream;
+
+use crate::format::Format;
+use crate::model::{Event, Span};
+use crate::read::{self, Collected};
+
+/// A law that does not hold for a source.
+#[derive(Clone, Debug)]
+pub struct Broken {
+    /// The law.
+    pub law: &'static str,
+    /// What was found.
+    pub what: String,
+    /// Where in the source.
+    pub at: Option<Span>,
+}
+
+/// How thorough to be: laws that try many places try this many.
+#[derive(Clone, Copy, Debug)]
+pub struct Effort {
+    /// How many places of the source are tried.
+    pub places: usize,
+}
+
+/// The laws, by name, in the order of the design.
+pub const LAWS: [(&str, &str); 9] = [
+    ("silent", "every byte that is not blank lies in an event or a note, and every record is written back equal"),
+    ("echo", "an untouched copy is the source, and replacing one record by itself leaves all other bytes"),
+    ("return", "what is written is read back the same, and written again the same"),
+    ("hurt", "any prefix and any flipped byte: no panic, no silent byte"),
+    ("chunks", "fed in pieces of 1, 7 and 4096 bytes: the same events"),
+    ("growth", "what is settled does not change when the source grows"),
+    ("pieces", "reading from any record gives the same events, for the formats that say so"),
+    ("projection", "reading less is a projection of reading all"),
+    ("carry", "converted with the source carried along, and back: byte for byte the same"),
+];
+
+/// Holds a source against every law.
+pub fn check(format: &'static dyn Format, source: &[u8], effort: Effort) -> Vec<Broken> {
+    let found = read::all(format, source);
+    let mut case = Case { format, source, found: &found, effort, broken: Vec::new() };
+    coverage::silent(&mut case);
+    coverage::equal(&mut case);
+    round::echo(&mut case);
+    round::returns(&mut case);
+    stream::hurt(&mut case);
+    stream::chunks(&mut case);
+    stream::growth(&mut case);
+    stream::pieces(&mut case);
+    stream::projection(&mut case);
+    round::carry(&mut case);
+    case.broken
+}
+
+/// One source under examination.
+struct Case<'a> {
+    format: &'static dyn Format,
+    source: &'a [u8],
+    found: &'a Collected,
+    effort: Effort,
+    broken: Vec<Broken>,
+}
+
+impl Case<'_> {
+    fn broken(&mut self, law: &'static str, what: impl Into<String>, at: Option<Span>) {
+        // The first few say what is wrong; the rest would say it again.
+        if self.broken.iter().filter(|broken| broken.law == law).count() < 3 {
+            self.broken.push(Broken { law, what: what.into(), at });
+        }
+    }
+
+    /// Evenly spread places in the source.
+    fn places(&self, most: usize) -> Vec<usize> {
+        let count = self.effort.places.min(most).max(1);
+        let step = (self.source.len() / count).max(1);
+        // An odd offset, so that places fall into the middle of things as well as on their edges.
+        (0..self.source.len()).step_by(step).map(|at| (at + at / step % 7).min(self.source.len())).collect()
+    }
+
+    /// The records: events that stand in one place, together.
+    fn records(&self) -> Vec<&[Event<'static>]> {
+        self.found.events.chunk_by(|a, b| b.part.index > 0 && a.at == b.at).collect()
+    }
+}
+
+/// Where two lists of events first differ, for people.
+fn difference(left: &[Event<'_>], right: &[Event<'_>]) -> Option<String> {
+    for (index, (a, b)) in left.iter().zip(right).enumerate() {
+        if !a.says_the_same(b) {
+            let show = |event: &Event<'_>| crate::wire::event(event).chars().take(600).collect::<String>();
+            return Some(format!("event {index} differs:\n  {}\n  {}", show(a), show(b)));
+        }
+    }
+    let (a, b) = (left.len(), right.len());
+    (a != b).then(|| {
+        let next = left.get(b).or_else(|| right.get(a)).map(crate::wire::event).unwrap_or_default();
+        let next: String = next.chars().take(600).collect();
+        format!("{a} events against {b}; the first without a twin:\n  {next}")
+    })
+}

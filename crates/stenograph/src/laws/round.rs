@@ -1,0 +1,115 @@
+//! There and back: echo, return, carry.
+
+use super::{Case, coverage, difference};
+use crate::convert::{Carry, Way, convert, rewrite_own};
+use crate::frame::Framing;
+use crate::model::{Body, Outline};
+use crate::read;
+use crate::write::{Edit, fragment, splice};
+
+/// An untouched splice is the source; replacing one record by itself leaves the same events.
+pub(super) fn echo(case: &mut Case<'_>) {
+    let mut copy = Vec::new();
+    if splice(&mut { case.source }, &[], &mut copy).is_err() || copy != case.source {
+        case.broken("echo", "an untouched copy differs", None);
+    }
+    let outline = Outline::of(case.format.info().name, &case.found.events);
+    let records = case.records().len();
+    let step = (records / case.effort.places.clamp(1, 12)).max(1);
+    let mut all = Vec::new();
+    for events in case.records().into_iter().step_by(step) {
+        let (Some(at), Some(with)) =
+            (events.first().and_then(|event| event.at), fragment(case.format, &outline, events))
+        else {
+            continue;
+        };
+        let mut copy = Vec::new();
+        if let Err(error) = splice(&mut { case.source }, &[Edit { at, with }], &mut copy) {
+            all.push((at, error.to_string()));
+            continue;
+        }
+        if let Some(what) = difference(&case.found.events, &read::all(case.format, &copy).events) {
+            all.push((at, format!("after a record was replaced by itself, {what}")));
+        }
+    }
+    for (at, what) in all {
+        case.broken("echo", what, Some(at));
+    }
+}
+
+/// With y = write(read x): read y = read x, and write(read y) = y. Formats for people may lose on the way to y, not after.
+pub(super) fn returns(case: &mut Case<'_>) {
+    // A record over the limit has no bytes to write.
+    let oversize = |event: &crate::model::Event<'_>| {
+        matches!(event.body, Body::Other { bytes: None, .. }) && event.extra.iter().next().is_none()
+    };
+    if case.found.events.iter().any(oversize) {
+        return;
+    }
+    let mut once = Vec::new();
+    let outcome = match rewrite_own(case.format, &mut { case.source }, &mut once) {
+        Ok(outcome) => outcome,
+        Err(error) => return case.broken("return", error.to_string(), None),
+    };
+    if !case.format.info().traits.lossy {
+        if let Some(what) = difference(&case.found.events, &read::all(case.format, &once).events) {
+            case.broken("return", what, None);
+        }
+        let losses = outcome.losses.losses;
+        if let Some(((kind, field, how), count)) = losses.iter().next() {
+            let at = count.examples.first().copied();
+            case.broken("return", format!("{} {field} {}", kind.name(), how.name()), at);
+        }
+    }
+    let mut twice = Vec::new();
+    if let Err(error) = rewrite_own(case.format, &mut once.as_slice(), &mut twice) {
+        case.broken("return", error.to_string(), None);
+    }
+    if once != twice {
+        let at = once.iter().zip(&twice).take_while(|(a, b)| a == b).count();
+        let around = |bytes: &[u8]| {
+            let (from, to) = (at.saturating_sub(60), (at + 100).min(bytes.len()));
+            String::from_utf8_lossy(bytes.get(from..to).unwrap_or_default()).into_owned()
+        };
+        let what = format!("written again it differs at byte {at}:\n  {}\n  {}", around(&once), around(&twice));
+        case.broken("return", what, None);
+    }
+}
+
+/// There with the source carried along, and back: byte for byte the same.
+pub(super) fn carry(case: &mut Case<'_>) {
+    let from = case.format;
+    if from.info().framing != Framing::Lines && !coverage::is_document(case.source) {
+        return;
+    }
+    let others =
+        crate::formats::FORMATS.iter().filter(|to| to.info().traits.carries && to.info().name != from.info().name);
+    // On large sources one other format is enough: which one depends on the source, so that many sources try them all.
+    let others: Vec<_> = others.collect();
+    let picked = case.source.len() % others.len().max(1);
+    let most = if case.effort.places < 16 { 1 } else { others.len() };
+    for to in others.iter().cycle().skip(picked).take(most) {
+        let mut there = Vec::new();
+        match convert(from, &mut { case.source }, **to, &mut there, Carry::Along) {
+            Ok(_) => {}
+            // Nothing of this source has a place there.
+            Err(error) if error.kind() == std::io::ErrorKind::Unsupported => continue,
+            Err(error) => {
+                case.broken("carry", format!("to {}: {error}", to.info().name), None);
+                continue;
+            }
+        }
+        let mut back = Vec::new();
+        match convert(**to, &mut there.as_slice(), from, &mut back, Carry::Not) {
+            Ok(outcome) if outcome.way != Way::Restored => {
+                case.broken("carry", format!("from {}: {:?}", to.info().name, outcome.way), None);
+            }
+            Ok(_) if back != case.source => {
+                let at = back.iter().zip(case.source).take_while(|(a, b)| a == b).count();
+                case.broken("carry", format!("from {}: differs at byte {at}", to.info().name), None);
+            }
+            Ok(_) => {}
+            Err(error) => case.broken("carry", format!("from {}: {error}", to.info().name), None),
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! However it arrives: hurt, chunks, growth, pieces, projection.
+
+use super::{Case, coverage::first_silent, difference};
+use crate::format::Want;
+use crate::model::Event;
+use crate::read::{self, Collected, Reading};
+
+/// Any prefix and any flipped byte: no panic, no silent byte.
+pub(super) fn hurt(case: &mut Case<'_>) {
+    let framing = case.format.info().framing;
+    // Reading a large source many times costs more than it teaches: most of it is alike.
+    let window = case.source.len().min(64 << 10);
+    let source = case.source.get(..window).unwrap_or_default();
+    for at in case.places(64).into_iter().filter(|at| *at < window) {
+        let prefix = source.get(..at).unwrap_or_default();
+        if let Some(span) = first_silent(framing, prefix, &read::all(case.format, prefix)) {
+            case.broken("hurt", format!("the first {at} bytes: a byte in no event and no note"), Some(span));
+        }
+        let mut flipped = source.to_vec();
+        if let Some(byte) = flipped.get_mut(at) {
+            *byte ^= 1 << (at % 8);
+        }
+        if let Some(span) = first_silent(framing, &flipped, &read::all(case.format, &flipped)) {
+            case.broken("hurt", format!("byte {at} flipped: a byte in no event and no note"), Some(span));
+        }
+    }
+}
+
+fn fed(case: &Case<'_>, size: usize) -> Collected {
+    let mut found = Collected::default();
+    let mut reading = Reading::new(case.format, Want::All);
+    case.source.chunks(size).for_each(|chunk| reading.feed(chunk, &mut found));
+    reading.end(&mut found);
+    found
+}
+
+/// Fed in pieces: the same events and notes.
+pub(super) fn chunks(case: &mut Case<'_>) {
+    let sizes: &[usize] = if case.source.len() > 1 << 20 { &[4096] } else { &[1, 7, 4096] };
+    for size in sizes {
+        let found = fed(case, *size);
+        if let Some(what) = difference(&case.found.events, &found.events) {
+            case.broken("chunks", format!("in pieces of {size}: {what}"), None);
+        } else if found != *case.found {
+            case.broken("chunks", format!("in pieces of {size}: spans or notes differ"), None);
+        }
+    }
+}
+
+/// What is settled does not change when the source grows.
+pub(super) fn growth(case: &mut Case<'_>) {
+    for at in case.places(12) {
+        let mut found = Collected::default();
+        let mut reading = Reading::new(case.format, Want::All);
+        reading.feed(case.source.get(..at).unwrap_or_default(), &mut found);
+        let settled = reading.settled();
+        if settled > at as u64 {
+            case.broken("growth", format!("after {at} bytes, {settled} are said to be settled"), None);
+        }
+        let early = |event: &&Event<'static>| event.at.is_some_and(|span| span.end() <= settled);
+        let begun: Vec<Event<'static>> = found.events.iter().take_while(early).cloned().collect();
+        let whole = case.found.events.get(..begun.len()).unwrap_or_default();
+        if let Some(what) = difference(&begun, whole) {
+            case.broken("growth", format!("after {at} bytes: {what}"), None);
+        }
+        // All that lies before the settled offset must have been given already.
+        let due = case.found.events.iter().take_while(early).count();
+        if due > begun.len() {
+            case.broken(
+                "growth",
+                format!("after {at} bytes: {due} events are settled, {} were given", begun.len()),
+                None,
+            );
+        }
+    }
+}
+
+/// Reading from any record gives the same events, for the formats that say so.
+pub(super) fn pieces(case: &mut Case<'_>) {
+    if !case.format.info().traits.pieces {
+        return;
+    }
+    let starts: Vec<usize> =
+        case.source.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1).collect();
+    if starts.first().is_some_and(|first| case.source.get(..*first).is_some_and(|line| line.trim_ascii() == b"{")) {
+        // A document, in a format that has both: only its lines can be read from anywhere.
+        return;
+    }
+    let step = (starts.len() / case.effort.places.clamp(1, 8)).max(1);
+    for start in starts.into_iter().step_by(step) {
+        let found = read::all(case.format, case.source.get(start..).unwrap_or_default());
+        let from = |event: &&Event<'static>| event.at.is_some_and(|span| span.offset >= start as u64);
+        let expected: Vec<Event<'static>> = case.found.events.iter().filter(from).cloned().collect();
+        if let Some(what) = difference(&expected, &found.events) {
+            case.broken("pieces", format!("from byte {start}: {what}"), None);
+        }
+    }
+}
+
+/// Reading less is a projection of reading all.
+pub(super) fn projection(case: &mut Case<'_>) {
+    let mut found = Collected::default();
+    let mut reading = Reading::new(case.format, Want::Usage);
+    reading.feed(case.source, &mut found);
+    reading.end(&mut found);
+    let expected: Vec<Event<'static>> =
+        case.found.events.iter().filter_map(|event| read::usage_of(event).map(Event::into_owned)).collect();
+    if let Some(what) = difference(&expected, &found.events) {
+        case.broken("projection", what, None);
+    }
+}

@@ -1,0 +1,182 @@
+//! An event in about two hundred bytes: enough to find its twin on the other side and to say which fields differ.
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::model::{Body, Content, Event, Input, Kind, PieceKind, Role, Span, Usage};
+use crate::text::Text;
+
+/// The fields that are compared, by position in [`Digest::fields`].
+pub const FIELDS: [&str; 18] = [
+    "session", "thread", "id", "parent", "group", "from", "to", "time", "model", "cwd", "branch", "version", "role",
+    "name", "call", "error", "usage", "pieces",
+];
+
+/// Where usage stands in [`FIELDS`]: it is what formats most often keep in a record of its own.
+pub const USAGE: usize = 16;
+
+/// Fields that hold until another value is stated: a format may state them once where another repeats them.
+pub const STICKY: [usize; 5] = [0, 8, 9, 10, 11];
+
+const ID: usize = 2;
+const CALL: usize = 14;
+
+/// An event, digested.
+#[derive(Clone, Debug)]
+pub struct Digest {
+    /// What kind it is.
+    pub kind: Kind,
+    /// What it says: kind, tool and text.
+    pub key: u64,
+    /// A fingerprint of each field, 0 where it is not stated.
+    pub fields: [u64; FIELDS.len()],
+    /// The length of the text.
+    pub length: u64,
+    /// A fingerprint of the text.
+    pub text: u64,
+    /// How the text begins, to tell what was cut from what was changed.
+    pub head: Box<[u8]>,
+    /// What it holds beyond the model: a fingerprint for each origin, and the paths of the fields.
+    pub extra: Vec<Left>,
+    /// Where its record stands.
+    pub at: Option<Span>,
+}
+
+/// What is left of a record in the words of one format.
+#[derive(Clone, Debug)]
+pub struct Left {
+    /// The format.
+    pub origin: String,
+    /// A fingerprint of all of it; 0 when nobody will compare.
+    pub hash: u64,
+    /// The paths of the fields.
+    pub paths: Vec<String>,
+}
+
+/// The head is as long as the longest text a format cuts to: two hundred characters of any script.
+const HEAD_SIZE_MAX: usize = 832;
+
+impl Digest {
+    /// Digests an event. What it holds beyond the model is only fingerprinted for the origins that `keeps` names.
+    pub fn new(event: &Event<'_>, keeps: &dyn Fn(&str) -> bool) -> Digest {
+        let (text, input) = said(event);
+        let exact = text.as_ref().map(Text::wtf8).unwrap_or_default();
+        let text_hash = match input {
+            Some(Input::Json(raw)) => xxh3_64(crate::json::canonical(raw).as_bytes()),
+            Some(Input::Text(_)) | None => xxh3_64(&exact),
+        };
+        let kind = event.kind();
+        let tool = event.name().filter(|_| matches!(kind, Kind::ToolCall | Kind::Fact | Kind::Other));
+        let mut key = vec![kind as u8];
+        key.extend_from_slice(&text_hash.to_le_bytes());
+        key.extend_from_slice(tool.unwrap_or_default().as_bytes());
+        Digest {
+            kind,
+            key: xxh3_64(&key),
+            fields: fields(event),
+            length: exact.len() as u64,
+            text: text_hash,
+            head: exact.get(..HEAD_SIZE_MAX.min(exact.len())).unwrap_or_default().into(),
+            extra: left(event, keeps),
+            at: event.at,
+        }
+    }
+
+    /// The fingerprints that tie two events although they say different things: the record's id, the call.
+    pub fn ties(&self) -> impl Iterator<Item = (Kind, usize, u64)> + '_ {
+        [CALL, ID].into_iter().filter_map(|at| match self.fields.get(at) {
+            None | Some(0) => None,
+            Some(hash) => Some((self.kind, at, *hash)),
+        })
+    }
+}
+
+fn said<'e>(event: &'e Event<'_>) -> (Option<Text<'e>>, Option<&'e Input<'e>>) {
+    match &event.body {
+        Body::ToolCall { input, .. } => (Some(input.to_text()), Some(input)),
+        Body::Other { bytes, .. } => (bytes.as_ref().map(Text::borrow), None),
+        _ => (event.content().map(Content::joined), None),
+    }
+}
+
+fn fields(event: &Event<'_>) -> [u64; FIELDS.len()] {
+    let text = |text: Option<&str>| text.map_or(0, |text| xxh3_64(text.as_bytes()).max(1));
+    let error = match event.body {
+        // Most formats say nothing of results that went well.
+        Body::ToolResult { error: Some(true), .. } => 2,
+        Body::Stop { success: Some(success), .. } => 3 + u64::from(success),
+        _ => 0,
+    };
+    let time = event.time.as_ref().map_or(0, |time| match time.instant() {
+        Some(instant) => xxh3_64(&instant.as_nanosecond().to_le_bytes()).max(1),
+        None => text(Some(&time.text)),
+    });
+    [
+        text(event.session.as_deref()),
+        text(event.thread.as_deref()),
+        text(event.id.as_deref()),
+        text(event.parent.as_deref()),
+        text(event.group.as_deref()),
+        text(event.from.as_deref()),
+        text(event.to.as_deref()),
+        time,
+        text(event.model.as_deref()),
+        text(event.cwd.as_deref()),
+        text(event.branch.as_deref()),
+        text(event.version.as_deref()),
+        text(event.role().filter(|role| *role != Role::Unknown).map(Role::name)),
+        text(event.name()),
+        text(event.call()),
+        error,
+        event.usage.as_ref().map_or(0, usage),
+        pieces(event),
+    ]
+}
+
+/// A count of 0 and no count at all are the same to a reader of the report.
+fn usage(usage: &Usage) -> u64 {
+    let number = |number: Option<u64>| number.unwrap_or(0);
+    let numbers = [usage.input, usage.output, usage.cache_read, usage.cache_write, usage.reasoning].map(number);
+    let cost = usage.cost.unwrap_or(0.0);
+    if numbers == [0; 5] && cost == 0.0 {
+        return 0;
+    }
+    xxh3_64(format!("{numbers:?} {cost}").as_bytes()).max(1)
+}
+
+/// What is not text in the content.
+fn pieces(event: &Event<'_>) -> u64 {
+    let Some(content) = event.content() else { return 0 };
+    let mut hash = 0_u64;
+    for piece in content.others() {
+        let one = match &piece.kind {
+            PieceKind::Text(_) => continue,
+            PieceKind::Blob { media, data } => xxh3_64(format!("{media:?} {data:?}").as_bytes()),
+            PieceKind::Other(raw) => xxh3_64(crate::json::canonical(raw).as_bytes()),
+        };
+        hash = hash.rotate_left(7) ^ one.max(1);
+    }
+    hash
+}
+
+fn left(event: &Event<'_>, keeps: &dyn Fn(&str) -> bool) -> Vec<Left> {
+    let mut all = Vec::new();
+    for (origin, residue) in event.extra.iter() {
+        let spelling = crate::format::named(origin).map_or([].as_slice(), |format| format.info().spelling);
+        let mut paths = Vec::new();
+        residue.each("", &mut |path, raw| {
+            // Nothing, null and an empty string tell nobody anything.
+            if !spelling.contains(&path) && !matches!(raw, "null" | "\"\"" | "{}" | "[]") {
+                paths.push(format!("extra.{path}"));
+            }
+        });
+        let hash = if keeps(origin) {
+            let mut json = String::new();
+            residue.write_json(&mut json);
+            xxh3_64(crate::json::canonical(&json).as_bytes())
+        } else {
+            0
+        };
+        all.push(Left { origin: origin.to_owned(), hash, paths });
+    }
+    all
+}

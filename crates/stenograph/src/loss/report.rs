@@ -1,0 +1,171 @@
+//! The account of a conversion: how many events of each kind came through, and what happened to the rest. Counts are complete;
+//! examples are a few of each.
+
+use std::collections::BTreeMap;
+
+use crate::model::{Kind, Span};
+use crate::text::quote;
+
+/// What happened to an event or a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum How {
+    /// It is not there any more.
+    Dropped {
+        /// Why, where it is known; empty where the target simply has no place for it.
+        why: &'static str,
+    },
+    /// It is shorter.
+    Cut,
+    /// It is there, and says something else.
+    Changed,
+    /// It is there, in another place.
+    Moved,
+    /// The source does not state it; the target demands it.
+    Invented,
+}
+
+impl How {
+    /// The word in reports and on the wire.
+    pub fn name(self) -> &'static str {
+        match self {
+            How::Dropped { .. } => "dropped",
+            How::Cut => "cut",
+            How::Changed => "changed",
+            How::Moved => "moved",
+            How::Invented => "invented",
+        }
+    }
+
+    /// Whether something the source said is gone.
+    pub fn is_loss(self) -> bool {
+        match self {
+            How::Dropped { .. } | How::Cut | How::Changed => true,
+            How::Moved | How::Invented => false,
+        }
+    }
+}
+
+/// How often one thing happened.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Count {
+    /// How often.
+    pub times: u64,
+    /// For what was cut: how many bytes are left.
+    pub kept: u64,
+    /// For what was cut: of how many.
+    pub of: u64,
+    /// Where in the source it happened, the first few times.
+    pub examples: Vec<Span>,
+}
+
+/// How many examples are kept of each thing.
+const EXAMPLES_MAX: usize = 3;
+
+/// How many different things are told apart: a source may invent as many field names as it likes.
+const DISTINCT_MAX: usize = 4096;
+
+/// The account of one conversion.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// Events read, by kind.
+    pub read: BTreeMap<Kind, u64>,
+    /// Events that came through, whole or in part, by kind.
+    pub kept: BTreeMap<Kind, u64>,
+    /// What happened, by kind of event, field and manner. The empty field is the event itself.
+    pub losses: BTreeMap<(Kind, String, How), Count>,
+}
+
+impl Report {
+    /// Notes that something happened.
+    pub fn add(&mut self, kind: Kind, field: &str, how: How, at: Option<Span>) -> &mut Count {
+        let mut key = (kind, field.to_owned(), how);
+        if self.losses.len() >= DISTINCT_MAX && !self.losses.contains_key(&key) {
+            key.1 = "(other fields)".to_owned();
+        }
+        let count = self.losses.entry(key).or_default();
+        count.times += 1;
+        if count.examples.len() < EXAMPLES_MAX {
+            count.examples.extend(at);
+        }
+        count
+    }
+
+    /// Whether something the source said is gone.
+    pub fn is_lossy(&self) -> bool {
+        self.losses.keys().any(|(_, _, how)| how.is_loss())
+    }
+
+    /// One line for each kind of event: what came through, and what did not.
+    pub fn summary(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        for kind in Kind::ALL {
+            let read = self.read.get(&kind).copied().unwrap_or(0);
+            let kept = self.kept.get(&kind).copied().unwrap_or(0);
+            let mut remarks = Vec::new();
+            for how in ["dropped", "cut", "changed", "moved", "invented"] {
+                remarks.extend(self.remark(kind, how));
+            }
+            if read > 0 || !remarks.is_empty() {
+                let remarks = if remarks.is_empty() { "whole".to_owned() } else { remarks.join("; ") };
+                lines.push(format!("{:<12} {kept} of {read} kept; {remarks}", kind.name()));
+            }
+        }
+        lines
+    }
+
+    fn remark(&self, kind: Kind, how: &str) -> Option<String> {
+        let mut events = 0;
+        let mut fields: Vec<String> = Vec::new();
+        for ((of, field, manner), count) in &self.losses {
+            if *of == kind && manner.name() == how {
+                match field.as_str() {
+                    "" => events += count.times,
+                    field => fields.push(format!("{field} ×{}", count.times)),
+                }
+            }
+        }
+        const SHOWN_MAX: usize = 4;
+        let more = fields.len().saturating_sub(SHOWN_MAX);
+        fields.truncate(SHOWN_MAX);
+        let mut said = Vec::new();
+        if events > 0 {
+            said.push(format!("{events} {how}"));
+        }
+        if !fields.is_empty() {
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            said.push(format!("{how} {}{more}", fields.join(", ")));
+        }
+        (!said.is_empty()).then(|| said.join(", "))
+    }
+
+    /// The whole report as JSON.
+    pub fn to_json(&self) -> String {
+        let counts = |counts: &BTreeMap<Kind, u64>| {
+            let fields: Vec<String> = counts.iter().map(|(kind, n)| format!("{}:{n}", quote(kind.name()))).collect();
+            format!("{{{}}}", fields.join(","))
+        };
+        let losses: Vec<String> = self.losses.iter().map(|(key, count)| loss_json(key, count)).collect();
+        format!("{{\"read\":{},\"kept\":{},\"losses\":[{}]}}", counts(&self.read), counts(&self.kept), losses.join(","))
+    }
+}
+
+fn loss_json((kind, field, how): &(Kind, String, How), count: &Count) -> String {
+    let mut json = format!(
+        "{{\"kind\":{},\"field\":{},\"how\":{},\"times\":{}",
+        quote(kind.name()),
+        quote(field),
+        quote(how.name()),
+        count.times
+    );
+    match how {
+        How::Dropped { why } if !why.is_empty() => json.push_str(&format!(",\"why\":{}", quote(why))),
+        How::Cut => json.push_str(&format!(",\"kept_bytes\":{},\"of_bytes\":{}", count.kept, count.of)),
+        How::Dropped { .. } | How::Changed | How::Moved | How::Invented => {}
+    }
+    let lines: Vec<String> = count.examples.iter().map(|at| at.line.to_string()).collect();
+    if !lines.is_empty() {
+        json.push_str(&format!(",\"lines\":[{}]", lines.join(",")));
+    }
+    json.push('}');
+    json
+}
