@@ -117,28 +117,44 @@ impl<'a> JsonRecord<'a> {
         }
         self.remark_on_encoding(out);
         let (found, good) = values(text);
+        if !is_blank(text.get(good..).unwrap_or_default())
+            && let Some(mended) = mend_controls(text)
+            && let (found, good) = values(&mended)
+            && good == mended.trim_end_matches(BLANK).len()
+        {
+            let said = "raw control characters in a string are read as escapes";
+            out.note(Note::new(NoteKind::ControlCharacter, self.at, said));
+            let mended = JsonRecord { text: Cow::Borrowed(&mended), faithful: false, ..*self };
+            return mended.give(&found, good, out, read);
+        }
+        self.give(&found, good, out, read);
+    }
+
+    fn give(
+        &self,
+        found: &[(usize, &str)],
+        good: usize,
+        out: &mut dyn Sink,
+        read: &mut dyn FnMut(Object<'_>, &At<'_>, &mut dyn Sink),
+    ) {
         let welded = found.len() > 1;
-        for (offset, value) in &found {
+        for (offset, value) in found {
             let span = self.span(*offset, value.len());
-            let Some(object) = Object::parse(value) else {
-                self.unread(span, Text::from(*value), "a JSON value that is not an object", out);
+            let Some(mut object) = Object::parse(value) else {
+                self.unread(span, unmend(value, self.faithful), "a JSON value that is not an object", out);
                 continue;
             };
             if welded && *offset > 0 {
                 out.note(Note::new(NoteKind::Welded, span, "another record on the same line"));
             }
             if let Some(key) = object.duplicate() {
-                out.note(Note::new(
-                    NoteKind::DuplicateKey,
-                    span,
-                    format!("the key {key:?} stands twice; the last one counts"),
-                ));
+                let said = format!("the key {key:?} stands twice; the last one counts");
+                out.note(Note::new(NoteKind::DuplicateKey, span, said));
             }
-            let mut object = object;
             let carried = crate::carry::take(&mut object);
             read(object, &At { span, carried: carried.map(Cow::Borrowed) }, out);
         }
-        let rest = text.get(good..).unwrap_or_default();
+        let rest = self.text.get(good..).unwrap_or_default();
         if !is_blank(rest) {
             let lead = rest.len() - rest.trim_start_matches(BLANK).len();
             let span = self.span(good + lead, rest.trim_matches(BLANK).len());
@@ -200,6 +216,31 @@ fn mend_utf8(bytes: &[u8]) -> String {
         }
     }
     out
+}
+
+/// JSON text in which raw control characters inside strings are escapes; `None` when there are none.
+fn mend_controls(text: &str) -> Option<String> {
+    use std::fmt::Write as _;
+    if !text.bytes().any(|byte| byte < 0x20) {
+        return None;
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    let (mut in_string, mut escaped) = (false, false);
+    for char in text.chars() {
+        match char {
+            '\0'..='\x1f' if in_string => {
+                let _ = write!(out, "\\u{:04x}", u32::from(char));
+                escaped = false;
+                continue;
+            }
+            _ if escaped => escaped = false,
+            '\\' if in_string => escaped = true,
+            '"' => in_string = !in_string,
+            _ => {}
+        }
+        out.push(char);
+    }
+    Some(out)
 }
 
 /// Text that is not JSON after all: the mended bytes are themselves again, everything else is plain.

@@ -21,6 +21,8 @@ pub enum NoteKind {
     DuplicateKey,
     /// Half of a surrogate pair in a text.
     LoneSurrogate,
+    /// Raw control characters where JSON allows none.
+    ControlCharacter,
     /// The source leaves open what this means, and the reader chose.
     Ambiguous,
     /// A result without its call.
@@ -29,7 +31,7 @@ pub enum NoteKind {
 
 impl NoteKind {
     /// Every kind.
-    pub const ALL: [NoteKind; 10] = [
+    pub const ALL: [NoteKind; 11] = [
         NoteKind::BadUtf8,
         NoteKind::NotARecord,
         NoteKind::Torn,
@@ -38,6 +40,7 @@ impl NoteKind {
         NoteKind::Oversize,
         NoteKind::DuplicateKey,
         NoteKind::LoneSurrogate,
+        NoteKind::ControlCharacter,
         NoteKind::Ambiguous,
         NoteKind::OrphanResult,
     ];
@@ -53,6 +56,7 @@ impl NoteKind {
             NoteKind::Oversize => "oversize",
             NoteKind::DuplicateKey => "duplicate_key",
             NoteKind::LoneSurrogate => "lone_surrogate",
+            NoteKind::ControlCharacter => "control_character",
             NoteKind::Ambiguous => "ambiguous",
             NoteKind::OrphanResult => "orphan_result",
         }

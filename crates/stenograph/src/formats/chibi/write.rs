@@ -22,11 +22,11 @@ impl Entries {
         Entries { stand_ins: StandIns::new(outline) }
     }
 
-    fn entry(&mut self, event: &Event<'_>) -> Option<String> {
+    fn entry(&mut self, event: &Event<'_>) -> Option<Vec<u8>> {
         let own = event.extra.get(NAME);
         if let Body::Other { bytes: Some(bytes), .. } = &event.body {
             // Bytes that never were an entry return to the file they came from, and go nowhere else.
-            return (self.stand_ins.outline().origin == NAME).then(|| bytes.decode().into_owned());
+            return (self.stand_ins.outline().origin == NAME).then(|| bytes.bytes().into_owned());
         }
         let said = self.said(event, own)?;
         let mut draft = Draft::new();
@@ -54,7 +54,7 @@ impl Entries {
         if let Some(role) = event.role() {
             put_role(role, event, own, &mut draft);
         }
-        Some(draft.render(own))
+        Some(draft.render(own).into_bytes())
     }
 
     fn said(&mut self, event: &Event<'_>, own: Option<&Residue<'_>>) -> Option<Said> {
