@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use imara_diff::{Algorithm, Diff, Token};
 
-use super::digest::{Digest, FIELDS, STICKY, USAGE};
+use super::digest::{Digest, FIELDS, Paths, STICKY, USAGE};
 use super::report::{How, Report};
 use crate::model::{Event, Kind};
 
@@ -16,6 +16,7 @@ pub struct Comparison {
     keeps: Box<dyn Fn(&str) -> bool>,
     report: Report,
     in_force: InForce,
+    paths: Paths,
 }
 
 /// The values of the sticky fields that were stated last, on each side.
@@ -46,13 +47,14 @@ impl Comparison {
             keeps: Box::new(keeps),
             report: Report::default(),
             in_force: InForce::default(),
+            paths: Paths::default(),
         }
     }
 
     /// An event that was read and given to the writer.
     pub fn source(&mut self, event: &Event<'_>) {
         *self.report.read.entry(event.kind()).or_default() += 1;
-        self.source.push(Digest::new(event, &self.keeps));
+        self.source.push(Digest::new(event, &self.keeps, &mut self.paths));
         self.advance();
     }
 
@@ -69,13 +71,13 @@ impl Comparison {
 
     /// An event that was read back.
     pub fn target(&mut self, event: &Event<'_>) {
-        self.target.push(Digest::new(event, &self.keeps));
+        self.target.push(Digest::new(event, &self.keeps, &mut self.paths));
         self.advance();
     }
 
     fn advance(&mut self) {
         if self.source.len() >= WINDOW && self.target.len() >= WINDOW
-            || self.source.len().max(self.target.len()) >= 4 * WINDOW
+            || self.source.len().max(self.target.len()) >= 2 * WINDOW
         {
             self.close_window(AGREEMENT);
         }
@@ -106,7 +108,7 @@ impl Comparison {
         let source: Vec<Digest> = self.source.drain(..until.0).collect();
         let target: Vec<Digest> = self.target.drain(..until.1).collect();
         let matches: Vec<(usize, usize)> = matches.into_iter().filter(|(a, b)| *a < until.0 && *b < until.1).collect();
-        Settling::new(&source, &target, matches).settle(&mut self.in_force, &mut self.report);
+        Settling::new(&source, &target, matches).settle(&mut self.in_force, &self.paths, &mut self.report);
     }
 }
 
@@ -210,7 +212,7 @@ impl<'a> Settling<'a> {
         }
     }
 
-    fn settle(self, in_force: &mut InForce, report: &mut Report) {
+    fn settle(self, in_force: &mut InForce, paths: &Paths, report: &mut Report) {
         let mut found = self.usage_only_in_target();
         let mut seen = 0;
         for (a, digest) in self.source.iter().enumerate() {
@@ -229,7 +231,7 @@ impl<'a> Settling<'a> {
                 *report.kept.entry(digest.kind).or_default() += 1;
                 compare_fields(digest, twin, &mut found, in_force, report);
                 compare_text(digest, twin, report);
-                compare_extra(digest, twin, report);
+                compare_extra(digest, twin, paths, report);
             }
         }
         for other in self.target.get(seen..).unwrap_or_default() {
@@ -361,12 +363,11 @@ fn compare_fields(
     }
 }
 
-fn compare_extra(source: &Digest, target: &Digest, report: &mut Report) {
-    for left in source.extra.iter().filter(|left| !left.paths.is_empty()) {
-        let kept =
-            target.extra.iter().any(|other| other.origin == left.origin && other.hash == left.hash && left.hash != 0);
+fn compare_extra(source: &Digest, target: &Digest, paths: &Paths, report: &mut Report) {
+    for left in &source.extra {
+        let kept = left.hash != 0 && target.extra.iter().any(|other| other.hash == left.hash);
         if !kept {
-            for path in &left.paths {
+            for path in paths.list(left.paths) {
                 report.add(source.kind, path, How::Dropped { why: "" }, source.at);
             }
         }

@@ -1,5 +1,7 @@
 //! An event in about two hundred bytes: enough to find its twin on the other side and to say which fields differ.
 
+use std::collections::HashMap;
+
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::model::{Body, Content, Event, Input, Kind, PieceKind, Role, Span, Usage};
@@ -42,14 +44,42 @@ pub struct Digest {
 }
 
 /// What is left of a record in the words of one format.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Left {
-    /// The format.
-    pub origin: String,
-    /// A fingerprint of all of it; 0 when nobody will compare.
+    /// A fingerprint of all of it, and of the format; 0 when nobody will compare.
     pub hash: u64,
-    /// The paths of the fields.
-    pub paths: Vec<String>,
+    /// The paths of its fields, as [`Paths`] numbers such lists.
+    pub paths: u32,
+}
+
+/// The lists of field paths seen so far. Records of one type have the same fields, so that there are few lists.
+#[derive(Debug, Default)]
+pub struct Paths {
+    lists: Vec<Vec<String>>,
+    numbers: HashMap<Vec<String>, u32>,
+}
+
+/// How many different lists are told apart: a source may invent as many field names as it likes.
+const LISTS_MAX: usize = 16_384;
+
+impl Paths {
+    fn number(&mut self, mut list: Vec<String>) -> u32 {
+        if self.lists.len() >= LISTS_MAX && !self.numbers.contains_key(&list) {
+            list = vec!["extra".to_owned()];
+        }
+        if let Some(number) = self.numbers.get(&list) {
+            return *number;
+        }
+        let number = u32::try_from(self.lists.len()).unwrap_or(u32::MAX);
+        self.lists.push(list.clone());
+        self.numbers.insert(list, number);
+        number
+    }
+
+    /// The list of that number.
+    pub fn list(&self, number: u32) -> &[String] {
+        self.lists.get(number as usize).map_or(&[], Vec::as_slice)
+    }
 }
 
 /// The head is as long as the longest text a format cuts to: two hundred characters of any script.
@@ -57,7 +87,7 @@ const HEAD_SIZE_MAX: usize = 832;
 
 impl Digest {
     /// Digests an event. What it holds beyond the model is only fingerprinted for the origins that `keeps` names.
-    pub fn new(event: &Event<'_>, keeps: &dyn Fn(&str) -> bool) -> Digest {
+    pub fn new(event: &Event<'_>, keeps: &dyn Fn(&str) -> bool, paths: &mut Paths) -> Digest {
         let (text, input) = said(event);
         let exact = text.as_ref().map(Text::wtf8).unwrap_or_default();
         let text_hash = match input {
@@ -76,7 +106,7 @@ impl Digest {
             length: exact.len() as u64,
             text: text_hash,
             head: exact.get(..HEAD_SIZE_MAX.min(exact.len())).unwrap_or_default().into(),
-            extra: left(event, keeps),
+            extra: left(event, keeps, paths),
             at: event.at,
         }
     }
@@ -158,7 +188,7 @@ fn pieces(event: &Event<'_>) -> u64 {
     hash
 }
 
-fn left(event: &Event<'_>, keeps: &dyn Fn(&str) -> bool) -> Vec<Left> {
+fn left(event: &Event<'_>, keeps: &dyn Fn(&str) -> bool, lists: &mut Paths) -> Vec<Left> {
     let mut all = Vec::new();
     for (origin, residue) in event.extra.iter() {
         let spelling = crate::format::named(origin).map_or([].as_slice(), |format| format.info().spelling);
@@ -172,11 +202,11 @@ fn left(event: &Event<'_>, keeps: &dyn Fn(&str) -> bool) -> Vec<Left> {
         let hash = if keeps(origin) {
             let mut json = String::new();
             residue.write_json(&mut json);
-            xxh3_64(crate::json::canonical(&json).as_bytes())
+            xxh3_64(format!("{origin} {}", crate::json::canonical(&json)).as_bytes()).max(1)
         } else {
             0
         };
-        all.push(Left { origin: origin.to_owned(), hash, paths });
+        all.push(Left { hash, paths: lists.number(paths) });
     }
     all
 }

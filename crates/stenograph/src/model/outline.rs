@@ -45,6 +45,8 @@ pub struct Outline {
 
 const QUERY_SIZE_MAX: usize = 400;
 
+const GROUPS_MAX: usize = 65_536;
+
 impl Outline {
     /// An outline of events from this format.
     pub fn new(origin: &'static str) -> Outline {
