@@ -109,7 +109,13 @@ impl Outline {
     fn count(&mut self, event: &Event<'_>) {
         let Some(usage) = event.usage else { return };
         let before = match &event.group {
-            Some(group) => self.groups.insert(xxhash_rust::xxh3::xxh3_64(group.as_bytes()), usage).unwrap_or_default(),
+            Some(group) => {
+                // Records of one response stand near each other: older groups are let go, so that memory stays bounded.
+                if self.groups.len() >= GROUPS_MAX {
+                    self.groups.clear();
+                }
+                self.groups.insert(xxhash_rust::xxh3::xxh3_64(group.as_bytes()), usage).unwrap_or_default()
+            }
             None => Usage::default(),
         };
         let add = |total: Option<u64>, new: Option<u64>, old: Option<u64>| match (total, new) {
