@@ -204,10 +204,12 @@ fn rewrite(
             out,
             reading: Some(Reading::new(to, Want::All)),
             comparison: Comparison::new(move |origin| native || origin == kept),
+            repeats: false,
             failed: None,
         },
         spine,
-        own,
+        whole: own || native,
+        to: kept,
         bearer: (carry == Carry::Along).then(|| Bearer::new(from.info().name)),
     };
     let mut input = source.open()?;
@@ -237,7 +239,9 @@ struct Pass<'o> {
     writing: Option<Writing>,
     target: Target<'o>,
     spine: Spine,
-    own: bool,
+    /// Whether the whole stream is written: into its own format, and into the native one, which has a place for everything.
+    whole: bool,
+    to: &'static str,
     bearer: Option<Bearer>,
 }
 
@@ -246,16 +250,22 @@ struct Target<'o> {
     out: &'o mut dyn Write,
     reading: Option<Reading>,
     comparison: Comparison,
+    /// Whether records that restate others were written. Where none were, those that are read back are the target's own
+    /// way of saying everything twice.
+    repeats: bool,
     failed: Option<io::Error>,
 }
 
 impl Sink for Pass<'_> {
     fn event(&mut self, event: &Event<'_>) {
-        if self.own {
+        let left_out = self.spine.left_out(event);
+        // A record that returns to its own format through the native one is not weighed either.
+        if self.whole || event.extra.get(self.to).is_some() {
+            self.target.repeats |= event.restates;
             self.target.comparison.source(event);
             return self.write(event);
         }
-        if let Some(left_out) = self.spine.left_out(event) {
+        if let Some(left_out) = left_out {
             self.target.comparison.left_out(event, left_out.reason());
             if let Some(bearer) = &mut self.bearer {
                 bearer.passed_over(event);
@@ -298,7 +308,8 @@ impl Pass<'_> {
             return Err(error);
         }
         if let Some(reading) = self.target.reading.take() {
-            reading.end(&mut ReadBack(&mut self.target.comparison));
+            let repeats = self.target.repeats;
+            reading.end(&mut ReadBack { comparison: &mut self.target.comparison, repeats });
         }
         self.target.out.flush()?;
         Ok(self.target.comparison.finish())
@@ -313,18 +324,23 @@ impl Target<'_> {
                 self.failed = self.out.write_all(&bytes).err();
             }
             if let Some(reading) = &mut self.reading {
-                reading.feed(&bytes, &mut ReadBack(&mut self.comparison));
+                reading.feed(&bytes, &mut ReadBack { comparison: &mut self.comparison, repeats: self.repeats });
             }
         }
     }
 }
 
 /// Gives what is read back to the comparison.
-struct ReadBack<'a>(&'a mut Comparison);
+struct ReadBack<'a> {
+    comparison: &'a mut Comparison,
+    repeats: bool,
+}
 
 impl Sink for ReadBack<'_> {
     fn event(&mut self, event: &Event<'_>) {
-        self.0.target(event);
+        if self.repeats || !event.restates {
+            self.comparison.target(event);
+        }
     }
 
     fn note(&mut self, _note: Note) {}
