@@ -6,7 +6,7 @@ use std::io::{self, Read, Write};
 use super::{CHUNK_SIZE, Outcome, Source, Survey, Way};
 use crate::carry::{Carried, KEY, detach, seal};
 use crate::format::Format;
-use crate::frame::{Frame, Framer, RECORD_SIZE_MAX};
+use crate::frame::{Frame, Framer, Framing, RECORD_SIZE_MAX};
 use crate::json::{Object, values};
 use crate::model::{Event, Outline};
 
@@ -18,14 +18,34 @@ pub fn restore(
     out: &mut dyn Write,
     survey: Survey,
 ) -> io::Result<Outcome> {
+    // Lines can be mended one by one. The runs of a document are no documents: one that was touched is written anew.
+    if to.info().framing != Framing::Lines
+        && gather(from, source, to, &mut io::sink(), &survey.outline)? != Way::Restored
+    {
+        return super::rewrite(from, source, to, out, super::Carry::Not, survey);
+    }
+    let way = gather(from, source, to, out, &survey.outline)?;
+    let mut losses = survey.read;
+    losses.kept = losses.read.clone();
+    Ok(Outcome { outline: survey.outline, losses, notes: survey.notes, notes_count: survey.notes_count, way })
+}
+
+fn gather(
+    from: &dyn Format,
+    source: &mut dyn Source,
+    to: &dyn Format,
+    out: &mut dyn Write,
+    outline: &Outline,
+) -> io::Result<Way> {
     let mut restoring = Restoring {
         from,
         to,
-        outline: &survey.outline,
+        outline,
         next: 0,
         ended: false,
         edited: 0,
         missing: 0,
+        line: Line::Start,
         out,
         failed: None,
     };
@@ -47,13 +67,19 @@ pub fn restore(
     if !restoring.ended {
         restoring.missing += 1;
     }
-    let way = match (restoring.edited, restoring.missing) {
+    Ok(match (restoring.edited, restoring.missing) {
         (0, 0) => Way::Restored,
         (edited, missing) => Way::Mended { edited, missing },
-    };
-    let mut losses = survey.read;
-    losses.kept = losses.read.clone();
-    Ok(Outcome { outline: survey.outline, losses, notes: survey.notes, notes_count: survey.notes_count, way })
+    })
+}
+
+/// Where the output stands. A run begins with the newline of the line before it, a record written anew ends with its own.
+#[derive(Clone, Copy, PartialEq)]
+enum Line {
+    Start,
+    Middle,
+    /// At the start of a line whose newline the next run brings along.
+    Owed,
 }
 
 struct Restoring<'a> {
@@ -65,6 +91,7 @@ struct Restoring<'a> {
     ended: bool,
     edited: u64,
     missing: u64,
+    line: Line,
     out: &'a mut dyn Write,
     failed: Option<io::Error>,
 }
@@ -85,7 +112,7 @@ impl Restoring<'_> {
             self.edited += 1;
             let events = crate::read::all(self.from, record.as_bytes()).events;
             let bytes = crate::write::all(self.to, self.outline, &events);
-            return self.put(&bytes);
+            return self.put_anew(&bytes);
         };
         if run.number != self.next {
             self.missing += run.number.saturating_sub(self.next).max(1);
@@ -97,12 +124,14 @@ impl Restoring<'_> {
             return self.put(&run.source);
         }
         self.edited += 1;
-        let bytes = self.mend(&plain, &run.source);
-        self.put(&bytes);
+        match self.mend(&plain, &run.source) {
+            Mended::Run(bytes) => self.put(&bytes),
+            Mended::Anew(bytes) => self.put_anew(&bytes),
+        }
     }
 
     /// The run of a record that was edited: its events take what changed, and everything else of the run stays as it is.
-    fn mend(&self, edited: &[u8], run: &[u8]) -> Vec<u8> {
+    fn mend(&self, edited: &[u8], run: &[u8]) -> Mended {
         let now = crate::read::all(self.from, edited).events;
         let then = crate::read::all(self.to, run).events;
         let outline = Outline::of(self.to.info().name, &then);
@@ -119,16 +148,43 @@ impl Restoring<'_> {
             }
         }
         if !any {
-            return crate::write::all(self.to, self.outline, &now);
+            return Mended::Anew(crate::write::all(self.to, self.outline, &now));
         }
-        splice_changed(self.to, &outline, run, &then, &mended)
+        Mended::Run(splice_changed(self.to, &outline, run, &then, &mended))
+    }
+
+    /// Writes lines of their own between the runs.
+    fn put_anew(&mut self, lines: &[u8]) {
+        if lines.is_empty() {
+            return;
+        }
+        if self.line == Line::Middle {
+            self.put(b"\n");
+        }
+        self.put(lines);
+        self.line = Line::Owed;
     }
 
     fn put(&mut self, bytes: &[u8]) {
+        let bytes = match self.line {
+            Line::Owed => bytes.strip_prefix(b"\n").unwrap_or(bytes),
+            Line::Start | Line::Middle => bytes,
+        };
+        if let Some(last) = bytes.last() {
+            self.line = if *last == b'\n' { Line::Start } else { Line::Middle };
+        }
         if self.failed.is_none() {
             self.failed = self.out.write_all(bytes).err();
         }
     }
+}
+
+/// The run of an edited record.
+enum Mended {
+    /// The run itself, with what changed replaced.
+    Run(Vec<u8>),
+    /// Lines written from the edited record alone.
+    Anew(Vec<u8>),
 }
 
 /// The run with the records of changed events written anew.
