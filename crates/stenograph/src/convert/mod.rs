@@ -48,6 +48,9 @@ pub struct Outcome {
     pub notes: Vec<Note>,
     /// How many remarks there were.
     pub notes_count: u64,
+    /// What reading the output back remarked on: a record the target's own reader would stumble over. Empty, unless a
+    /// writer is at fault or the output was copied.
+    pub output_notes: Vec<Note>,
     /// How the output came to be.
     pub way: Way,
 }
@@ -159,7 +162,7 @@ fn copy(format: &dyn Format, source: &mut dyn Source, out: &mut dyn Write) -> io
     let mut losses = survey.read;
     losses.kept = losses.read.clone();
     let (outline, notes, notes_count) = (survey.outline, survey.notes, survey.notes_count);
-    Ok(Outcome { outline, losses, notes, notes_count, way: Way::Copied })
+    Ok(Outcome { outline, losses, notes, notes_count, output_notes: Vec::new(), way: Way::Copied })
 }
 
 /// Reads a source and gives each chunk to `first` before it is read.
@@ -203,8 +206,11 @@ fn rewrite(
         target: Target {
             out,
             reading: Some(Reading::new(to, Want::All)),
-            comparison: Comparison::new(move |origin| native || origin == kept),
-            repeats: false,
+            back: ReadBack {
+                comparison: Comparison::new(move |origin| native || origin == kept),
+                repeats: false,
+                notes: Vec::new(),
+            },
             failed: None,
         },
         spine,
@@ -230,8 +236,8 @@ fn rewrite(
         }
     }
     reading.end(&mut pass);
-    let losses = pass.finish()?;
-    Ok(Outcome { outline, losses, notes, notes_count, way: Way::Written })
+    let (losses, output_notes) = pass.finish()?;
+    Ok(Outcome { outline, losses, notes, notes_count, output_notes, way: Way::Written })
 }
 
 /// The second pass: takes events, writes them, reads them back.
@@ -249,10 +255,7 @@ struct Pass<'o> {
 struct Target<'o> {
     out: &'o mut dyn Write,
     reading: Option<Reading>,
-    comparison: Comparison,
-    /// Whether records that restate others were written. Where none were, those that are read back are the target's own
-    /// way of saying everything twice.
-    repeats: bool,
+    back: ReadBack,
     failed: Option<io::Error>,
 }
 
@@ -261,12 +264,12 @@ impl Sink for Pass<'_> {
         let left_out = self.spine.left_out(event);
         // A record that returns to its own format through the native one is not weighed either.
         if self.whole || event.extra.get(self.to).is_some() {
-            self.target.repeats |= event.restates;
-            self.target.comparison.source(event);
+            self.target.back.repeats |= event.restates;
+            self.target.back.comparison.source(event);
             return self.write(event);
         }
         if let Some(left_out) = left_out {
-            self.target.comparison.left_out(event, left_out.reason());
+            self.target.back.comparison.left_out(event, left_out.reason());
             if let Some(bearer) = &mut self.bearer {
                 bearer.passed_over(event);
             }
@@ -275,11 +278,15 @@ impl Sink for Pass<'_> {
         if self.spine.usage_said_later(event) {
             let mut event = event.clone();
             event.usage = None;
-            self.target.comparison.source(&event);
-            self.target.comparison.field_left_out(&event, "usage", "said again by a later record of the same response");
+            self.target.back.comparison.source(&event);
+            self.target.back.comparison.field_left_out(
+                &event,
+                "usage",
+                "said again by a later record of the same response",
+            );
             return self.write(&event);
         }
-        self.target.comparison.source(event);
+        self.target.back.comparison.source(event);
         self.write(event);
     }
 
@@ -297,7 +304,7 @@ impl Pass<'_> {
         self.target.take(pieces);
     }
 
-    fn finish(mut self) -> io::Result<Report> {
+    fn finish(mut self) -> io::Result<(Report, Vec<Note>)> {
         let pieces = self.writing.take().map(Writing::finish).unwrap_or_default();
         let pieces = match self.bearer.take() {
             Some(bearer) => bearer.finish(pieces)?,
@@ -308,11 +315,11 @@ impl Pass<'_> {
             return Err(error);
         }
         if let Some(reading) = self.target.reading.take() {
-            let repeats = self.target.repeats;
-            reading.end(&mut ReadBack { comparison: &mut self.target.comparison, repeats });
+            reading.end(&mut self.target.back);
         }
         self.target.out.flush()?;
-        Ok(self.target.comparison.finish())
+        let ReadBack { comparison, notes, .. } = self.target.back;
+        Ok((comparison.finish(), notes))
     }
 }
 
@@ -324,24 +331,31 @@ impl Target<'_> {
                 self.failed = self.out.write_all(&bytes).err();
             }
             if let Some(reading) = &mut self.reading {
-                reading.feed(&bytes, &mut ReadBack { comparison: &mut self.comparison, repeats: self.repeats });
+                reading.feed(&bytes, &mut self.back);
             }
         }
     }
 }
 
 /// Gives what is read back to the comparison.
-struct ReadBack<'a> {
-    comparison: &'a mut Comparison,
+struct ReadBack {
+    comparison: Comparison,
+    /// Whether records that restate others were written. Where none were, those that are read back are the target's own
+    /// way of saying everything twice.
     repeats: bool,
+    notes: Vec<Note>,
 }
 
-impl Sink for ReadBack<'_> {
+impl Sink for ReadBack {
     fn event(&mut self, event: &Event<'_>) {
         if self.repeats || !event.restates {
             self.comparison.target(event);
         }
     }
 
-    fn note(&mut self, _note: Note) {}
+    fn note(&mut self, note: Note) {
+        if self.notes.len() < NOTES_MAX {
+            self.notes.push(note);
+        }
+    }
 }

@@ -27,7 +27,8 @@ pub fn restore(
     let way = gather(from, source, to, out, &survey.outline)?;
     let mut losses = survey.read;
     losses.kept = losses.read.clone();
-    Ok(Outcome { outline: survey.outline, losses, notes: survey.notes, notes_count: survey.notes_count, way })
+    let Survey { outline, notes, notes_count, .. } = survey;
+    Ok(Outcome { outline, losses, notes, notes_count, output_notes: Vec::new(), way })
 }
 
 fn gather(
