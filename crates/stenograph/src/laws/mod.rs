@@ -49,6 +49,7 @@ pub fn check(format: &'static dyn Format, source: &[u8], effort: Effort) -> Vec<
     round::echo(&mut case);
     round::returns(&mut case);
     stream::hurt(&mut case);
+    round::scarred(&mut case);
     stream::chunks(&mut case);
     stream::growth(&mut case);
     stream::pieces(&mut case);

@@ -2,7 +2,7 @@
 
 use super::{Case, coverage, difference};
 use crate::convert::{Carry, Way, convert, rewrite_own};
-use crate::frame::Framing;
+use crate::frame::{Framing, Items};
 use crate::model::{Body, Outline};
 use crate::read;
 use crate::write::{Edit, fragment, splice};
@@ -73,6 +73,34 @@ pub(super) fn returns(case: &mut Case<'_>) {
         };
         let what = format!("written again it differs at byte {at}:\n  {}\n  {}", around(&once), around(&twice));
         case.broken("return", what, None);
+    }
+}
+
+/// A line that is no record, with bytes that are no text: it returns to its place like any record.
+pub(super) fn scarred(case: &mut Case<'_>) {
+    const SCAR: &[u8] = b"not \xff a record\n";
+    let traits = case.format.info().traits;
+    if traits.lossy
+        || case.format.info().framing == Framing::Items(Items::Members)
+        || coverage::is_document(case.source)
+    {
+        return;
+    }
+    // After a record somewhere in the first part of the source.
+    let window = case.source.get(..case.source.len().min(64 << 10)).unwrap_or_default();
+    let Some(at) = window.iter().rposition(|byte| *byte == b'\n').map(|at| at + 1) else { return };
+    let (before, after) = window.split_at(at);
+    let scarred = [before, SCAR, after].concat();
+    let expected = read::all(case.format, &scarred);
+    let mut once = Vec::new();
+    if let Err(error) = rewrite_own(case.format, &mut scarred.as_slice(), &mut once) {
+        return case.broken("hurt", error.to_string(), None);
+    }
+    if memchr::memmem::find(&once, SCAR.trim_ascii_end()).is_none() {
+        case.broken("hurt", "a line that is no record does not return as it was", None);
+    }
+    if let Some(what) = difference(&expected.events, &read::all(case.format, &once).events) {
+        case.broken("hurt", format!("with a line that is no record, {what}"), None);
     }
 }
 
