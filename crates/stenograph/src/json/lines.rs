@@ -97,6 +97,8 @@ pub struct JsonRecord<'a> {
     terminated: bool,
     /// Whether `text` is the record's own bytes, so that offsets in it are offsets in the source.
     faithful: bool,
+    /// Whether `text` is only made from the record, so that nothing in it has a place of its own.
+    made: bool,
 }
 
 impl<'a> JsonRecord<'a> {
@@ -106,7 +108,28 @@ impl<'a> JsonRecord<'a> {
             Ok(text) => (Cow::Borrowed(text), true),
             Err(_) => (Cow::Owned(mend_utf8(record.bytes)), false),
         };
-        JsonRecord { text, at: record.at, terminated: record.terminated, faithful }
+        JsonRecord { text, at: record.at, terminated: record.terminated, faithful, made: false }
+    }
+
+    /// Reads `bytes` in the place of a record that is JSON only in its document, such as a member or what stands before the
+    /// first item. Everything found in it stands where the record stands. Ask [`JsonRecord::is_one_object`] first: bytes
+    /// that nobody understands must be the record's own.
+    pub fn made(record: &Record<'_>, bytes: &'a [u8]) -> JsonRecord<'a> {
+        JsonRecord { made: true, ..JsonRecord::new(&Record { bytes, ..*record }) }
+    }
+
+    /// Whether it is one object and nothing else.
+    pub fn is_one_object(&self) -> bool {
+        Object::parse(&self.text).is_some()
+    }
+
+    /// Gives the whole record as one unread event, whatever is in it.
+    pub fn give_up(&self, what: &str, out: &mut dyn Sink) {
+        let text = self.text.trim_matches(BLANK);
+        if !text.is_empty() {
+            let lead = self.text.len() - self.text.trim_start_matches(BLANK).len();
+            self.unread(self.span(lead, text.len()), unmend(text, self.faithful), what, out);
+        }
     }
 
     /// Gives every object of the record to `read`; what is no object becomes an unread event and a note.
@@ -164,7 +187,7 @@ impl<'a> JsonRecord<'a> {
 
     fn span(&self, offset: usize, length: usize) -> Span {
         // Where bytes had to be mended, offsets inside the record are off: the whole record is the honest answer.
-        if !self.faithful {
+        if !self.faithful || self.made {
             return self.at;
         }
         Span { offset: self.at.offset + offset as u64, length: length as u64, line: self.at.line }
