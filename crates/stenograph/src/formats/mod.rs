@@ -3,7 +3,18 @@
 use crate::format::Format;
 
 pub mod chibi;
+pub mod chibi_inbox;
+pub mod devflow;
+pub mod goodvibes_telemetry;
+pub mod goodvibes_tracking;
 pub mod steno;
 
 /// Every format, in the order people see them.
-pub static FORMATS: &[&dyn Format] = &[&steno::Steno, &chibi::Chibi];
+pub static FORMATS: &[&dyn Format] = &[
+    &steno::Steno,
+    &chibi::Chibi,
+    &chibi_inbox::ChibiInbox,
+    &devflow::Devflow,
+    &goodvibes_telemetry::GoodvibesTelemetry,
+    &goodvibes_tracking::GoodvibesTracking,
+];

@@ -14,6 +14,8 @@ use crate::write::Writer;
 #[derive(Debug)]
 pub struct Chibi;
 
+pub(super) use write::seconds;
+
 const NAME: &str = "chibi";
 
 static INFO: Info = Info {

@@ -153,7 +153,8 @@ fn put_role(role: Role, event: &Event<'_>, own: Option<&Residue<'_>>, draft: &mu
     }
 }
 
-fn seconds(time: &Time<'_>) -> String {
+/// A moment in the seconds Chibi counts.
+pub fn seconds(time: &Time<'_>) -> String {
     match time.unit {
         Unit::Seconds => time.text.to_string(),
         Unit::Iso | Unit::Millis => time.to_seconds().unwrap_or_default().to_string(),

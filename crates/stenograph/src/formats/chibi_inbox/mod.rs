@@ -1,0 +1,60 @@
+//! Chibi's inbox: messages from one context to another, one a line. See `README.md` beside this file.
+
+mod read;
+mod write;
+
+use crate::format::{Format, Head, Info, Sniff, Traits, Want};
+use crate::frame::Framing;
+use crate::json::{JsonLines, Object, number};
+use crate::model::Outline;
+use crate::read::Reader;
+use crate::write::Writer;
+
+/// The format.
+#[derive(Debug)]
+pub struct ChibiInbox;
+
+const NAME: &str = "chibi-inbox";
+
+static INFO: Info = Info {
+    name: NAME,
+    title: "Chibi's inbox of messages between contexts",
+    framing: Framing::Lines,
+    extension: "jsonl",
+    homes: &["{CHIBI_HOME|~/.chibi}/contexts/*/inbox.jsonl"],
+    spec: "Chibi, docs/transcript-format.md, \"Inbox Format\"",
+    traits: Traits { pieces: true, carries: true, lossy: false },
+    spelling: &[],
+};
+
+impl Format for ChibiInbox {
+    fn info(&self) -> &'static Info {
+        &INFO
+    }
+
+    fn sniff(&self, head: &Head<'_>) -> Sniff {
+        let objects = head.objects();
+        let ours = objects.iter().filter(|object| is_message(object)).count();
+        match (ours, objects.len()) {
+            (0, _) => Sniff::No,
+            (ours, all) if ours == all => Sniff::Certain,
+            _ => Sniff::Maybe,
+        }
+    }
+
+    fn reader(&self, _want: Want) -> Box<dyn Reader> {
+        Box::new(JsonLines(read::Messages))
+    }
+
+    fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
+        Box::new(write::Messages::new(outline))
+    }
+}
+
+/// Whether an object is a message of an inbox. The five fields are common words, so whatever tells another format apart
+/// speaks against it.
+fn is_message(object: &Object<'_>) -> bool {
+    let texts = ["id", "from", "to", "content"].iter().all(|key| object.peek_str(key).is_some());
+    let others = ["entry_type", "type", "kind", "role", "v"].iter().any(|key| object.has(key));
+    texts && !others && object.peek("timestamp").and_then(number).is_some()
+}

@@ -1,0 +1,31 @@
+//! Reads the messages of an inbox, without memory.
+
+use super::NAME;
+use crate::json::{At, Object, Objects};
+use crate::model::{Body, Content, Event, Extra, Role};
+use crate::read::Sink;
+use crate::time::Unit;
+
+/// Reads one message at a time.
+#[derive(Debug)]
+pub struct Messages;
+
+impl Objects for Messages {
+    fn object(&mut self, mut object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) {
+        let entry_type = object.peek_str("entry_type");
+        let content = if entry_type.is_none() { object.take_text("content") } else { None };
+        let Some(content) = content else {
+            return at.emit_unknown(NAME, entry_type.as_deref(), object, out);
+        };
+        // Chibi puts the message into the prompt of the context it is for: to that context, it is a user who speaks.
+        let mut event = Event {
+            id: object.take_str("id"),
+            time: object.take_time("timestamp", Unit::Seconds),
+            from: object.take_str("from"),
+            to: object.take_str("to"),
+            ..Event::new(Body::Message { role: Role::User, content: Content::Text(content) })
+        };
+        event.extra = Extra::of(NAME, object.rest());
+        at.emit_one(event, out);
+    }
+}

@@ -1,0 +1,78 @@
+//! devflow's `transcript.json`: one document a run, one record a turn. See `README.md` beside this file.
+//! Compressing it and placing it in a folder is not done here.
+
+mod read;
+mod spell;
+mod turn;
+mod write;
+
+use crate::format::{Format, Head, Info, Sniff, Traits, Want};
+use crate::frame::{Framing, Items};
+use crate::json::Object;
+use crate::model::Outline;
+use crate::read::Reader;
+use crate::write::Writer;
+
+/// The format.
+#[derive(Debug)]
+pub struct Devflow;
+
+const NAME: &str = "devflow";
+
+/// The key of the list of turns.
+const TURNS: &str = "turns";
+
+/// The moment that Go writes where there is none.
+const ZERO_TIME: &str = "0001-01-01T00:00:00Z";
+
+/// The size in bytes from which a transcript is kept as `transcript.json.gz`: the document says "at 100 KB and above".
+pub const COMPRESS_SIZE_MIN: usize = 102_400;
+
+static INFO: Info = Info {
+    name: NAME,
+    title: "devflow's transcript of a run",
+    framing: Framing::Items(Items::Array(TURNS)),
+    extension: "json",
+    homes: &[
+        ".devflow/runs/*/transcript.json",
+        ".devflow/runs/*/transcript.json.gz",
+        ".devflow/transcripts/runs/*/transcript.json",
+        ".devflow/transcripts/runs/*/transcript.json.gz",
+    ],
+    spec: "devflow, ADR-011: Transcript Format",
+    traits: Traits { pieces: false, carries: true, lossy: false },
+    spelling: &["role", "turns", "content"],
+};
+
+impl Format for Devflow {
+    fn info(&self) -> &'static Info {
+        &INFO
+    }
+
+    fn sniff(&self, head: &Head<'_>) -> Sniff {
+        let Some(document) = head.document() else { return Sniff::No };
+        if document.peek_str("runId").is_none() {
+            return Sniff::No;
+        }
+        let metadata = document.peek("metadata").and_then(Object::parse);
+        let about_a_flow = metadata.is_some_and(|metadata| metadata.has("flowId"));
+        let turns = document.peek(TURNS).and_then(crate::json::items);
+        let talk = turns.is_some_and(|turns| {
+            let turn = turns.first().copied().and_then(Object::parse);
+            turn.is_some_and(|turn| turn.has("role") && turn.has("content"))
+        });
+        match (about_a_flow, talk) {
+            (true, _) => Sniff::Certain,
+            (false, true) => Sniff::Likely,
+            (false, false) => Sniff::No,
+        }
+    }
+
+    fn reader(&self, _want: Want) -> Box<dyn Reader> {
+        Box::new(read::Turns::default())
+    }
+
+    fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
+        Box::new(write::Turns::new(outline))
+    }
+}

@@ -1,0 +1,226 @@
+//! Reads devflow's document: what stands before the turns, the turns, and what stands after them.
+//! It remembers only whether the document was closed.
+
+use super::{NAME, ZERO_TIME};
+use crate::frame::{Place, Record};
+use crate::json::{At, JsonRecord, Object};
+use crate::model::{Body, Content, Event, Extra, Held, Input, Note, NoteKind, Residue, Role, Span, Usage};
+use crate::read::{Reader, Sink};
+use crate::text::{Str, Text};
+use crate::time::Time;
+
+/// Reads one record at a time.
+#[derive(Debug, Default)]
+pub struct Turns {
+    /// The last record of a document that was not closed yet.
+    open: Option<Span>,
+}
+
+impl Reader for Turns {
+    fn record(&mut self, record: Record<'_>, out: &mut dyn Sink) {
+        match record.place {
+            Place::Prologue => {
+                self.open = record.terminated.then_some(record.at);
+                prologue(&record, out);
+            }
+            Place::Item | Place::Line => {
+                self.open = record.terminated.then_some(record.at);
+                JsonRecord::new(&record).each(out, &mut turn);
+            }
+            Place::Epilogue => {
+                self.open = None;
+                epilogue(&record, out);
+            }
+        }
+    }
+
+    fn finish(&mut self, out: &mut dyn Sink) {
+        if let Some(at) = self.open {
+            out.note(Note::new(NoteKind::Torn, at, "the document ends after this record without being closed"));
+        }
+    }
+}
+
+/// What stands before the first turn. A document whose turns are `null` has nothing else.
+fn prologue(record: &Record<'_>, out: &mut dyn Sink) {
+    let whole = JsonRecord::made(record, record.bytes);
+    if whole.is_one_object() {
+        return whole.each(out, &mut |object, at, out| header("session", object, at, out));
+    }
+    let closed = [record.bytes, b"]}"].concat();
+    let made = JsonRecord::made(record, &closed);
+    if made.is_one_object() {
+        made.each(out, &mut |object, at, out| header("session", object, at, out));
+    } else {
+        JsonRecord::new(record).give_up("the head of a document that is not JSON", out);
+    }
+}
+
+/// What stands after the last turn. Usually that is two brackets, which say nothing.
+fn epilogue(record: &Record<'_>, out: &mut dyn Sink) {
+    let after = record.bytes.trim_ascii().strip_prefix(b"]").unwrap_or(record.bytes).trim_ascii();
+    if after == b"}" {
+        return;
+    }
+    let opened = [b"{", after.strip_prefix(b",").unwrap_or(after)].concat();
+    let made = JsonRecord::made(record, &opened);
+    if made.is_one_object() {
+        made.each(out, &mut |object, at, out| header("session_end", object, at, out));
+    } else {
+        JsonRecord::new(record).give_up("the end of a document that is not JSON", out);
+    }
+}
+
+/// The fields of the run. Its totals stay where they are: the turns state the same tokens, and nothing may count twice.
+fn header(name: &'static str, mut object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) {
+    let mut event = Event {
+        session: object.take_name("runId"),
+        ..Event::new(Body::Fact { name: Str::Borrowed(name), content: None })
+    };
+    if let Some(mut metadata) = object.open("metadata") {
+        event.time = take_moment(&mut metadata, "startedAt");
+        object.close("metadata", metadata);
+    }
+    event.extra = Extra::of(NAME, object.rest());
+    at.emit_one(event, out);
+}
+
+fn turn(mut object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) {
+    let role = object.peek_str("role");
+    let calls = take_calls(&mut object, at, out);
+    let spoken = said(role.as_deref(), !calls.is_empty(), &mut object);
+    if matches!(spoken, Spoken::Unknown) && calls.is_empty() {
+        return at.emit_unknown(NAME, role.as_deref(), object, out);
+    }
+    let base = Event {
+        id: object.take_number("id").map(|number| number.to_string().into()),
+        time: take_moment(&mut object, "timestamp"),
+        ..Event::default()
+    };
+    let input = object.take_number("tokensIn");
+    let output = object.take_number("tokensOut");
+    let usage = Usage { input, output, ..Usage::default() }.stated();
+
+    let mut events = Vec::with_capacity(1 + calls.len() * 2);
+    let mut rest = object.rest();
+    let mut calls = calls.into_iter();
+    match spoken {
+        Spoken::Body(body) => {
+            if matches!(body, Body::Message { role: Role::Unknown, .. }) {
+                at.note(NoteKind::UnknownType, format!("unknown role {:?}", role.unwrap_or_default()), out);
+            }
+            events.push(Event { body, ..base.clone() });
+        }
+        Spoken::Nothing | Spoken::Unknown => {
+            // Nothing was said, so the first call stands for the turn: what is left of the call goes where the calls stood.
+            if let Some(call) = calls.next() {
+                place_calls(&mut rest, call.rest);
+                events.push(Event { body: call.asked, ..base.clone() });
+                events.extend(call.answered.map(|body| own(body, Residue::default(), &base)));
+            }
+        }
+    }
+    if let Some(first) = events.first_mut() {
+        first.usage = usage;
+        first.extra = Extra::of(NAME, rest);
+    }
+    for call in calls {
+        events.push(own(call.asked, call.rest, &base));
+        events.extend(call.answered.map(|body| own(body, Residue::default(), &base)));
+    }
+    at.emit(&mut events, out);
+}
+
+fn own<'a>(body: Body<'a>, rest: Residue<'a>, base: &Event<'a>) -> Event<'a> {
+    Event { body, extra: Extra::of(NAME, rest), ..base.clone() }
+}
+
+fn place_calls<'a>(rest: &mut Residue<'a>, call: Residue<'a>) {
+    if let Some((_, held)) = rest.0.iter_mut().rev().find(|(key, _)| key == "toolCalls") {
+        *held = Held::Object(call);
+    }
+}
+
+/// What a turn says, calls apart.
+enum Spoken<'a> {
+    Body(Body<'a>),
+    /// An assistant that only called tools.
+    Nothing,
+    /// There is no content, or nobody whose content it is.
+    Unknown,
+}
+
+fn said<'a>(role: Option<&str>, calls: bool, object: &mut Object<'a>) -> Spoken<'a> {
+    let Some(role) = role else { return Spoken::Unknown };
+    if calls && role == "assistant" && object.peek("content").is_none_or(|content| content == "\"\"") {
+        return Spoken::Nothing;
+    }
+    let Some(content) = object.take_text("content").map(Content::Text) else { return Spoken::Unknown };
+    Spoken::Body(match role {
+        "tool_result" => Body::ToolResult { call: None, name: None, content, error: None },
+        "system" => Body::Message { role: Role::System, content },
+        "user" => Body::Message { role: Role::User, content },
+        "assistant" => Body::Message { role: Role::Assistant, content },
+        _ => Body::Message { role: Role::Unknown, content },
+    })
+}
+
+/// One element of `toolCalls`: the call, what came back, and what is left of it.
+struct Call<'a> {
+    asked: Body<'a>,
+    answered: Option<Body<'a>>,
+    rest: Residue<'a>,
+}
+
+/// The calls of a turn. A list with an element that is no call stays as it is, whole.
+fn take_calls<'a>(object: &mut Object<'a>, at: &At<'_>, out: &mut dyn Sink) -> Vec<Call<'a>> {
+    let Some(elements) = object.peek("toolCalls").and_then(crate::json::items) else { return Vec::new() };
+    let calls: Option<Vec<Call<'a>>> = elements.into_iter().map(call).collect();
+    match calls {
+        Some(calls) if !calls.is_empty() => {
+            object.take("toolCalls");
+            calls
+        }
+        Some(_) => Vec::new(),
+        None => {
+            at.note(NoteKind::Ambiguous, "a tool call without a name; the list of calls is left as it is", out);
+            Vec::new()
+        }
+    }
+}
+
+fn call(raw: &str) -> Option<Call<'_>> {
+    let mut object = Object::parse(raw)?;
+    let name = object.take_str("name")?;
+    let id = object.take_name("id");
+    // A null is left where it stands, so that it returns and a missing input does not become one.
+    let input = match object.peek("input") {
+        None | Some("null") => "null",
+        Some(_) => object.take("input").unwrap_or("null"),
+    };
+    let answered = answer(&mut object).map(|(content, error)| Body::ToolResult {
+        call: id.clone(),
+        name: None,
+        content: Content::Text(content),
+        error,
+    });
+    let asked = Body::ToolCall { call: id, name, input: Input::Json(input.into()) };
+    Some(Call { asked, answered, rest: object.rest() })
+}
+
+/// What a call brought: its output, else its error. Where it has both, the error stays with what is left of the call.
+fn answer<'a>(object: &mut Object<'a>) -> Option<(Text<'a>, Option<bool>)> {
+    let failed = object.peek("error").and_then(Text::from_json).is_some_and(|error| !error.is_empty());
+    let output = object.peek("output").and_then(Text::from_json);
+    match (failed, output) {
+        (true, Some(output)) if !output.is_empty() => Some((object.take_text("output")?, Some(true))),
+        (true, _) => Some((object.take_text("error")?, Some(true))),
+        (false, Some(_)) => Some((object.take_text("output")?, None)),
+        (false, None) => None,
+    }
+}
+
+/// Takes a moment, unless it is the one that Go writes for none.
+fn take_moment<'a>(object: &mut Object<'a>, key: &str) -> Option<Time<'a>> {
+    if object.peek_str(key).as_deref() == Some(ZERO_TIME) { None } else { object.take_iso(key) }
+}

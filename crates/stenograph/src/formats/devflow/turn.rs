@@ -1,0 +1,193 @@
+//! One turn of devflow's document being written: from a record of its own, or gathered from another format's events.
+//! Where in the document it goes is not known here.
+
+use std::borrow::Cow;
+
+use super::{NAME, ZERO_TIME, spell};
+use crate::json::{Draft, Object};
+use crate::model::{Body, Content, Event, Held, Input, Residue, Usage};
+use crate::text::quote;
+use crate::time::Time;
+
+/// A turn gathered from events of another format.
+#[derive(Debug)]
+pub struct Turn {
+    role: &'static str,
+    content: String,
+    time: String,
+    usage: Usage,
+    calls: Vec<Call>,
+}
+
+#[derive(Debug)]
+struct Call {
+    id: Option<String>,
+    name: String,
+    input: String,
+    answer: Option<Answer>,
+}
+
+#[derive(Debug)]
+enum Answer {
+    Output(String),
+    Error(String),
+}
+
+impl Turn {
+    /// A turn without calls.
+    pub fn new(role: &'static str, content: &Content<'_>, time: Option<&Time<'_>>) -> Turn {
+        let time = time.and_then(Time::to_iso).map_or_else(|| ZERO_TIME.to_owned(), Cow::into_owned);
+        Turn { role, content: content.joined().to_json(), time, usage: Usage::default(), calls: Vec::new() }
+    }
+
+    /// Whether calls can be added to it.
+    pub fn is_assistant(&self) -> bool {
+        self.role == "assistant"
+    }
+
+    /// Whether a call of it has no answer yet.
+    pub fn is_waiting(&self) -> bool {
+        self.calls.iter().any(|call| call.answer.is_none())
+    }
+
+    /// Adds a call.
+    pub fn call(&mut self, id: Option<&str>, name: &str, input: &Input<'_>) {
+        // Go reads the input into a map: only an object or null has a place there.
+        let json = input.to_json();
+        let object = if json.trim() == "null" { Cow::Borrowed("null") } else { input.to_object() };
+        let input = spell::sorted(&object).into_owned();
+        self.calls.push(Call { id: id.map(str::to_owned), name: name.to_owned(), input, answer: None });
+    }
+
+    /// Whether one of its calls waits for this answer.
+    pub fn awaits(&self, id: Option<&str>) -> bool {
+        self.waiting(id).is_some()
+    }
+
+    /// The call that a result answers: the one with its id; for a result without one, the oldest, those without ids first.
+    fn waiting(&self, id: Option<&str>) -> Option<usize> {
+        let place = |fits: &dyn Fn(&Call) -> bool| self.calls.iter().position(|call| call.answer.is_none() && fits(call));
+        match id {
+            Some(id) => place(&|call| call.id.as_deref() == Some(id)),
+            None => place(&|call| call.id.is_none()).or_else(|| place(&|_| true)),
+        }
+    }
+
+    /// Answers a call.
+    pub fn answer(&mut self, id: Option<&str>, content: &Content<'_>, error: Option<bool>) {
+        let text = content.joined();
+        let answer = match error {
+            // Only a text that is not empty says that a call failed.
+            Some(true) if text.is_empty() => Answer::Error(quote("error")),
+            Some(true) => Answer::Error(text.to_json()),
+            Some(false) | None => Answer::Output(text.to_json()),
+        };
+        if let Some(call) = self.waiting(id).and_then(|place| self.calls.get_mut(place)) {
+            call.answer = Some(answer);
+        }
+    }
+
+    /// Counts tokens of a record that is a part of this turn.
+    pub fn count(&mut self, usage: &Usage) {
+        let add = |total: &mut Option<u64>, more: Option<u64>| {
+            if let Some(more) = more {
+                *total = Some(total.unwrap_or(0).saturating_add(more));
+            }
+        };
+        add(&mut self.usage.input, usage.input);
+        add(&mut self.usage.output, usage.output);
+    }
+
+    /// The turn as JSON, with the keys in the order of Go's struct.
+    pub fn render(&self, number: u64) -> String {
+        let mut draft = Draft::new();
+        draft.set("id", number.to_string());
+        draft.set_str("role", self.role);
+        draft.set("content", self.content.as_str());
+        draft.set_number("tokensIn", self.usage.input);
+        draft.set_number("tokensOut", self.usage.output);
+        draft.set_str("timestamp", &self.time);
+        if !self.calls.is_empty() {
+            let calls: Vec<String> = self.calls.iter().map(Call::render).collect();
+            draft.set("toolCalls", format!("[{}]", calls.join(",")));
+        }
+        draft.render(None)
+    }
+}
+
+impl Call {
+    fn render(&self) -> String {
+        let mut draft = Draft::new();
+        draft.set_opt("id", self.id.as_deref());
+        draft.set_str("name", &self.name);
+        draft.set("input", self.input.as_str());
+        match &self.answer {
+            Some(Answer::Output(text)) => draft.set("output", text.as_str()),
+            Some(Answer::Error(text)) => draft.set("error", text.as_str()),
+            None => {}
+        }
+        draft.render(None)
+    }
+}
+
+/// A turn that comes from this format, as it was. `None` when its first event is not one of a turn.
+pub fn own_turn(events: &[Event<'_>]) -> Option<String> {
+    let first = events.first()?;
+    let own = first.extra.get(NAME)?;
+    let mut draft = Draft::new();
+    if let Some(id) = &first.id {
+        draft.set("id", if crate::json::number(id).is_some() { id.to_string() } else { quote(id) });
+    }
+    // The first call stands for a turn in which nothing was said.
+    let calls = match &first.body {
+        Body::Message { content, .. } | Body::ToolResult { content, .. } => {
+            draft.set("content", content.joined().to_json());
+            events.get(1..).unwrap_or_default()
+        }
+        Body::ToolCall { .. } => events,
+        Body::Other { .. } => return Some(Draft::new().render(Some(own))),
+        Body::Fact { .. } | Body::Thinking { .. } | Body::Compaction { .. } | Body::Failure { .. } | Body::Stop { .. } => {
+            return None;
+        }
+    };
+    let usage = first.usage.unwrap_or_default();
+    draft.set_number("tokensIn", usage.input);
+    draft.set_number("tokensOut", usage.output);
+    draft.set_opt("timestamp", first.time.as_ref().and_then(Time::to_iso).as_deref());
+    if !calls.is_empty() {
+        draft.set("toolCalls", own_calls(calls, own));
+    }
+    Some(draft.render(Some(own)))
+}
+
+/// The calls of a turn, each with the result that follows it.
+fn own_calls(events: &[Event<'_>], turn: &Residue<'_>) -> String {
+    let mut calls: Vec<String> = Vec::new();
+    for (at, event) in events.iter().enumerate() {
+        let Body::ToolCall { call, name, input } = &event.body else { continue };
+        let left = if event.part.index == 0 { held_calls(turn) } else { event.extra.get(NAME).cloned() };
+        let left = left.unwrap_or_default();
+        let mut draft = Draft::new();
+        draft.set_opt("id", call.as_deref());
+        draft.set_str("name", name);
+        match input.to_json() {
+            null if null == "null" => draft.default("input", "null"),
+            json => draft.set("input", json.into_owned()),
+        }
+        if let Some(Event { body: Body::ToolResult { content, error, .. }, .. }) = events.get(at + 1) {
+            let failed = *error == Some(true) && left.raw("error").is_none();
+            draft.set(if failed { "error" } else { "output" }, content.joined().to_json());
+        }
+        calls.push(draft.render(Some(&left)));
+    }
+    format!("[{}]", calls.join(","))
+}
+
+/// What is left of the first call, which is kept where the calls of its turn stood.
+fn held_calls<'a>(turn: &'a Residue<'_>) -> Option<Residue<'a>> {
+    turn.0.iter().rev().find(|(key, _)| key == "toolCalls").and_then(|(_, held)| match held {
+        Held::Object(rest) => Some(rest.clone()),
+        Held::Raw(raw) => Object::parse(raw).map(Object::rest),
+        Held::Hole => None,
+    })
+}

@@ -1,0 +1,299 @@
+//! Writes devflow's document as Go's `MarshalIndent` does. The header is written first, from what is known of the session
+//! beforehand; a turn is held until no call of it can still be answered.
+
+use std::collections::VecDeque;
+
+use super::turn::{Turn, own_turn};
+use super::{NAME, TURNS, ZERO_TIME, spell};
+use crate::json::{Draft, indent};
+use crate::model::{Body, Content, Event, Outline, Residue, Role, Usage};
+use crate::standin::StandIns;
+use crate::text::Text;
+use crate::time::Time;
+use crate::write::{Output, Writer};
+
+/// Writes turns. devflow has no place for thoughts, failures, compactions and stops.
+#[derive(Debug)]
+pub struct Turns {
+    stand_ins: StandIns,
+    stage: Stage,
+    /// How many turns were written.
+    written: u64,
+    /// Turns that are not written yet, oldest first. Only the last one, and those with unanswered calls, can change.
+    held: VecDeque<Turn>,
+}
+
+/// How far the document has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Start,
+    Turns,
+    Ended,
+}
+
+/// The flow that a session of another system belongs to.
+const FLOW: &str = "imported";
+
+/// How many turns wait for the answer to a call that may never come.
+const HELD_MAX: usize = 64;
+
+impl Turns {
+    /// A writer for a session.
+    pub fn new(outline: &Outline) -> Turns {
+        Turns { stand_ins: StandIns::new(outline), stage: Stage::Start, written: 0, held: VecDeque::new() }
+    }
+
+    /// Writes the header of a session that has none of this format.
+    fn begin(&mut self, out: &mut Output) {
+        if self.stage == Stage::Start {
+            out.glue(list_opened(&self.foreign_header().render(None)));
+            self.stage = Stage::Turns;
+        }
+    }
+
+    fn foreign_header(&self) -> Draft<'static> {
+        let outline = self.stand_ins.outline();
+        let mut metadata = Draft::new();
+        metadata.set_str("flowId", FLOW);
+        metadata.set_str("startedAt", &moment(outline.started.as_ref()));
+        metadata.set_str("endedAt", &moment(outline.ended.as_ref()));
+        metadata.set_str("status", if outline.success == Some(false) { "failed" } else { "completed" });
+        metadata.set("totalTokensIn", outline.total.input.unwrap_or(0).to_string());
+        metadata.set("totalTokensOut", outline.total.output.unwrap_or(0).to_string());
+        metadata.set("totalCost", outline.total.cost.unwrap_or(0.0).to_string());
+        let mut header = Draft::new();
+        header.set_str("runId", &self.stand_ins.session());
+        header.nest("metadata", metadata);
+        header
+    }
+
+    /// Writes a header that comes from this format: what stands before the turns, or a whole document without any.
+    fn own_header(&mut self, event: &Event<'_>, own: &Residue<'_>, out: &mut Output) {
+        self.flush(out);
+        let without_turns = Residue(own.0.iter().filter(|(key, _)| key != TURNS).cloned().collect());
+        if own.raw(TURNS) == Some("[]") || event.name() != Some("session") {
+            let json = header_draft(event).render(Some(&without_turns));
+            self.own_edge(event, &json, out);
+        } else {
+            out.record(indent(&spell::escaped(&header_draft(event).render(Some(own))), 0));
+            self.stage = Stage::Ended;
+        }
+    }
+
+    fn own_edge(&mut self, event: &Event<'_>, json: &str, out: &mut Output) {
+        if event.name() == Some("session") {
+            out.record(list_opened(json));
+            self.stage = Stage::Turns;
+        } else {
+            self.begin(out);
+            self.close_list(out);
+            out.record(list_closed(json));
+            self.stage = Stage::Ended;
+        }
+    }
+
+    /// Bytes that never were a record return to the file they came from, and go nowhere else.
+    fn unread(&mut self, bytes: &Text<'_>, out: &mut Output) {
+        if self.stand_ins.outline().origin != NAME {
+            return;
+        }
+        self.flush(out);
+        let bytes = bytes.bytes();
+        let ends = bytes.starts_with(b"]");
+        if self.stage == Stage::Start {
+            self.stage = if bytes.ends_with(b"[") { Stage::Turns } else { Stage::Ended };
+            out.record(bytes);
+        } else if ends {
+            self.close_list(out);
+            self.stage = Stage::Ended;
+            out.record(bytes);
+        } else {
+            self.separate(out);
+            // A record that was cut short is the end of its file, and a bracket after it would become a part of it.
+            if !is_closed(&bytes) {
+                self.stage = Stage::Ended;
+            }
+            out.record(bytes);
+        }
+    }
+
+    fn separate(&mut self, out: &mut Output) {
+        out.glue(if self.written == 0 { "\n    " } else { ",\n    " });
+        self.written += 1;
+    }
+
+    fn close_list(&self, out: &mut Output) {
+        if self.written > 0 {
+            out.glue("\n  ");
+        }
+    }
+
+    fn put(&mut self, json: &str, out: &mut Output) {
+        self.begin(out);
+        self.separate(out);
+        out.record(indent(&spell::escaped(json), 2));
+    }
+
+    /// Writes the turns that can no longer change.
+    fn settle(&mut self, out: &mut Output) {
+        while let Some(first) = self.held.front() {
+            if self.held.len() == 1 || (first.is_waiting() && self.held.len() <= HELD_MAX) {
+                return;
+            }
+            self.put_first(out);
+        }
+    }
+
+    fn put_first(&mut self, out: &mut Output) {
+        if let Some(turn) = self.held.pop_front() {
+            let json = turn.render(self.written + 1);
+            self.put(&json, out);
+        }
+    }
+
+    fn flush(&mut self, out: &mut Output) {
+        while !self.held.is_empty() {
+            self.put_first(out);
+        }
+    }
+
+    /// Adds an event of another format. Tells whether it has a place.
+    fn add(&mut self, event: &Event<'_>) -> Placed {
+        match &event.body {
+            Body::Message { role, content } => {
+                self.held.push_back(Turn::new(role_name(*role), content, event.time.as_ref()));
+            }
+            Body::ToolCall { call, name, input } => {
+                if !self.held.back().is_some_and(Turn::is_assistant) {
+                    self.held.push_back(Turn::new("assistant", &Content::text(""), event.time.as_ref()));
+                }
+                if let Some(turn) = self.held.back_mut() {
+                    turn.call(call.as_deref(), name, input);
+                }
+            }
+            Body::ToolResult { call, content, error, .. } => {
+                let call = call.as_deref();
+                let turn = self.held.iter_mut().find(|turn| turn.awaits(call));
+                match turn {
+                    Some(turn) => turn.answer(call, content, *error),
+                    None => self.held.push_back(Turn::new("tool_result", content, event.time.as_ref())),
+                }
+            }
+            Body::Fact { .. }
+            | Body::Thinking { .. }
+            | Body::Compaction { .. }
+            | Body::Failure { .. }
+            | Body::Stop { .. }
+            | Body::Other { .. } => return Placed::Nowhere,
+        }
+        Placed::InATurn
+    }
+
+    fn own(&mut self, events: &[Event<'_>], out: &mut Output) -> Option<()> {
+        let first = events.first()?;
+        let own = first.extra.get(NAME)?;
+        match &first.body {
+            Body::Fact { .. } => self.own_header(first, own, out),
+            _ => {
+                self.flush(out);
+                let json = own_turn(events)?;
+                self.put(&json, out);
+            }
+        }
+        Some(())
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Placed {
+    InATurn,
+    Nowhere,
+}
+
+impl Writer for Turns {
+    fn record(&mut self, events: &[Event<'_>], out: &mut Output) {
+        if let [Event { body: Body::Other { bytes: Some(bytes), .. }, .. }] = events {
+            return self.unread(bytes, out);
+        }
+        if self.own(events, out).is_some() {
+            return;
+        }
+        let mut placed = Placed::Nowhere;
+        let mut usage: Option<Usage> = None;
+        for event in events {
+            usage = usage.or(event.usage);
+            if self.add(event) == Placed::InATurn {
+                placed = Placed::InATurn;
+            }
+        }
+        if let (Placed::InATurn, Some(usage), Some(turn)) = (placed, usage, self.held.back_mut()) {
+            turn.count(&usage);
+        }
+        self.settle(out);
+    }
+
+    fn finish(&mut self, out: &mut Output) {
+        self.flush(out);
+        self.begin(out);
+        if self.stage == Stage::Turns {
+            self.close_list(out);
+            out.glue("]\n}");
+        }
+    }
+}
+
+fn header_draft<'a>(event: &Event<'_>) -> Draft<'a> {
+    let mut draft = Draft::new();
+    draft.set_opt("runId", event.session.as_deref());
+    if let Some(time) = event.time.as_ref().and_then(Time::to_iso) {
+        let mut metadata = Draft::new();
+        metadata.set_str("startedAt", &time);
+        draft.nest("metadata", metadata);
+    }
+    draft
+}
+
+/// An object up to the list of turns that is its last value.
+fn list_opened(object: &str) -> String {
+    let indented = indent(&spell::escaped(object), 0);
+    let open = indented.strip_suffix('}').unwrap_or(&indented).trim_end();
+    let comma = if open.ends_with('{') && open.len() == 1 { "" } else { "," };
+    format!("{open}{comma}\n  \"{TURNS}\": [")
+}
+
+/// The end of a document: the end of the list, and the fields of an object.
+fn list_closed(object: &str) -> String {
+    let indented = indent(&spell::escaped(object), 0);
+    let fields = indented.strip_prefix('{').unwrap_or(&indented);
+    let comma = if fields == "}" { "" } else { "," };
+    format!("]{comma}{fields}")
+}
+
+fn moment(time: Option<&Time<'_>>) -> String {
+    time.and_then(Time::to_iso).map_or_else(|| ZERO_TIME.to_owned(), std::borrow::Cow::into_owned)
+}
+
+fn role_name(role: Role) -> &'static str {
+    match role {
+        Role::System | Role::Developer => "system",
+        Role::User | Role::Unknown => "user",
+        Role::Assistant => "assistant",
+        Role::Tool => "tool_result",
+    }
+}
+
+/// Whether every bracket and string that is opened is closed again.
+fn is_closed(bytes: &[u8]) -> bool {
+    let (mut depth, mut in_string, mut escaped) = (0_i64, false, false);
+    for byte in bytes {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_string => escaped = true,
+            b'"' => in_string = !in_string,
+            b'{' | b'[' if !in_string => depth += 1,
+            b'}' | b']' if !in_string => depth -= 1,
+            _ => {}
+        }
+    }
+    depth <= 0 && !in_string
+}

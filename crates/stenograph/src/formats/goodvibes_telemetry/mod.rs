@@ -1,0 +1,92 @@
+//! GoodVibes' telemetry: a line for each sub-agent that came to its end. See `README.md` beside this file.
+
+mod read;
+mod write;
+
+use crate::format::{Format, Head, Info, Sniff, Traits, Want};
+use crate::frame::Framing;
+use crate::json::{JsonLines, Object};
+use crate::model::Outline;
+use crate::read::Reader;
+use crate::write::Writer;
+
+/// The format.
+#[derive(Debug)]
+pub struct GoodvibesTelemetry;
+
+const NAME: &str = "goodvibes-telemetry";
+
+/// The one thing that is reported.
+const COMPLETE: &str = "subagent_complete";
+
+static INFO: Info = Info {
+    name: NAME,
+    title: "GoodVibes' monthly telemetry of sub-agents",
+    framing: Framing::Lines,
+    extension: "jsonl",
+    homes: &[".goodvibes/telemetry/*.jsonl"],
+    spec: "GoodVibes plugin, types/telemetry.ts",
+    traits: Traits { pieces: true, carries: true, lossy: false },
+    spelling: &["event", "type"],
+};
+
+impl Format for GoodvibesTelemetry {
+    fn info(&self) -> &'static Info {
+        &INFO
+    }
+
+    fn sniff(&self, head: &Head<'_>) -> Sniff {
+        let objects = head.objects();
+        let ours = objects.iter().filter(|object| Shape::of(object).is_some() && object.has("agent_id")).count();
+        match (ours, objects.len()) {
+            (0, _) => Sniff::No,
+            (ours, all) if ours == all => Sniff::Certain,
+            _ => Sniff::Likely,
+        }
+    }
+
+    fn reader(&self, _want: Want) -> Box<dyn Reader> {
+        Box::new(JsonLines(read::Lines))
+    }
+
+    fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
+        Box::new(write::Lines::new(outline))
+    }
+}
+
+/// The two shapes of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shape {
+    /// `event`, `project`, `status`, `summary`: what is written to disk.
+    Entry,
+    /// `type`, `cwd`, `success`, `final_summary`: the other type in the same code.
+    Record,
+}
+
+impl Shape {
+    fn of(object: &Object<'_>) -> Option<Shape> {
+        if object.peek_str("event").as_deref() == Some(COMPLETE) {
+            Some(Shape::Entry)
+        } else if object.peek_str("type").as_deref() == Some(COMPLETE) {
+            Some(Shape::Record)
+        } else {
+            None
+        }
+    }
+
+    /// The key of the working folder.
+    fn cwd(self) -> &'static str {
+        match self {
+            Shape::Entry => "project",
+            Shape::Record => "cwd",
+        }
+    }
+
+    /// The key of the final word.
+    fn summary(self) -> &'static str {
+        match self {
+            Shape::Entry => "summary",
+            Shape::Record => "final_summary",
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! Reads GoodVibes' telemetry, without memory: each line is the end of one sub-agent.
+
+use super::{NAME, Shape};
+use crate::json::{At, Object, Objects};
+use crate::model::{Body, Content, Event, Extra};
+use crate::read::Sink;
+use crate::text::Str;
+
+/// Reads one line at a time.
+#[derive(Debug)]
+pub struct Lines;
+
+impl Objects for Lines {
+    fn object(&mut self, mut object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) {
+        let Some(shape) = Shape::of(&object) else {
+            let name = object.peek_str("event").or_else(|| object.peek_str("type"));
+            return at.emit_unknown(NAME, name.as_deref(), object, out);
+        };
+        let content = object.take_text(shape.summary()).map(Content::Text);
+        let body = match shape {
+            Shape::Entry => {
+                let reason = object.take_name("status");
+                Body::Stop { success: reason.as_ref().and_then(success), reason, content }
+            }
+            Shape::Record => Body::Stop { reason: None, success: object.take_bool("success"), content },
+        };
+        let mut event = Event {
+            session: object.take_name("session_id"),
+            thread: object.take_name("agent_id"),
+            cwd: object.take_name(shape.cwd()),
+            branch: object.take_name("git_branch"),
+            time: object.take_iso("ended_at"),
+            ..Event::new(body)
+        };
+        event.extra = Extra::of(NAME, object.rest());
+        at.emit_one(event, out);
+    }
+}
+
+/// What a status says about success: only these two are ever written.
+fn success(status: &Str<'_>) -> Option<bool> {
+    match status.as_ref() {
+        "completed" => Some(true),
+        "failed" => Some(false),
+        _ => None,
+    }
+}

@@ -1,0 +1,168 @@
+//! Writes GoodVibes' telemetry. A session of another system becomes one line, and only with what is known of it.
+
+use super::{COMPLETE, NAME, Shape};
+use crate::json::{Draft, Object};
+use crate::model::{Body, Event, Input, Outline, Residue, Role};
+use crate::standin::StandIns;
+use crate::text::quote;
+use crate::time::Time;
+use crate::write::{Output, Writer};
+
+/// Writes the lines of its own, and at the end one for a session of another format.
+#[derive(Debug)]
+pub struct Lines {
+    stand_ins: StandIns,
+    seen: Seen,
+    /// Whether lines of this very format were written.
+    own: bool,
+}
+
+/// What a line says about a session and nobody knows before its end.
+#[derive(Debug, Default)]
+struct Seen {
+    events: u64,
+    tools: Vec<String>,
+    files: Vec<String>,
+    summary: Option<String>,
+}
+
+/// How many tools or files a line names.
+const NAMES_MAX: usize = 1000;
+
+/// How much of the final word GoodVibes keeps.
+const SUMMARY_SIZE_MAX: usize = 500;
+
+impl Lines {
+    /// A writer for a session.
+    pub fn new(outline: &Outline) -> Lines {
+        Lines { stand_ins: StandIns::new(outline), seen: Seen::default(), own: false }
+    }
+
+    fn line_for_session(&self) -> String {
+        let outline = self.stand_ins.outline();
+        let session = self.stand_ins.session();
+        let iso = |time: &Option<Time<'static>>| time.as_ref().and_then(Time::to_iso_millis);
+        let mut draft = Draft::new();
+        draft.set_str("event", COMPLETE);
+        draft.set_str("agent_id", &session);
+        draft.set_opt("agent_type", Some(outline.origin).filter(|origin| !origin.is_empty()));
+        draft.set_str("session_id", &session);
+        draft.set_opt("project", outline.cwd.as_deref());
+        draft.set_opt("project_name", outline.cwd.as_deref().and_then(last_name));
+        draft.set_opt("git_branch", outline.branch.as_deref());
+        draft.set_opt("started_at", iso(&outline.started).as_deref());
+        draft.set_opt("ended_at", iso(&outline.ended).as_deref());
+        draft.set_number("duration_ms", duration_ms(outline));
+        draft.set_str("status", if outline.success == Some(false) { "failed" } else { "completed" });
+        draft.set("files_modified", list(&self.seen.files));
+        draft.set("tools_used", list(&self.seen.tools));
+        draft.set_opt("summary", self.seen.summary.as_deref());
+        draft.render(None)
+    }
+}
+
+impl Writer for Lines {
+    fn record(&mut self, events: &[Event<'_>], out: &mut Output) {
+        for event in events {
+            match (&event.body, event.extra.get(NAME)) {
+                (Body::Other { bytes: Some(bytes), .. }, _) => {
+                    if self.stand_ins.outline().origin == NAME {
+                        self.own = true;
+                        out.line(bytes.bytes());
+                    }
+                }
+                (_, Some(own)) => {
+                    self.own = true;
+                    out.line(own_line(event, own));
+                }
+                (_, None) => self.seen.add(event),
+            }
+        }
+    }
+
+    fn finish(&mut self, out: &mut Output) {
+        if !self.own && self.seen.events > 0 {
+            out.line(self.line_for_session());
+        }
+    }
+}
+
+fn own_line(event: &Event<'_>, own: &Residue<'_>) -> String {
+    let mut draft = Draft::new();
+    if let Body::Stop { reason, success, content } = &event.body {
+        let record = own.text("event").as_deref() != Some(COMPLETE);
+        let shape = if record { Shape::Record } else { Shape::Entry };
+        draft.set_opt("agent_id", event.thread.as_deref());
+        draft.set_opt("session_id", event.session.as_deref());
+        draft.set_opt(shape.cwd(), event.cwd.as_deref());
+        draft.set_opt("git_branch", event.branch.as_deref());
+        draft.set_opt("ended_at", event.time.as_ref().and_then(Time::to_iso).as_deref());
+        match (shape, success) {
+            (Shape::Entry, _) => draft.set_opt("status", reason.as_deref()),
+            (Shape::Record, Some(success)) => draft.set("success", success.to_string()),
+            (Shape::Record, None) => {}
+        }
+        if let Some(content) = content {
+            draft.set(shape.summary(), content.joined().to_json());
+        }
+    }
+    draft.render(Some(own))
+}
+
+impl Seen {
+    fn add(&mut self, event: &Event<'_>) {
+        self.events += 1;
+        match &event.body {
+            Body::Message { role: Role::Assistant, content } | Body::Stop { content: Some(content), .. } => {
+                if !content.is_empty() {
+                    self.summary = Some(content.joined().decode().chars().take(SUMMARY_SIZE_MAX).collect());
+                }
+            }
+            Body::ToolCall { name, input, .. } => {
+                note_name(&mut self.tools, name);
+                if let Some(file) = file_written(name, input) {
+                    note_name(&mut self.files, &file);
+                }
+            }
+            Body::Message { .. }
+            | Body::Fact { .. }
+            | Body::Thinking { .. }
+            | Body::ToolResult { .. }
+            | Body::Compaction { .. }
+            | Body::Failure { .. }
+            | Body::Stop { .. }
+            | Body::Other { .. } => {}
+        }
+    }
+}
+
+/// The file that a call writes, by GoodVibes' own rule: it knows two tools and the name of their field.
+fn file_written(tool: &str, input: &Input<'_>) -> Option<String> {
+    match input {
+        Input::Json(raw) if matches!(tool, "Write" | "Edit") => {
+            Object::parse(raw)?.peek_str("file_path").map(std::borrow::Cow::into_owned)
+        }
+        Input::Json(_) | Input::Text(_) => None,
+    }
+}
+
+fn note_name(names: &mut Vec<String>, name: &str) {
+    if names.len() < NAMES_MAX && !names.iter().any(|known| known == name) {
+        names.push(name.to_owned());
+    }
+}
+
+fn list(names: &[String]) -> String {
+    let names: Vec<String> = names.iter().map(|name| quote(name)).collect();
+    format!("[{}]", names.join(","))
+}
+
+fn last_name(path: &str) -> Option<&str> {
+    path.split(['/', '\\']).rfind(|name| !name.is_empty())
+}
+
+fn duration_ms(outline: &Outline) -> Option<u64> {
+    let instant = |time: &Option<Time<'static>>| time.as_ref().and_then(Time::instant);
+    let (from, to) = (instant(&outline.started)?, instant(&outline.ended)?);
+    u64::try_from(to.as_millisecond() - from.as_millisecond()).ok()
+}

@@ -1,0 +1,61 @@
+//! GoodVibes' `agent-tracking.json`: the sub-agents at work, by their ids. See `README.md` beside this file.
+
+mod read;
+mod write;
+
+use crate::format::{Format, Head, Info, Sniff, Traits, Want};
+use crate::frame::{Framing, Items};
+use crate::json::Object;
+use crate::model::Outline;
+use crate::read::Reader;
+use crate::write::Writer;
+
+/// The format.
+#[derive(Debug)]
+pub struct GoodvibesTracking;
+
+const NAME: &str = "goodvibes-tracking";
+
+static INFO: Info = Info {
+    name: NAME,
+    title: "GoodVibes' list of the sub-agents at work",
+    framing: Framing::Items(Items::Members),
+    extension: "json",
+    homes: &[".goodvibes/state/agent-tracking.json"],
+    spec: "GoodVibes plugin, types/telemetry.ts",
+    traits: Traits { pieces: false, carries: false, lossy: false },
+    spelling: &[],
+};
+
+impl Format for GoodvibesTracking {
+    fn info(&self) -> &'static Info {
+        &INFO
+    }
+
+    fn sniff(&self, head: &Head<'_>) -> Sniff {
+        let Some(document) = head.document() else { return Sniff::No };
+        let agents: Vec<bool> = document.pairs().map(|(key, raw)| is_agent(key, raw)).collect();
+        // The last member may be cut where the head ends.
+        match agents.split_last() {
+            Some((true, [])) => Sniff::Certain,
+            Some((_, before)) if !before.is_empty() && before.iter().all(|agent| *agent) => Sniff::Certain,
+            Some(_) | None => Sniff::No,
+        }
+    }
+
+    fn reader(&self, _want: Want) -> Box<dyn Reader> {
+        Box::new(read::Agents::default())
+    }
+
+    fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
+        Box::new(write::Agents::new(outline))
+    }
+}
+
+/// Whether a member is an agent: it says its own key again, and when it started in which session.
+fn is_agent(key: &str, raw: &str) -> bool {
+    Object::parse(raw).is_some_and(|agent| {
+        agent.peek_str("agent_id").as_deref() == Some(key)
+            && ["agent_type", "session_id", "started_at"].iter().all(|field| agent.peek_str(field).is_some())
+    })
+}
