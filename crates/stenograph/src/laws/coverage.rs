@@ -39,9 +39,10 @@ fn position(offset: u64) -> usize {
     usize::try_from(offset).unwrap_or(usize::MAX)
 }
 
-/// Space is blank; in a document so are the commas between its items.
+/// Space is blank; in a document so are the brackets around its items and the commas between them.
 fn is_blank(byte: u8, framing: Framing) -> bool {
-    byte.is_ascii_whitespace() || byte == 0x0b || (byte == b',' && framing != Framing::Lines)
+    let holds_items = matches!(byte, b',' | b'{' | b'}' | b'[' | b']');
+    byte.is_ascii_whitespace() || byte == 0x0b || (holds_items && framing != Framing::Lines)
 }
 
 /// Every JSON leaf of a record is held exactly once: written back, the record is equal to itself.
