@@ -33,6 +33,22 @@ pub fn number(raw: &str) -> Option<u64> {
     if plain { raw.parse().ok() } else { None }
 }
 
+/// Whether every bracket and string that is opened in `bytes` is closed again, so that what follows is no part of it.
+pub fn is_closed(bytes: &[u8]) -> bool {
+    let (mut depth, mut in_string, mut escaped) = (0_i64, false, false);
+    for byte in bytes {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_string => escaped = true,
+            b'"' => in_string = !in_string,
+            b'{' | b'[' if !in_string => depth += 1,
+            b'}' | b']' if !in_string => depth -= 1,
+            _ => {}
+        }
+    }
+    depth <= 0 && !in_string
+}
+
 /// The JSON values that stand one after the other in `text`, each with its offset, and the offset where they end.
 /// What follows that offset is not JSON.
 pub fn values(text: &str) -> (Vec<(usize, &str)>, usize) {

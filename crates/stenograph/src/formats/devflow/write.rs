@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use super::turn::{Turn, own_turn};
 use super::{NAME, TURNS, ZERO_TIME, spell};
-use crate::json::{Draft, indent};
+use crate::json::{Draft, indent, is_closed};
 use crate::model::{Body, Content, Event, Outline, Residue, Role, Usage};
 use crate::standin::StandIns;
 use crate::text::Text;
@@ -82,13 +82,22 @@ impl Turns {
 
     fn own_edge(&mut self, event: &Event<'_>, json: &str, out: &mut Output) {
         if event.name() == Some("session") {
-            out.record(list_opened(json));
+            self.edge(list_opened(json), out);
             self.stage = Stage::Turns;
         } else {
             self.begin(out);
             self.close_list(out);
-            out.record(list_closed(json));
+            self.edge(list_closed(json), out);
             self.stage = Stage::Ended;
+        }
+    }
+
+    /// Half an object is a record only to its own document: no other source can be carried in it.
+    fn edge(&self, json: String, out: &mut Output) {
+        if self.stand_ins.outline().origin == NAME {
+            out.record(json);
+        } else {
+            out.glue(json);
         }
     }
 
@@ -280,20 +289,4 @@ fn role_name(role: Role) -> &'static str {
         Role::Assistant => "assistant",
         Role::Tool => "tool_result",
     }
-}
-
-/// Whether every bracket and string that is opened is closed again.
-fn is_closed(bytes: &[u8]) -> bool {
-    let (mut depth, mut in_string, mut escaped) = (0_i64, false, false);
-    for byte in bytes {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' if in_string => escaped = true,
-            b'"' => in_string = !in_string,
-            b'{' | b'[' if !in_string => depth += 1,
-            b'}' | b']' if !in_string => depth -= 1,
-            _ => {}
-        }
-    }
-    depth <= 0 && !in_string
 }

@@ -2,9 +2,9 @@
 //! must have is known of it.
 
 use super::NAME;
-use crate::json::{Draft, indent};
+use crate::json::{Draft, indent, is_closed};
 use crate::model::{Body, Event, Outline};
-use crate::text::quote;
+use crate::text::{Text, quote};
 use crate::time::Time;
 use crate::write::{Output, Writer};
 
@@ -13,10 +13,10 @@ use crate::write::{Output, Writer};
 pub struct Agents {
     outline: Outline,
     written: u64,
-    /// Whether a bracket can still be written: not after bytes that were cut short.
     stage: Stage,
 }
 
+/// How far the document has come. After bytes that were cut short, it has ended without a bracket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Start,
@@ -48,6 +48,24 @@ impl Agents {
         out.record(format!("{}: {}", quote(key), indent(agent, 1)));
     }
 
+    /// Bytes that never were a member return to the file they came from.
+    fn unread(&mut self, bytes: &Text<'_>, out: &mut Output) {
+        let bytes = bytes.bytes();
+        let (start, end) = (self.stage == Stage::Start && !bytes.starts_with(b"\""), bytes.starts_with(b"}"));
+        if start {
+            self.stage = if bytes.ends_with(b"{") { Stage::Members } else { Stage::Ended };
+        } else if end {
+            out.glue("\n");
+            self.stage = Stage::Ended;
+        } else {
+            self.separate(out);
+            if !is_closed(&bytes) {
+                self.stage = Stage::Ended;
+            }
+        }
+        out.record(bytes);
+    }
+
     fn session(&self) -> Option<(String, String)> {
         let outline = &self.outline;
         let (session, cwd) = (outline.session.as_deref()?, outline.cwd.as_deref()?);
@@ -72,8 +90,7 @@ impl Writer for Agents {
         for event in events {
             if let Body::Other { bytes: Some(bytes), .. } = &event.body {
                 if self.outline.origin == NAME {
-                    self.separate(out);
-                    out.record(bytes.bytes());
+                    self.unread(bytes, out);
                 }
             } else if let Some(own) = event.extra.get(NAME) {
                 let mut draft = Draft::new();
@@ -89,6 +106,7 @@ impl Writer for Agents {
 
     fn finish(&mut self, out: &mut Output) {
         if self.written == 0
+            && self.stage == Stage::Start
             && let Some((key, agent)) = self.session()
         {
             self.put(&key, &agent, out);
