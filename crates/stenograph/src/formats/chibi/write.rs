@@ -78,8 +78,9 @@ impl Entries {
                 said.entry_type = "tool_call";
                 said.from_stand_in = CONTEXT.to_owned();
                 said.to = Some(name.to_string());
-                let made = self.stand_ins.pairing.call(call.as_deref(), name);
-                said.call = if own.is_some() { call.as_deref().map(str::to_owned) } else { Some(made) };
+                // Chibi pairs by position where there is no id, so none has to be made up.
+                self.stand_ins.pairing.call(call.as_deref(), name);
+                said.call = call.as_deref().map(str::to_owned);
                 said.content = Some(input.to_text().to_json());
             }
             Body::ToolResult { call, name, content, .. } => {
@@ -88,8 +89,7 @@ impl Entries {
                 let pair = self.stand_ins.pairing.result(call.as_deref());
                 said.from = name.as_deref().map(str::to_owned);
                 said.from_stand_in = pair.as_ref().map_or("tool", |(_, tool)| tool).to_owned();
-                let made = call.as_deref().map(str::to_owned).or_else(|| pair.map(|(id, _)| id));
-                said.call = if own.is_some() { call.as_deref().map(str::to_owned) } else { made };
+                said.call = call.as_deref().map(str::to_owned);
                 said.content = text(content);
             }
             Body::Compaction { summary } => {

@@ -34,11 +34,16 @@ impl Format for ChibiInbox {
 
     fn sniff(&self, head: &Head<'_>) -> Sniff {
         let objects = head.objects();
+        // The five fields are common words: whatever tells another format apart speaks against this one.
+        let others = ["entry_type", "type", "kind", "role", "v"];
+        if objects.iter().any(|object| others.iter().any(|key| object.has(key))) {
+            return Sniff::No;
+        }
         let ours = objects.iter().filter(|object| is_message(object)).count();
         match (ours, objects.len()) {
             (0, _) => Sniff::No,
             (ours, all) if ours == all => Sniff::Certain,
-            _ => Sniff::Maybe,
+            _ => Sniff::Likely,
         }
     }
 
@@ -51,10 +56,8 @@ impl Format for ChibiInbox {
     }
 }
 
-/// Whether an object is a message of an inbox. The five fields are common words, so whatever tells another format apart
-/// speaks against it.
+/// Whether an object has the five fields of a message.
 fn is_message(object: &Object<'_>) -> bool {
     let texts = ["id", "from", "to", "content"].iter().all(|key| object.peek_str(key).is_some());
-    let others = ["entry_type", "type", "kind", "role", "v"].iter().any(|key| object.has(key));
-    texts && !others && object.peek("timestamp").and_then(number).is_some()
+    texts && object.peek("timestamp").and_then(number).is_some()
 }

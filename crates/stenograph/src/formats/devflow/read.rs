@@ -3,7 +3,7 @@
 
 use super::{NAME, ZERO_TIME};
 use crate::frame::{Place, Record};
-use crate::json::{At, JsonRecord, Object};
+use crate::json::{At, JsonRecord, Object, compact};
 use crate::model::{Body, Content, Event, Extra, Held, Input, Note, NoteKind, Residue, Role, Span, Usage};
 use crate::read::{Reader, Sink};
 use crate::text::{Str, Text};
@@ -204,7 +204,8 @@ fn call(raw: &str) -> Option<Call<'_>> {
         content: Content::Text(content),
         error,
     });
-    let asked = Body::ToolCall { call: id, name, input: Input::Json(input.into()) };
+    // How deep a call stands in the document is no part of what it was given.
+    let asked = Body::ToolCall { call: id, name, input: Input::Json(compact(input)) };
     Some(Call { asked, answered, rest: object.rest() })
 }
 
