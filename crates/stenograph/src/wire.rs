@@ -63,7 +63,7 @@ fn draft<'a>(event: &Event<'_>) -> Draft<'a> {
     draft.set_opt("version", event.version.as_deref());
     put_body(&event.body, &mut draft);
     if let Some(usage) = &event.usage {
-        draft.set("usage", usage_json(usage));
+        draft.nest("usage", usage_draft(usage));
     }
     put_extra(&event.extra, &mut draft);
     draft
@@ -155,7 +155,7 @@ fn piece_json(piece: &Piece<'_>) -> String {
     draft.render(None)
 }
 
-fn usage_json(usage: &Usage) -> String {
+fn usage_draft<'a>(usage: &Usage) -> Draft<'a> {
     let mut draft = Draft::new();
     draft.set_number("input", usage.input);
     draft.set_number("output", usage.output);
@@ -165,7 +165,7 @@ fn usage_json(usage: &Usage) -> String {
     if let Some(cost) = usage.cost {
         draft.set("cost", cost.to_string());
     }
-    draft.render(None)
+    draft
 }
 
 fn put_extra(extra: &Extra<'_>, draft: &mut Draft<'_>) {
@@ -317,9 +317,10 @@ fn read_extra<'a>(object: &mut Object<'a>) -> Extra<'a> {
     extra
 }
 
-/// What is left of a line whose event was read, under the wire's own name.
+/// What is left of a line whose event was read, under the wire's own name. Where an event holds bytes that nobody could read,
+/// even nothing is left: it tells the event from bytes in this very file that are no line of it.
 pub fn leave<'a>(event: &mut Event<'a>, rest: Residue<'a>) {
-    if !rest.is_empty() {
+    if !rest.is_empty() || matches!(event.body, Body::Other { bytes: Some(_), .. }) {
         event.extra.add(Cow::Borrowed(NAME), rest);
     }
 }

@@ -142,7 +142,8 @@ fn put_role(role: Role, event: &Event<'_>, own: Option<&Residue<'_>>, draft: &mu
         Role::System | Role::Developer => "system",
         Role::User | Role::Tool | Role::Unknown => "user",
     };
-    let stated = own.and_then(|own| own.text("role"));
+    let known = |role: &str| matches!(role, "user" | "agent" | "system");
+    let stated = own.and_then(|own| own.text("role")).filter(|role| known(role));
     let implied = if event.to.as_deref() == Some("user") { "agent" } else { "user" };
     let prompt =
         own.and_then(|own| own.text("entry_type")).is_some_and(|entry_type| entry_type.starts_with("system_prompt"));

@@ -33,7 +33,8 @@ impl Format for Steno {
     fn sniff(&self, head: &Head<'_>) -> Sniff {
         let objects = head.objects();
         let ours = objects.iter().filter(|object| {
-            object.peek("v").and_then(crate::json::number).is_some() && object.peek_str("kind").is_some()
+            let says = object.peek_str("kind").or_else(|| object.peek_str("note"));
+            object.peek("v").and_then(crate::json::number).is_some() && says.is_some()
         });
         match (ours.count(), objects.len()) {
             (0, _) => Sniff::No,
@@ -46,7 +47,7 @@ impl Format for Steno {
         Box::new(JsonLines(read::Lines))
     }
 
-    fn writer(&self, _outline: &Outline) -> Box<dyn Writer> {
-        Box::new(write::Lines)
+    fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
+        Box::new(write::Lines::new(outline))
     }
 }

@@ -1,8 +1,10 @@
-//! Reads native lines. Nothing is interpreted here: the wire already says what an event is.
+//! Reads native lines. Nothing is interpreted here: the wire already says what an event is. A line that is a note about
+//! another source is a fact to whoever reads the stream.
 
 use crate::json::{At, Object, Objects};
-use crate::model::NoteKind;
+use crate::model::{Body, Content, Event, Extra, NoteKind};
 use crate::read::Sink;
+use crate::text::Str;
 use crate::wire;
 
 /// Reads one line at a time, without memory.
@@ -14,6 +16,9 @@ impl Objects for Lines {
         // Reading takes fields off, so a line that turns out to be none of ours must still be whole.
         let mut taken = object.clone();
         let Some(mut event) = wire::read(&mut taken) else {
+            if is_note(&object) {
+                return at.emit_one(note(object), out);
+            }
             let kind = object.peek_str("kind");
             return at.emit_unknown(wire::NAME, kind.as_deref(), object, out);
         };
@@ -23,4 +28,17 @@ impl Objects for Lines {
         }
         at.emit_as_is(event, out);
     }
+}
+
+/// Whether a line is a note: it has no kind, and says what it remarks on.
+fn is_note(object: &Object<'_>) -> bool {
+    let version = object.peek("v").and_then(crate::json::number);
+    version == Some(wire::VERSION) && !object.has("kind") && object.peek_str("note").is_some()
+}
+
+fn note(mut object: Object<'_>) -> Event<'_> {
+    let content = object.take_text("text").map(Content::Text);
+    let mut event = Event::new(Body::Fact { name: Str::Borrowed("note"), content });
+    event.extra = Extra::of(wire::NAME, object.rest());
+    event
 }
