@@ -122,7 +122,8 @@ fn laws(format: &'static dyn Format, source: &[u8], effort: Effort) -> Result<()
 const FOLDERS: [(&str, &str); 3] = [("claude-code/", "claude-code"), ("codex/", "codex"), ("cycod/", "openai-chat")];
 
 fn corpus() -> Vec<Trial> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus");
+    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus");
+    let root = std::env::var_os("STENO_CORPUS").map_or(beside, PathBuf::from);
     if !root.is_dir() {
         let required = std::env::var_os("CI").is_some();
         let missing = move || if required { Err("the corpus is missing".into()) } else { Ok(()) };
