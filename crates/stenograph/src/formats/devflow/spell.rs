@@ -56,7 +56,10 @@ mod tests {
 
     #[test]
     fn keys_are_sorted_at_every_level() {
-        assert_eq!(sorted(r#"{"b": [{"y":1, "x":2}], "a!":1.0, "a":null}"#), r#"{"a":null,"a!":1.0,"b":[{"x":2,"y":1}]}"#);
+        assert_eq!(
+            sorted(r#"{"b": [{"y":1, "x":2}], "a!":1.0, "a":null}"#),
+            r#"{"a":null,"a!":1.0,"b":[{"x":2,"y":1}]}"#
+        );
     }
 
     #[test]

@@ -66,7 +66,8 @@ impl Turn {
 
     /// The call that a result answers: the one with its id; for a result without one, the oldest, those without ids first.
     fn waiting(&self, id: Option<&str>) -> Option<usize> {
-        let place = |fits: &dyn Fn(&Call) -> bool| self.calls.iter().position(|call| call.answer.is_none() && fits(call));
+        let place =
+            |fits: &dyn Fn(&Call) -> bool| self.calls.iter().position(|call| call.answer.is_none() && fits(call));
         match id {
             Some(id) => place(&|call| call.id.as_deref() == Some(id)),
             None => place(&|call| call.id.is_none()).or_else(|| place(&|_| true)),
@@ -146,7 +147,11 @@ pub fn own_turn(events: &[Event<'_>]) -> Option<String> {
         }
         Body::ToolCall { .. } => events,
         Body::Other { .. } => return Some(Draft::new().render(Some(own))),
-        Body::Fact { .. } | Body::Thinking { .. } | Body::Compaction { .. } | Body::Failure { .. } | Body::Stop { .. } => {
+        Body::Fact { .. }
+        | Body::Thinking { .. }
+        | Body::Compaction { .. }
+        | Body::Failure { .. }
+        | Body::Stop { .. } => {
             return None;
         }
     };
