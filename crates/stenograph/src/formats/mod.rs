@@ -3,7 +3,8 @@
 use crate::format::Format;
 
 pub mod chibi;
+pub mod codex;
 pub mod steno;
 
 /// Every format, in the order people see them.
-pub static FORMATS: &[&dyn Format] = &[&steno::Steno, &chibi::Chibi];
+pub static FORMATS: &[&dyn Format] = &[&steno::Steno, &chibi::Chibi, &codex::Codex];
