@@ -4,6 +4,7 @@ use crate::format::Format;
 
 pub mod chibi;
 pub mod chibi_inbox;
+pub mod codex;
 pub mod devflow;
 pub mod goodvibes_telemetry;
 pub mod goodvibes_tracking;
@@ -14,7 +15,8 @@ pub static FORMATS: &[&dyn Format] = &[
     &steno::Steno,
     &chibi::Chibi,
     &chibi_inbox::ChibiInbox,
-    &devflow::Devflow,
-    &goodvibes_telemetry::GoodvibesTelemetry,
     &goodvibes_tracking::GoodvibesTracking,
+    &goodvibes_telemetry::GoodvibesTelemetry,
+    &devflow::Devflow,
+    &codex::Codex,
 ];

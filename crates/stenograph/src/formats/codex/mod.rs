@@ -1,0 +1,120 @@
+//! OpenAI Codex CLI's rollouts, all generations. See `README.md` beside this file.
+
+mod content;
+mod items;
+mod notices;
+mod own;
+mod read;
+mod write;
+
+use crate::format::{Format, Head, Info, Sniff, Traits, Want};
+use crate::frame::{Framing, Items};
+use crate::json::Object;
+use crate::model::Outline;
+use crate::read::Reader;
+use crate::write::Writer;
+
+/// The format.
+#[derive(Debug)]
+pub struct Codex;
+
+/// Its name.
+pub const NAME: &str = "codex";
+
+static INFO: Info = Info {
+    name: NAME,
+    title: "OpenAI Codex CLI: rollouts",
+    framing: Framing::LinesOrItems(Items::Array("items")),
+    extension: "jsonl",
+    homes: &[
+        "{CODEX_HOME|~/.codex}/sessions/*/*/*/rollout-*.jsonl",
+        "{CODEX_HOME|~/.codex}/sessions/*/*/*/rollout-*.jsonl.zst",
+        "{CODEX_HOME|~/.codex}/sessions/rollout-*.jsonl",
+        "{CODEX_HOME|~/.codex}/sessions/rollout-*.json",
+        "{CODEX_HOME|~/.codex}/archived_sessions/rollout-*.jsonl",
+        "{CODEX_HOME|~/.codex}/archived_sessions/rollout-*.jsonl.zst",
+        "{CODEX_HOME|~/.codex}/archived_sessions/*/*/*/rollout-*.jsonl",
+        "{CODEX_HOME|~/.codex}/archived_sessions/*/*/*/rollout-*.jsonl.zst",
+    ],
+    spec: "openai/codex, codex-rs/history and codex-rs/protocol",
+    traits: Traits { pieces: true, carries: true, lossy: false },
+    spelling: &["type", "record_type", "items", "payload.type"],
+};
+
+/// The types of lines that wrap a payload.
+const LINE_TYPES: &[&str] = &[
+    "session_meta",
+    "response_item",
+    "event_msg",
+    "turn_context",
+    "compacted",
+    "world_state",
+    "inter_agent_communication",
+    "inter_agent_communication_metadata",
+    "security_risk_score",
+    "token_usage_record",
+    "retained_context",
+    "realtime_item",
+];
+
+impl Format for Codex {
+    fn info(&self) -> &'static Info {
+        &INFO
+    }
+
+    fn sniff(&self, head: &Head<'_>) -> Sniff {
+        if head.text().trim_start().lines().next().is_some_and(|line| line.trim() == "{") {
+            return head.document().map_or(Sniff::No, |document| sniff_document(document));
+        }
+        let objects = head.objects();
+        let Some(first) = objects.first() else { return Sniff::No };
+        if is_bare_header(first) {
+            return Sniff::Certain;
+        }
+        let ours = objects.iter().filter(|object| is_line(object)).count();
+        match (is_session_meta(first), ours == objects.len()) {
+            (true, _) => Sniff::Certain,
+            // The end of a rollout, cut off at a line.
+            (false, true) => Sniff::Likely,
+            (false, false) => Sniff::No,
+        }
+    }
+
+    fn reader(&self, want: Want) -> Box<dyn Reader> {
+        Box::new(read::Rollout { want })
+    }
+
+    fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
+        Box::new(write::Rollout::new(outline))
+    }
+}
+
+/// A line of today's generation.
+fn is_line(object: &Object<'_>) -> bool {
+    let known = object.peek_str("type").is_some_and(|name| LINE_TYPES.contains(&name.as_ref()));
+    known && object.has("timestamp") && object.peek("payload").is_some_and(|payload| payload.starts_with('{'))
+}
+
+fn is_session_meta(object: &Object<'_>) -> bool {
+    let id = object.peek("payload").and_then(Object::parse).and_then(|payload| payload.peek_str("id"));
+    is_line(object) && id.is_some() && object.peek_str("type").as_deref() == Some("session_meta")
+}
+
+/// The first line of the generation before: a header without a type.
+fn is_bare_header(object: &Object<'_>) -> bool {
+    let text = |key: &str| object.peek_str(key).is_some();
+    let known = object.keys().all(|key| matches!(key, "id" | "timestamp" | "instructions" | "git" | crate::carry::KEY));
+    known && text("id") && text("timestamp") && object.has("instructions")
+}
+
+/// The document of the first generation.
+fn sniff_document(mut document: Object<'_>) -> Sniff {
+    let Some(session) = document.open("session") else { return Sniff::No };
+    let named = session.peek_str("id").is_some() && session.peek_str("timestamp").is_some();
+    let items = document.peek("items").is_some_and(|items| items.starts_with('['));
+    match (named && items, session.has("instructions")) {
+        (true, true) => Sniff::Certain,
+        (true, false) => Sniff::Likely,
+        (false, _) => Sniff::No,
+    }
+}

@@ -1,0 +1,137 @@
+//! Reads `event_msg` payloads: what Codex told its user. Much of it says again, for people, what a response item says for
+//! the model; such events are marked, and no text is held back. This file must not look at another line to decide that.
+
+use super::content;
+use crate::json::Object;
+use crate::model::{Body, Content, Event, Role, Usage};
+use crate::text::Str;
+
+/// Known events that say again what an item says, with more detail or less.
+const RESTATING: &[&str] = &[
+    "collab_agent_interaction_end",
+    "collab_agent_spawn_end",
+    "collab_close_end",
+    "collab_resume_end",
+    "collab_waiting_end",
+    "dynamic_tool_call_request",
+    "dynamic_tool_call_response",
+    "exec_command_begin",
+    "exec_command_end",
+    "image_generation_end",
+    "mcp_tool_call_begin",
+    "mcp_tool_call_end",
+    "patch_apply_begin",
+    "patch_apply_end",
+    "plan_update",
+    "view_image_tool_call",
+    "web_search_begin",
+    "web_search_end",
+];
+
+/// Known events that state something of their own.
+const STATING: &[&str] = &[
+    "agent_reasoning_section_break",
+    "entered_review_mode",
+    "exited_review_mode",
+    "guardian_assessment",
+    "session_configured",
+    "sub_agent_activity",
+    "task_started",
+    "thread_goal_updated",
+    "thread_rolled_back",
+    "thread_settings_applied",
+    "turn_diff",
+    "turn_started",
+];
+
+/// Items of a turn that no response item says.
+const UNTWINNED: &[&str] = &["Plan", "Sleep"];
+
+/// The field of an event that holds its text, for the reader and the writer alike.
+pub fn text_key(kind: &str) -> Option<&'static str> {
+    Some(match kind {
+        "user_message" | "agent_message" | "error" | "stream_error" | "warning" | "undo_completed" | "background_event" => "message",
+        "agent_reasoning" | "agent_reasoning_raw_content" => "text",
+        "task_complete" | "turn_complete" => "last_agent_message",
+        "thread_name_updated" => "thread_name",
+        _ => return None,
+    })
+}
+
+/// The event of a payload: nothing is taken from one that is not understood.
+pub fn read<'a>(kind: &str, payload: &mut Object<'a>) -> Option<Event<'a>> {
+    let said = |payload: &mut Object<'a>| payload.take_text(text_key(kind)?).map(Content::Text);
+    let fact = |content| Body::Fact { name: kind.to_owned().into(), content };
+    let (body, restates) = match kind {
+        "token_count" => return Some(count(payload)),
+        "user_message" => (Body::Message { role: Role::User, content: said(payload)? }, true),
+        "agent_message" => (Body::Message { role: Role::Assistant, content: said(payload)? }, true),
+        "agent_reasoning" | "agent_reasoning_raw_content" => (Body::Thinking { content: said(payload)? }, true),
+        "context_compacted" => (Body::Compaction { summary: None }, true),
+        "error" | "stream_error" => {
+            let content = said(payload);
+            (Body::Failure { name: payload.take_name("codex_error_info"), content }, false)
+        }
+        "task_complete" | "turn_complete" => (complete(payload, said), false),
+        "turn_aborted" => (Body::Stop { reason: payload.take_name("reason"), success: Some(false), content: None }, false),
+        "thread_name_updated" => (Body::Fact { name: "title".into(), content: Some(said(payload)?) }, false),
+        "warning" | "undo_completed" | "background_event" => (fact(said(payload)), false),
+        "item_completed" | "item_started" => (fact(None), has_twin(payload)),
+        name if RESTATING.contains(&name) => (fact(None), true),
+        name if STATING.contains(&name) => (fact(None), false),
+        _ => return None,
+    };
+    Some(Event { restates, ..Event::new(body) })
+}
+
+fn has_twin(payload: &Object<'_>) -> bool {
+    let kind = payload.peek("item").and_then(Object::parse).and_then(|item| item.peek_str("type"));
+    !kind.is_some_and(|kind| UNTWINNED.contains(&kind.as_ref()))
+}
+
+/// The end of a turn. Only a turn that failed says more than that it ended.
+fn complete<'a>(payload: &mut Object<'a>, said: impl Fn(&mut Object<'a>) -> Option<Content<'a>>) -> Body<'a> {
+    let has_error = payload.peek("error").and_then(Object::parse).is_some_and(|error| error.peek_str("message").is_some());
+    if has_error && let Some(mut error) = payload.open("error") {
+        let (content, name) = (content::take(&mut error, "message"), error.take_name("codex_error_info"));
+        payload.close("error", error);
+        return Body::Failure { name, content };
+    }
+    Body::Stop { reason: None, success: None, content: said(payload) }
+}
+
+/// What the last response cost. The same count is told more than once, when only the limits have changed: the running
+/// total tells which response it is about.
+fn count<'a>(payload: &mut Object<'a>) -> Event<'a> {
+    let mut event = Event::new(Body::Fact { name: "usage".into(), content: None });
+    let Some(mut info) = payload.open("info") else { return event };
+    if let Some(mut last) = info.open("last_token_usage") {
+        event.usage = usage(&mut last);
+        info.close("last_token_usage", last);
+    }
+    if event.usage.is_some()
+        && let Some(mut total) = info.open("total_token_usage")
+    {
+        event.group = total.take_number("total_tokens").map(|number| Str::Owned(number.to_string()));
+        info.close("total_token_usage", total);
+    }
+    payload.close("info", info);
+    event
+}
+
+/// The numbers of one response. Codex counts cached tokens as input; here they are apart. Numbers that do not add up stay.
+fn usage(numbers: &mut Object<'_>) -> Option<Usage> {
+    let number = |key: &str| numbers.peek(key).and_then(crate::json::number);
+    let (read, write) = (number("cached_input_tokens"), number("cache_write_input_tokens"));
+    let cached = read.unwrap_or(0).checked_add(write.unwrap_or(0))?;
+    let input = number("input_tokens")?.checked_sub(cached)?;
+    let mut usage = numbers.take_usage([
+        "input_tokens",
+        "output_tokens",
+        "cached_input_tokens",
+        "cache_write_input_tokens",
+        "reasoning_output_tokens",
+    ]);
+    usage.input = Some(input);
+    usage.stated()
+}

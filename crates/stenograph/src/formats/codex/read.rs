@@ -1,0 +1,195 @@
+//! Reads rollouts of every generation: documents, bare lines, lines with a payload. Nothing is remembered from one record to
+//! the next: which model spoke and what a session cost in all are folds, not done here.
+
+use std::borrow::Cow;
+
+use memchr::memmem;
+
+use super::{NAME, content, is_bare_header, items, notices};
+use crate::format::Want;
+use crate::frame::{Place, Record};
+use crate::json::{At, JsonRecord, Object};
+use crate::model::{Body, Content, Event, Extra, Residue, Role};
+use crate::read::{Reader, Sink};
+use crate::text::Text;
+
+/// Reads one record at a time.
+#[derive(Debug)]
+pub struct Rollout {
+    /// What anybody will look at.
+    pub want: Want,
+}
+
+impl Reader for Rollout {
+    fn record(&mut self, record: Record<'_>, out: &mut dyn Sink) {
+        // Tokens are counted in one kind of record only.
+        if self.want == Want::Usage && memmem::find(record.bytes, b"token_count").is_none() {
+            return;
+        }
+        let framed = match record.place {
+            Place::Line | Place::Item => None,
+            Place::Prologue => frame(&record, "", "]}", prologue),
+            Place::Epilogue => frame(&record, "{\"items\":[", "", epilogue),
+        };
+        match framed {
+            Some(events) => emit(events, &record, out),
+            None => JsonRecord::new(&record).each(out, &mut line),
+        }
+    }
+}
+
+/// Reads what stands around the items of a document, made whole by what the items would have closed or opened.
+fn frame(
+    record: &Record<'_>,
+    before: &str,
+    after: &str,
+    read: impl FnOnce(Object<'_>) -> Option<Vec<Event<'static>>>,
+) -> Option<Vec<Event<'static>>> {
+    let text = std::str::from_utf8(record.bytes).ok()?;
+    let whole = format!("{before}{text}{after}");
+    read(Object::parse(&whole)?)
+}
+
+fn emit(events: Vec<Event<'static>>, record: &Record<'_>, out: &mut dyn Sink) {
+    let of = u32::try_from(events.len()).unwrap_or(u32::MAX);
+    for (index, mut event) in (0..).zip(events) {
+        event.at = Some(record.at);
+        event.part = crate::model::Part { index, of };
+        out.event(&event);
+    }
+}
+
+/// The head of a document. Its empty list of items stays: it tells a document from a line.
+fn prologue(mut document: Object<'_>) -> Option<Vec<Event<'static>>> {
+    let mut header = document.open("session")?;
+    let time = header.take_iso("timestamp");
+    let events = session(&mut header);
+    document.close("session", header);
+    Some(finish(events, time, document).into_iter().map(Event::into_owned).collect())
+}
+
+/// The end of a document, and whatever stands there.
+fn epilogue(mut document: Object<'_>) -> Option<Vec<Event<'static>>> {
+    document.take("items");
+    let event = Event::new(Body::Fact { name: "end".into(), content: None });
+    Some(finish(vec![event], None, document).into_iter().map(Event::into_owned).collect())
+}
+
+/// One line, or one item of a document.
+fn line(mut object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) {
+    let name = object.peek_str("type");
+    if object.has("payload") {
+        return enveloped(name.as_deref(), object, at, out);
+    }
+    let kind = items::kind(&object);
+    let events = match kind.as_deref() {
+        Some(kind) => items::read(kind, &mut object),
+        None if is_bare_header(&object) => {
+            let time = object.take_iso("timestamp");
+            let events = session(&mut object);
+            return at.emit(&mut finish(events, time, object), out);
+        }
+        None if object.peek_str("record_type").is_some() => {
+            let name = object.peek_str("record_type").unwrap_or_default();
+            Some(vec![Event::new(Body::Fact { name, content: None })])
+        }
+        None => None,
+    };
+    match events {
+        Some(events) => at.emit(&mut finish(events, None, object), out),
+        None => at.emit_unknown(NAME, kind.as_deref(), object, out),
+    }
+}
+
+/// A line that wraps a payload.
+fn enveloped(name: Option<&str>, mut object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) {
+    let Some(mut payload) = object.open("payload") else {
+        return at.emit_unknown(NAME, name, object, out);
+    };
+    let kind = match name {
+        Some("response_item") => items::kind(&payload),
+        Some("event_msg") => payload.peek_str("type"),
+        _ => None,
+    };
+    let events = match (name, kind.as_deref()) {
+        (Some("response_item"), Some(kind)) => items::read(kind, &mut payload),
+        (Some("event_msg"), Some(kind)) => notices::read(kind, &mut payload).map(|event| vec![event]),
+        (Some(name), None) => wrapped(name, &mut payload),
+        _ => None,
+    };
+    object.close("payload", payload);
+    match events {
+        Some(events) => {
+            let time = object.take_iso("timestamp");
+            at.emit(&mut finish(events, time, object), out);
+        }
+        None => at.emit_unknown(NAME, kind.as_deref().or(name), object, out),
+    }
+}
+
+/// The payloads that have no type of their own.
+fn wrapped<'a>(name: &str, payload: &mut Object<'a>) -> Option<Vec<Event<'a>>> {
+    let mut event = Event::new(Body::Fact { name: name.to_owned().into(), content: None });
+    match name {
+        "session_meta" => return Some(session(payload)),
+        "turn_context" => {
+            event.model = payload.take_name("model");
+            event.cwd = payload.take_name("cwd");
+        }
+        "compacted" => {
+            event.body = Body::Compaction { summary: content::said(payload, "message").map(Content::Text) };
+        }
+        "inter_agent_communication" => {
+            event.from = payload.take_name("author");
+            event.to = payload.take_name("recipient");
+            let content = payload.take_text("content").map(Content::Text);
+            event.body = Body::Fact { name: name.to_owned().into(), content };
+        }
+        "inter_agent_communication_metadata" | "world_state" | "security_risk_score" => {}
+        "token_usage_record" | "retained_context" | "realtime_item" => {}
+        _ => return None,
+    }
+    Some(vec![event])
+}
+
+/// The header of a session, and the instructions it was given as a message of their own.
+fn session<'a>(header: &mut Object<'a>) -> Vec<Event<'a>> {
+    let mut fact = Event {
+        session: header.take_name("id"),
+        cwd: header.take_name("cwd"),
+        version: header.take_name("cli_version"),
+        ..Event::new(Body::Fact { name: "session".into(), content: None })
+    };
+    if let Some(mut git) = header.open("git") {
+        fact.branch = git.take_name("branch");
+        header.close("git", git);
+    }
+    match instructions(header) {
+        Some(text) => {
+            let content = Content::Text(text);
+            let told = Event { body: Body::Message { role: Role::System, content }, ..fact.clone() };
+            vec![fact, told]
+        }
+        None => vec![fact],
+    }
+}
+
+fn instructions<'a>(header: &mut Object<'a>) -> Option<Text<'a>> {
+    let mut found = None;
+    if let Some(mut base) = header.open("base_instructions") {
+        found = content::said(&mut base, "text");
+        header.close("base_instructions", base);
+    }
+    found.or_else(|| content::said(header, "instructions"))
+}
+
+/// Gives the events of one record what they share, and the first one what is left of the record.
+fn finish<'a>(mut events: Vec<Event<'a>>, time: Option<crate::time::Time<'a>>, object: Object<'a>) -> Vec<Event<'a>> {
+    let mut rest = Some(object.rest());
+    for event in &mut events {
+        event.time = time.clone();
+        event.extra = Extra::default();
+        event.extra.add(Cow::Borrowed(NAME), rest.take().unwrap_or(Residue(Vec::new())));
+    }
+    events
+}

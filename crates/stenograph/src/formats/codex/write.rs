@@ -1,0 +1,358 @@
+//! Writes rollouts. Records that come from a rollout are written back by [`super::own`]; events of other systems become the
+//! lines that Codex itself reads when it resumes a session.
+
+use std::collections::HashSet;
+
+use super::content::{self, Voice, Words};
+use super::{NAME, own};
+use crate::json::Draft;
+use crate::model::{Body, Content, Event, Input, Outline, Role, Usage};
+use crate::standin::StandIns;
+use crate::time::Time;
+use crate::write::{Output, Writer};
+
+/// Writes a rollout.
+#[derive(Debug)]
+pub struct Rollout {
+    stand_ins: StandIns,
+    layout: Layout,
+    /// Whether the file has its header, so that nothing needs one any more.
+    headed: bool,
+    model: Option<String>,
+    cwd: Option<String>,
+    /// All tokens so far, as every count repeats them.
+    total: Usage,
+    /// Calls with free text that have no result yet: their results are of another type too.
+    custom: HashSet<String>,
+}
+
+/// How records stand in the file.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Layout {
+    Lines,
+    /// A document whose first item is still to come.
+    Empty,
+    /// A document with items.
+    Items,
+    /// A document that is closed.
+    Closed,
+}
+
+/// How many unanswered calls are remembered.
+const CUSTOM_MAX: usize = 4096;
+
+impl Writer for Rollout {
+    fn record(&mut self, events: &[Event<'_>], out: &mut Output) {
+        let Some(first) = events.first() else { return };
+        if let Some(rest) = first.extra.get(NAME) {
+            self.headed = true;
+            return self.place(own::record(events, rest), out);
+        }
+        for event in events {
+            match &event.body {
+                Body::Other { bytes: Some(bytes), .. } => {
+                    // Bytes that never were a record return to the file they came from, and go nowhere else.
+                    if self.stand_ins.outline().origin == NAME {
+                        self.put(bytes.bytes().into_owned(), out);
+                    }
+                }
+                _ if event.restates => {}
+                _ => self.foreign(event, out),
+            }
+        }
+    }
+
+    fn finish(&mut self, out: &mut Output) {
+        if matches!(self.layout, Layout::Empty | Layout::Items) {
+            out.glue("\n]}\n");
+        }
+    }
+}
+
+impl Rollout {
+    /// A writer for a session.
+    pub fn new(outline: &Outline) -> Rollout {
+        Rollout {
+            headed: outline.origin == NAME,
+            stand_ins: StandIns::new(outline),
+            layout: Layout::Lines,
+            model: None,
+            cwd: None,
+            total: Usage::default(),
+            custom: HashSet::new(),
+        }
+    }
+
+    fn place(&mut self, written: own::Written, out: &mut Output) {
+        match written {
+            own::Written::Record(line) => self.put(line, out),
+            own::Written::Prologue(head) => {
+                out.record(head);
+                self.layout = Layout::Empty;
+            }
+            own::Written::Epilogue(end) => {
+                out.glue("\n");
+                out.record(end);
+                out.glue("\n");
+                self.layout = Layout::Closed;
+            }
+        }
+    }
+
+    /// A record where the next one belongs.
+    fn put(&mut self, record: impl Into<Vec<u8>>, out: &mut Output) {
+        match self.layout {
+            Layout::Lines | Layout::Closed => return out.line(record),
+            Layout::Empty => out.glue("\n"),
+            Layout::Items => out.glue(",\n"),
+        }
+        out.record(record);
+        self.layout = Layout::Items;
+    }
+
+    /// A line with a payload; in a document only items have a place.
+    fn line(&mut self, kind: &str, payload: Draft<'_>, time: &Time<'_>, out: &mut Output) {
+        if self.layout != Layout::Lines {
+            if kind == "response_item" {
+                self.put(payload.render(None), out);
+            }
+            return;
+        }
+        let mut draft = Draft::new();
+        draft.set_str("timestamp", &time.to_iso_millis().unwrap_or_default());
+        draft.set_str("type", kind);
+        draft.set("payload", payload.render(None));
+        self.put(draft.render(None), out);
+    }
+
+    fn foreign(&mut self, event: &Event<'_>, out: &mut Output) {
+        let time = self.stand_ins.time(event);
+        if !self.headed {
+            self.headed = true;
+            self.header(event, &time, out);
+        }
+        self.context(event, &time, out);
+        match &event.body {
+            Body::Message { role, content } => self.message(*role, content, &time, out),
+            Body::Thinking { content } => self.thinking(content, &time, out),
+            Body::ToolCall { call, name, input } => {
+                let call = self.stand_ins.pairing.call(call.as_deref(), name);
+                self.tool_call(call, name, input, &time, out);
+            }
+            Body::ToolResult { call, content, .. } => self.tool_result(call.as_deref(), content, &time, out),
+            Body::Compaction { summary } => {
+                let mut payload = Draft::new();
+                let said = summary.as_ref().map(|summary| summary.joined().to_json());
+                payload.set("message", said.unwrap_or_else(|| "\"\"".to_owned()));
+                self.line("compacted", payload, &time, out);
+            }
+            Body::Failure { name, content } => {
+                let mut payload = typed("error");
+                match (content, name) {
+                    (Some(content), _) => payload.set("message", content.joined().to_json()),
+                    (None, name) => payload.set_str("message", name.as_deref().unwrap_or("error")),
+                }
+                self.line("event_msg", payload, &time, out);
+            }
+            Body::Stop { success, content, .. } => self.stop(*success, content.as_ref(), &time, out),
+            Body::Fact { name, content: Some(content) } if name == "title" => {
+                let mut payload = typed("thread_name_updated");
+                payload.set_str("thread_id", &self.session());
+                payload.set("thread_name", content.joined().to_json());
+                self.line("event_msg", payload, &time, out);
+            }
+            Body::Fact { .. } | Body::Other { .. } => {}
+        }
+        if let Some(usage) = &event.usage {
+            self.count(usage, &time, out);
+        }
+    }
+
+    /// The session's id: Codex takes nothing but a UUID.
+    fn session(&self) -> String {
+        let outline = self.stand_ins.outline();
+        let stated = outline.session.clone().filter(|id| is_uuid(id));
+        stated.unwrap_or_else(|| outline.invent_uuid("session", 0))
+    }
+
+    fn header(&mut self, event: &Event<'_>, time: &Time<'_>, out: &mut Output) {
+        let outline = self.stand_ins.outline();
+        let cwd = event.cwd.as_deref().or(outline.cwd.as_deref()).unwrap_or("/").to_owned();
+        let mut payload = Draft::new();
+        payload.set_str("id", &self.session());
+        payload.set_str("timestamp", &time.to_iso_millis().unwrap_or_default());
+        payload.set_str("cwd", &cwd);
+        payload.set_str("originator", "steno");
+        payload.set_str("cli_version", event.version.as_deref().or(outline.version.as_deref()).unwrap_or("0.0.0"));
+        payload.set_str("source", "cli");
+        if let Some(branch) = event.branch.as_deref().or(outline.branch.as_deref()) {
+            let mut git = Draft::new();
+            git.set_str("branch", branch);
+            payload.nest("git", git);
+        }
+        self.cwd = Some(cwd);
+        self.line("session_meta", payload, time, out);
+    }
+
+    /// Says which model is at work and where, whenever that changes. A context needs a model.
+    fn context(&mut self, event: &Event<'_>, time: &Time<'_>, out: &mut Output) {
+        let changed = |known: &Option<String>, new: Option<&str>| new.is_some() && known.as_deref() != new;
+        if !changed(&self.model, event.model.as_deref()) && !changed(&self.cwd, event.cwd.as_deref()) {
+            return;
+        }
+        self.model = event.model.as_deref().map(str::to_owned).or(self.model.take());
+        self.cwd = event.cwd.as_deref().map(str::to_owned).or(self.cwd.take());
+        let Some(model) = self.model.clone() else { return };
+        let mut payload = Draft::new();
+        payload.set_str("cwd", self.cwd.as_deref().unwrap_or("/"));
+        payload.set_str("approval_policy", "on-request");
+        payload.set("sandbox_policy", r#"{"type":"read-only"}"#);
+        payload.set_str("model", &model);
+        payload.set_str("summary", "auto");
+        self.line("turn_context", payload, time, out);
+    }
+
+    fn message(&mut self, role: Role, content: &Content<'_>, time: &Time<'_>, out: &mut Output) {
+        let (role, voice, twin) = match role {
+            Role::Assistant => ("assistant", Voice::Output, Some("agent_message")),
+            Role::System => ("system", Voice::Input, None),
+            Role::Developer => ("developer", Voice::Input, None),
+            Role::User | Role::Tool | Role::Unknown => ("user", Voice::Input, Some("user_message")),
+        };
+        let elements = content::elements(content, voice, Words::Theirs);
+        if elements.is_empty() {
+            return;
+        }
+        let mut payload = typed("message");
+        payload.set_str("role", role);
+        payload.set("content", content::array(&elements));
+        self.line("response_item", payload, time, out);
+        // Codex lists and shows a session by what its user was told, so that has to be said too.
+        if let Some(twin) = twin {
+            let mut payload = typed(twin);
+            payload.set("message", content.joined().to_json());
+            if twin == "user_message" {
+                for key in ["images", "local_images", "text_elements"] {
+                    payload.set(key, "[]");
+                }
+            }
+            self.line("event_msg", payload, time, out);
+        }
+    }
+
+    fn thinking(&mut self, content: &Content<'_>, time: &Time<'_>, out: &mut Output) {
+        let elements = content::elements(content, Voice::Thought, Words::Theirs);
+        if elements.is_empty() {
+            return;
+        }
+        let mut payload = typed("reasoning");
+        payload.set("summary", "[]");
+        payload.set("content", content::array(&elements));
+        payload.set("encrypted_content", "null");
+        self.line("response_item", payload, time, out);
+    }
+
+    fn tool_call(&mut self, call: String, name: &str, input: &Input<'_>, time: &Time<'_>, out: &mut Output) {
+        let payload = match input {
+            Input::Json(_) => {
+                let mut payload = typed("function_call");
+                payload.set_str("name", name);
+                payload.set_text("arguments", &input.to_text());
+                payload.set_str("call_id", &call);
+                payload
+            }
+            Input::Text(text) => {
+                let mut payload = typed("custom_tool_call");
+                payload.set_str("status", "completed");
+                payload.set_str("call_id", &call);
+                payload.set_str("name", name);
+                payload.set_text("input", text);
+                if self.custom.len() < CUSTOM_MAX {
+                    self.custom.insert(call);
+                }
+                payload
+            }
+        };
+        self.line("response_item", payload, time, out);
+    }
+
+    fn tool_result(&mut self, call: Option<&str>, content: &Content<'_>, time: &Time<'_>, out: &mut Output) {
+        let pairing = &mut self.stand_ins.pairing;
+        let paired = pairing.result(call).map(|(call, _)| call);
+        let call = call.map(str::to_owned).or(paired).unwrap_or_else(|| pairing.orphan());
+        let kind = if self.custom.remove(&call) { "custom_tool_call_output" } else { "function_call_output" };
+        let mut payload = typed(kind);
+        payload.set_str("call_id", &call);
+        payload.set("output", content::render(content, Voice::Input, Words::Theirs));
+        self.line("response_item", payload, time, out);
+    }
+
+    /// The end of a turn. Codex knows a few reasons of its own and takes no other.
+    fn stop(&mut self, success: Option<bool>, content: Option<&Content<'_>>, time: &Time<'_>, out: &mut Output) {
+        let turn = self.stand_ins.uuid();
+        let payload = if success == Some(false) {
+            let mut payload = typed("turn_aborted");
+            payload.set_str("turn_id", &turn);
+            payload.set_str("reason", "interrupted");
+            payload
+        } else {
+            let mut payload = typed("task_complete");
+            payload.set_str("turn_id", &turn);
+            let said = content.map(|content| content.joined().to_json());
+            payload.set("last_agent_message", said.unwrap_or_else(|| "null".to_owned()));
+            payload
+        };
+        self.line("event_msg", payload, time, out);
+    }
+
+    fn count(&mut self, usage: &Usage, time: &Time<'_>, out: &mut Output) {
+        let add = |total: &mut Option<u64>, new: Option<u64>| {
+            if let Some(new) = new {
+                *total = Some(total.unwrap_or(0).saturating_add(new));
+            }
+        };
+        add(&mut self.total.input, usage.input);
+        add(&mut self.total.output, usage.output);
+        add(&mut self.total.cache_read, usage.cache_read);
+        add(&mut self.total.cache_write, usage.cache_write);
+        add(&mut self.total.reasoning, usage.reasoning);
+        let mut info = Draft::new();
+        info.nest("total_token_usage", counted(&self.total));
+        info.nest("last_token_usage", counted(usage));
+        info.set("model_context_window", "null");
+        let mut payload = typed("token_count");
+        payload.nest("info", info);
+        payload.set("rate_limits", "null");
+        self.line("event_msg", payload, time, out);
+    }
+}
+
+/// A payload of that type.
+fn typed<'a>(kind: &str) -> Draft<'a> {
+    let mut payload = Draft::new();
+    payload.set_str("type", kind);
+    payload
+}
+
+/// The numbers that Codex demands: what is not known is nothing.
+fn counted<'a>(usage: &Usage) -> Draft<'a> {
+    let some = |number: Option<u64>| Some(number.unwrap_or(0));
+    let all = Usage {
+        input: some(usage.input),
+        output: some(usage.output),
+        cache_read: some(usage.cache_read),
+        reasoning: some(usage.reasoning),
+        ..*usage
+    };
+    let parts = [all.input, all.output, all.cache_read, all.cache_write];
+    let mut numbers = own::numbers(&all);
+    numbers.set_number("total_tokens", some(parts.into_iter().flatten().reduce(u64::saturating_add)));
+    numbers
+}
+
+/// Whether an id is a UUID as Codex spells it.
+fn is_uuid(id: &str) -> bool {
+    let dashes = [8, 13, 18, 23];
+    let good = |(at, byte): (usize, u8)| if dashes.contains(&at) { byte == b'-' } else { byte.is_ascii_hexdigit() };
+    id.len() == 36 && id.bytes().enumerate().all(good)
+}
