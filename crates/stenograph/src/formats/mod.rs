@@ -2,8 +2,12 @@
 
 use crate::format::Format;
 
+mod anthropic;
 pub mod chibi;
+pub mod claude_code;
+pub mod claude_events;
 pub mod steno;
 
 /// Every format, in the order people see them.
-pub static FORMATS: &[&dyn Format] = &[&steno::Steno, &chibi::Chibi];
+pub static FORMATS: &[&dyn Format] =
+    &[&steno::Steno, &chibi::Chibi, &claude_code::ClaudeCode, &claude_events::ClaudeEvents];
