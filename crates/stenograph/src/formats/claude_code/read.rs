@@ -96,7 +96,11 @@ fn envelope<'a>(object: &mut Object<'a>, kind: Option<&str>) -> Event<'a> {
 /// A record with a message: one event for each block that is not mere text.
 fn talk(mut object: Object<'_>, kind: Option<&str>, at: &At<'_>, out: &mut dyn Sink) {
     let Some(mut message) = object.open("message") else {
-        at.note(NoteKind::NotARecord, format!("a record of type {kind:?} without a message"), out);
+        at.note(
+            NoteKind::NotARecord,
+            format!("the message of this {} record is no object", kind.unwrap_or("untyped")),
+            out,
+        );
         let mut event = envelope(&mut object, kind);
         event.body = Body::Other { name: kind.map(|kind| Cow::Owned(kind.to_owned())), bytes: None };
         event.extra = Extra::of(NAME, object.rest());
@@ -204,7 +208,7 @@ fn system(mut object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) {
     let mut header = (None, None);
     let body = match subtype.as_deref() {
         Some("compact_boundary") => Body::Compaction { summary: None },
-        Some("api_error") => api_error(&mut object),
+        Some("api_error" | "error") => api_error(&mut object),
         Some("api_retry") => Body::Failure { name: object.take_name("error"), content: None },
         Some("init") => {
             header = (object.take_name("model"), object.take_name("claude_code_version"));

@@ -39,7 +39,7 @@ pub fn known(kind: &str) -> Option<Known> {
     Some(Known { name, text, restates: matches!(kind, "progress" | "stream_event" | "last-prompt") })
 }
 
-const NAMES: [&str; 37] = [
+const NAMES: [&str; 40] = [
     // In files.
     "summary",
     "task-summary",
@@ -59,6 +59,9 @@ const NAMES: [&str; 37] = [
     "content-replacement",
     "speculation-accept",
     "worktree-state",
+    "relocated",
+    "frame-link",
+    "atis-latch",
     "progress",
     "attachment",
     // In the journal of a workflow.
@@ -83,7 +86,7 @@ const NAMES: [&str; 37] = [
 ];
 
 /// The subtypes of `system` records that state something and nothing else.
-pub const SUBTYPES: [&str; 31] = [
+pub const SUBTYPES: [&str; 34] = [
     // In files.
     "microcompact_boundary",
     "stop_hook_summary",
@@ -99,6 +102,9 @@ pub const SUBTYPES: [&str; 31] = [
     "permission_retry",
     "model_fallback",
     "snip_boundary",
+    "api_refusal",
+    "model_refusal_fallback",
+    "session_start",
     // In the stream.
     "hook_started",
     "hook_progress",

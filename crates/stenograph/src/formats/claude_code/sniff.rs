@@ -91,10 +91,11 @@ fn talk(object: &Object<'_>) -> Look {
     let marked = object.has("isSidechain") && object.has("sessionId") && object.has("uuid");
     let streamed = object.has("parent_tool_use_id") && object.has("session_id");
     let counted = message.has("usage") && object.has("sessionId") && object.has("requestId");
-    match message.has("role") || message.has("content") {
-        true if typed && (marked || streamed) => Look::Own,
-        true if typed || counted => Look::Like,
-        true | false => Look::Nothing,
+    let speaks = message.has("role") || message.has("content");
+    match (speaks && typed, marked || streamed, counted) {
+        (true, true, _) => Look::Own,
+        (true, false, _) | (false, _, true) => Look::Like,
+        (false, _, false) => Look::Nothing,
     }
 }
 

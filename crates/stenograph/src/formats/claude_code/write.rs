@@ -171,7 +171,7 @@ pub fn put_cost(usage: &Usage, draft: &mut Draft<'_>) {
 
 fn system(event: &Event<'_>, left: &Residue<'_>, draft: &mut Draft<'_>) {
     match &event.body {
-        Body::Failure { name, content } if left.text("subtype").is_some_and(|subtype| subtype == "api_error") => {
+        Body::Failure { name, content } if left.text("subtype").is_some_and(|subtype| subtype != "api_retry") => {
             let flat = below(left, "error").is_some_and(|error| error.has("formatted"));
             let mut inner = Draft::new();
             inner.set_opt("type", name.as_deref());

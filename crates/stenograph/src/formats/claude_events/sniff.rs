@@ -5,26 +5,30 @@ use crate::json::{Object, items};
 
 /// How sure the first records make us.
 pub fn sniff(objects: &[Object<'_>]) -> Sniff {
-    let (mut flat, mut texts, mut blocks) = (0, 0, 0);
+    let (mut strange, mut flat, mut texts, mut blocks) = (0, 0, 0, 0);
     for object in objects {
         match look(object) {
             Look::Foreign => return Sniff::No,
+            Look::Strange => strange += 1,
             Look::Bare => {}
             Look::Text => texts += 1,
             Look::Blocks => blocks += 1,
             Look::Flat => flat += 1,
         }
     }
-    match (flat, texts, blocks) {
-        (0, 0, 0) => Sniff::No,
-        (0, _, _) => Sniff::Likely,
-        _ => Sniff::Certain,
+    match flat + texts + blocks {
+        0 => Sniff::No,
+        seen if seen <= strange => Sniff::No,
+        _ if flat > 0 && strange == 0 => Sniff::Certain,
+        _ => Sniff::Likely,
     }
 }
 
 enum Look {
-    /// No line of this format.
+    /// A record of another system.
     Foreign,
+    /// No line of this format, nor of any other that we know.
+    Strange,
     /// A message that Chat Completions spells the same way.
     Bare,
     /// A text with a type: much else could be that.
@@ -56,7 +60,7 @@ fn look(object: &Object<'_>) -> Look {
     if FOREIGN.into_iter().any(has) {
         return Look::Foreign;
     }
-    let flat_when = |good: bool| if good { Look::Flat } else { Look::Foreign };
+    let flat_when = |good: bool| if good { Look::Flat } else { Look::Strange };
     match (object.peek_str("type").as_deref(), object.peek_str("role").as_deref()) {
         (Some("tool_use"), None) => flat_when(has("name") && has("input")),
         (Some("tool_result"), None) => flat_when(has("output") || (has("content") && has("tool_use_id"))),
@@ -65,7 +69,7 @@ fn look(object: &Object<'_>) -> Look {
         (Some("stop"), None) => flat_when(has("stop_reason") || has("success")),
         (Some("result"), None) => flat_when(has("result") && !has("key")),
         (None, Some("user" | "assistant" | "system")) if has("content") => message(object),
-        _ => Look::Foreign,
+        _ => Look::Strange,
     }
 }
 
