@@ -2,8 +2,11 @@
 
 use crate::format::Format;
 
+mod anthropic;
 pub mod chibi;
 pub mod chibi_inbox;
+pub mod claude_code;
+pub mod claude_events;
 pub mod codex;
 pub mod devflow;
 pub mod goodvibes_telemetry;
@@ -15,8 +18,10 @@ pub static FORMATS: &[&dyn Format] = &[
     &steno::Steno,
     &chibi::Chibi,
     &chibi_inbox::ChibiInbox,
+    &claude_events::ClaudeEvents,
     &goodvibes_tracking::GoodvibesTracking,
     &goodvibes_telemetry::GoodvibesTelemetry,
+    &claude_code::ClaudeCode,
     &devflow::Devflow,
     &codex::Codex,
 ];

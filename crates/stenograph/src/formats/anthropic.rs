@@ -1,0 +1,285 @@
+//! The content blocks of Anthropic's Messages form, which several formats share: blocks become events and pieces, and events
+//! and pieces become blocks. Nothing here knows the record that holds the blocks, nor an envelope.
+
+use std::borrow::Cow;
+
+use crate::json::{Draft, Object, items};
+use crate::model::{Body, Content, Data, Input, Piece, PieceKind, Residue, Role};
+use crate::text::Text;
+
+/// One event's worth of a content list.
+#[derive(Debug)]
+pub struct Said<'a> {
+    /// What is said or done.
+    pub body: Body<'a>,
+    /// What is left of the block. A message has none: each of its pieces keeps its own.
+    pub block: Option<Object<'a>>,
+}
+
+/// Elements that are known and that only their own system can use: they are kept whole.
+const OPAQUE: [&str; 8] = [
+    "tool_reference",
+    "search_result",
+    "container_upload",
+    "fallback",
+    "compaction",
+    "connector_text",
+    "mid_conv_system",
+    "web_search_result",
+];
+
+/// The events of a content list. Consecutive texts and pictures are one message; thoughts, calls and results stand alone. The
+/// types of blocks that nobody knows are added to `unknown`.
+pub fn blocks<'a>(list: Vec<&'a str>, role: Role, unknown: &mut Vec<String>) -> Vec<Said<'a>> {
+    let mut said: Vec<Said<'a>> = Vec::with_capacity(list.len().max(1));
+    for raw in list {
+        match block(raw, unknown) {
+            Read::Said(one) => said.push(one),
+            Read::Piece(piece) => match said.last_mut() {
+                Some(Said { body: Body::Message { content: Content::Pieces(pieces), .. }, .. }) => pieces.push(piece),
+                _ => {
+                    let content = Content::Pieces(vec![piece]);
+                    said.push(Said { body: Body::Message { role, content }, block: None });
+                }
+            },
+        }
+    }
+    if said.is_empty() {
+        let content = Content::Pieces(Vec::new());
+        said.push(Said { body: Body::Message { role, content }, block: None });
+    }
+    said
+}
+
+enum Read<'a> {
+    Said(Said<'a>),
+    Piece(Piece<'a>),
+}
+
+fn block<'a>(raw: &'a str, unknown: &mut Vec<String>) -> Read<'a> {
+    let Some(mut object) = Object::parse(raw) else { return Read::Piece(piece(raw, unknown)) };
+    let body = match object.peek_str("type").as_deref() {
+        Some("thinking") => object.take_text("thinking").map(|text| Body::Thinking { content: Content::Text(text) }),
+        // Sealed thoughts have nothing to read: the seal stays with what is left of the block.
+        Some("redacted_thinking") => Some(Body::Thinking { content: Content::text("") }),
+        Some("tool_use" | "server_tool_use" | "mcp_tool_use") => tool_call(&mut object),
+        Some("tool_result") => Some(tool_result(&mut object, unknown)),
+        Some(name) if name.ends_with("_tool_result") => Some(tool_result(&mut object, unknown)),
+        _ => None,
+    };
+    match body {
+        Some(body) => Read::Said(Said { body, block: Some(object) }),
+        None => Read::Piece(piece_of(object, raw, unknown)),
+    }
+}
+
+/// Takes a call; `None` leaves the object whole when it has no name or no input.
+pub fn tool_call<'a>(object: &mut Object<'a>) -> Option<Body<'a>> {
+    let name = object.peek_str("name")?;
+    let input = Input::Json(Cow::Borrowed(object.take("input")?));
+    object.take("name");
+    Some(Body::ToolCall { call: object.take_str("id"), name, input })
+}
+
+/// Takes a result. A content that is neither text nor a list of blocks stays where it is, and so does an empty list.
+fn tool_result<'a>(object: &mut Object<'a>, unknown: &mut Vec<String>) -> Body<'a> {
+    Body::ToolResult {
+        call: object.take_str("tool_use_id"),
+        name: None,
+        content: take_content(object, "content", unknown).unwrap_or(Content::Pieces(Vec::new())),
+        error: object.take_bool("is_error"),
+    }
+}
+
+/// Takes a text or a list of which every element becomes a piece. An empty list stays, and so does anything else.
+pub fn take_content<'a>(object: &mut Object<'a>, key: &str, unknown: &mut Vec<String>) -> Option<Content<'a>> {
+    if let Some(text) = object.take_text(key) {
+        return Some(Content::Text(text));
+    }
+    let list = items(object.peek(key)?)?;
+    if list.is_empty() {
+        return None;
+    }
+    object.take(key);
+    Some(Content::Pieces(list.into_iter().map(|raw| piece(raw, unknown)).collect()))
+}
+
+/// One element of a list as a piece.
+fn piece<'a>(raw: &'a str, unknown: &mut Vec<String>) -> Piece<'a> {
+    match (Object::parse(raw), Text::from_json(raw)) {
+        (Some(object), _) => piece_of(object, raw, unknown),
+        // A bare string among blocks: nothing is left of it, and by that the writer knows it.
+        (None, Some(text)) => Piece::text(text),
+        (None, None) => Piece { kind: PieceKind::Other(Cow::Borrowed(raw)), extra: Residue::default() },
+    }
+}
+
+fn piece_of<'a>(mut object: Object<'a>, raw: &'a str, unknown: &mut Vec<String>) -> Piece<'a> {
+    let name = object.peek_str("type");
+    let kind = match name.as_deref() {
+        Some("text") => object.take_text("text").map(PieceKind::Text),
+        Some("image" | "document") => source(&mut object),
+        _ => None,
+    };
+    if let Some(kind) = kind {
+        return Piece { kind, extra: object.rest() };
+    }
+    if !name.as_deref().is_some_and(|name| OPAQUE.contains(&name)) {
+        unknown.push(name.as_deref().unwrap_or("none").to_owned());
+    }
+    Piece { kind: PieceKind::Other(Cow::Borrowed(raw)), extra: Residue::default() }
+}
+
+/// Takes what the source of an image or a document holds. A document of plain text is text.
+fn source<'a>(object: &mut Object<'a>) -> Option<PieceKind<'a>> {
+    let mut source = object.open("source")?;
+    let kind = match source.peek_str("type").as_deref() {
+        Some("text") => source.take_text("data").map(PieceKind::Text),
+        Some("base64") => source.take_text("data").map(|data| blob(&mut source, Data::Inline(data))),
+        Some("url") => source.take_text("url").map(|url| blob(&mut source, Data::Url(url))),
+        Some("file") => source.take_text("file_id").map(|file| blob(&mut source, Data::File(file))),
+        _ => None,
+    };
+    object.close("source", source);
+    kind
+}
+
+fn blob<'a>(source: &mut Object<'a>, data: Data<'a>) -> PieceKind<'a> {
+    PieceKind::Blob { media: source.take_str("media_type"), data }
+}
+
+/// Whether events go back to the system whose blocks they were.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// They do: what is left of each block completes it.
+    Own,
+    /// They come from elsewhere: blocks are made as the system would make them.
+    Foreign,
+}
+
+/// The blocks of a content. Pieces from elsewhere that no block can hold are left out.
+pub fn content_blocks(content: &Content<'_>, origin: Origin, out: &mut Vec<String>) {
+    match content {
+        Content::Text(text) => out.push(text_block(text)),
+        Content::Pieces(pieces) => out.extend(pieces.iter().filter_map(|piece| piece_block(piece, origin))),
+    }
+}
+
+/// A content as one JSON value: a bare text as a string, pieces as a list.
+pub fn content_value(content: &Content<'_>, origin: Origin) -> String {
+    match content {
+        Content::Text(text) => text.to_json(),
+        Content::Pieces(_) => {
+            let mut blocks = Vec::new();
+            content_blocks(content, origin, &mut blocks);
+            format!("[{}]", blocks.join(","))
+        }
+    }
+}
+
+fn text_block(text: &Text<'_>) -> String {
+    format!("{{\"type\":\"text\",\"text\":{}}}", text.to_json())
+}
+
+fn piece_block(piece: &Piece<'_>, origin: Origin) -> Option<String> {
+    let left = (origin == Origin::Own && !piece.extra.0.is_empty()).then_some(&piece.extra);
+    let mut draft = Draft::new();
+    match (&piece.kind, left.and_then(|left| left.text("type"))) {
+        (PieceKind::Text(text), Some(name)) if name == "document" => {
+            let mut source = Draft::new();
+            source.set_text("data", text);
+            draft.nest("source", source);
+        }
+        (PieceKind::Text(text), Some(_)) => draft.set_text("text", text),
+        (PieceKind::Text(text), None) if origin == Origin::Own => return Some(text.to_json()),
+        (PieceKind::Text(text), None) => return Some(text_block(text)),
+        (PieceKind::Blob { media, data }, _) => return blob_block(media.as_deref(), data, left),
+        (PieceKind::Other(raw), _) => {
+            let name = Object::parse(raw).and_then(|object| object.peek_str("type").map(Cow::into_owned));
+            let fits = origin == Origin::Own || name.is_some_and(|name| OPAQUE.contains(&name.as_str()));
+            return fits.then(|| raw.to_string());
+        }
+    }
+    Some(draft.render(left))
+}
+
+fn blob_block(media: Option<&str>, data: &Data<'_>, left: Option<&Residue<'_>>) -> Option<String> {
+    let pdf = media == Some("application/pdf");
+    if left.is_none() && media.is_some_and(|media| !pdf && !media.starts_with("image/")) {
+        return None;
+    }
+    let mut source = Draft::new();
+    match data {
+        Data::Inline(text) => {
+            source.default_str("type", "base64");
+            source.set_or("media_type", media, "image/png");
+            source.set_text("data", text);
+        }
+        Data::Url(text) => {
+            source.default_str("type", "url");
+            if left.is_some() {
+                source.set_opt("media_type", media);
+            }
+            source.set_text("url", text);
+        }
+        Data::File(text) => {
+            // A file of another system is none that these blocks can name.
+            left?;
+            source.set_opt("media_type", media);
+            source.set_text("file_id", text);
+        }
+    }
+    let mut draft = Draft::new();
+    draft.default_str("type", if pdf { "document" } else { "image" });
+    draft.nest("source", source);
+    Some(draft.render(left))
+}
+
+/// The block of a thought, a call or a result; `None` for every other body. `left` is what is left of the block it came from,
+/// and `call` the id that ties call and result.
+pub fn block_of(body: &Body<'_>, call: Option<&str>, left: Option<&Residue<'_>>) -> Option<String> {
+    let origin = if left.is_some() { Origin::Own } else { Origin::Foreign };
+    let mut draft = Draft::new();
+    match body {
+        Body::Thinking { content } => {
+            draft.default_str("type", "thinking");
+            let sealed = left.and_then(|left| left.text("type")).is_some_and(|name| name == "redacted_thinking");
+            if !sealed {
+                draft.set_text("thinking", &content.joined());
+            }
+            draft.default_str("signature", "");
+        }
+        Body::ToolCall { name, input, .. } => {
+            draft.default_str("type", "tool_use");
+            draft.set_opt("id", call);
+            draft.set_str("name", name);
+            draft.set("input", if origin == Origin::Own { input.to_json() } else { input.to_object() }.into_owned());
+        }
+        Body::ToolResult { content, error, .. } => {
+            draft.set_opt("tool_use_id", call);
+            draft.default_str("type", "tool_result");
+            let silent = matches!(content, Content::Pieces(pieces) if pieces.is_empty());
+            if origin == Origin::Foreign || !silent {
+                draft.set("content", content_value(content, origin));
+            }
+            if let Some(error) = error {
+                draft.set("is_error", error.to_string());
+            }
+        }
+        Body::Fact { .. }
+        | Body::Message { .. }
+        | Body::Compaction { .. }
+        | Body::Failure { .. }
+        | Body::Stop { .. }
+        | Body::Other { .. } => return None,
+    }
+    Some(draft.render(left))
+}
+
+/// What is left below a key: of an object that was opened, or of one that nobody touched.
+pub fn below<'r>(left: &'r Residue<'_>, key: &str) -> Option<Residue<'r>> {
+    if let Some(inner) = left.object(key) {
+        return Some(inner.clone());
+    }
+    Object::parse(left.raw(key)?).map(Object::rest)
+}

@@ -1,0 +1,325 @@
+//! Makes Claude Code's records from the events of other systems, so that Claude Code can go on from them. It makes one record an
+//! event, as Claude Code does, chained by `parentUuid`. What Claude Code has no record for is left out.
+
+use std::collections::HashMap;
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::record::NAMELESS;
+use super::write::{nested, put_cost, usage_draft};
+use crate::formats::anthropic::{Origin, block_of, content_value};
+use crate::json::Draft;
+use crate::model::{Body, Content, Event, Outline, Role, Usage};
+use crate::standin::StandIns;
+use crate::text::{Text, quote};
+use crate::time::Time;
+use crate::write::Output;
+
+/// Makes records.
+#[derive(Debug)]
+pub struct Foreign {
+    stand_ins: StandIns,
+    /// The last record of each conversation, by the fingerprint of the conversation's name.
+    last: HashMap<u64, String>,
+    /// The last record made of each source record, by the fingerprint of the source record's id.
+    made: HashMap<u64, String>,
+    /// The last answer, kept back until it is known whether a count of its tokens follows.
+    held: Option<Answer>,
+    /// Whether the last record put the conversation so far aside.
+    at_boundary: bool,
+    answers: u64,
+}
+
+/// A record with an answer of the model, not yet written.
+#[derive(Debug)]
+struct Answer {
+    record: Draft<'static>,
+    message: Draft<'static>,
+    counted: bool,
+}
+
+impl Foreign {
+    /// Makes the records of a session.
+    pub fn new(outline: &Outline) -> Foreign {
+        Foreign {
+            stand_ins: StandIns::new(outline),
+            last: HashMap::new(),
+            made: HashMap::new(),
+            held: None,
+            at_boundary: false,
+            answers: 0,
+        }
+    }
+
+    /// Writes what is kept back.
+    pub fn release(&mut self, out: &mut Output) {
+        if let Some(Answer { mut record, message, .. }) = self.held.take() {
+            record.nest("message", message);
+            out.line(record.render(None));
+        }
+    }
+
+    /// Takes notice of a record that is written as it is, so that what is made later follows it.
+    pub fn follow(&mut self, events: &[Event<'_>]) {
+        for event in events {
+            match &event.body {
+                Body::ToolCall { call, name, .. } => drop(self.stand_ins.pairing.call(call.as_deref(), name)),
+                Body::ToolResult { call, .. } => drop(self.stand_ins.pairing.result(call.as_deref())),
+                Body::Fact { .. }
+                | Body::Message { .. }
+                | Body::Thinking { .. }
+                | Body::Compaction { .. }
+                | Body::Failure { .. }
+                | Body::Stop { .. }
+                | Body::Other { .. } => {}
+            }
+        }
+        let Some(first) = events.first() else { return };
+        self.at_boundary = matches!(first.body, Body::Compaction { summary: None });
+        self.stand_ins.time(first);
+        if let Some(id) = &first.id {
+            self.remember(first, id);
+        }
+    }
+
+    fn remember(&mut self, event: &Event<'_>, uuid: &str) {
+        self.last.insert(thread_key(event), uuid.to_owned());
+        if let Some(id) = &event.id {
+            self.made.insert(xxh3_64(id.as_bytes()), uuid.to_owned());
+        }
+    }
+
+    /// Writes the events of one record.
+    pub fn record(&mut self, events: &[Event<'_>], out: &mut Output) {
+        let mut answer = None;
+        for event in events {
+            if self.count(event) {
+                continue;
+            }
+            self.event(event, &mut answer, out);
+        }
+    }
+
+    /// Puts a count of tokens on the answer it follows; `false` when the event is none, or there is no answer to put it on.
+    fn count(&mut self, event: &Event<'_>) -> bool {
+        let (Body::Fact { name, .. }, Some(usage)) = (&event.body, &event.usage) else { return false };
+        let Some(answer) = self.held.as_mut().filter(|answer| name == "usage" && !answer.counted) else { return false };
+        answer.put(usage);
+        true
+    }
+
+    /// Writes one event. `answer` is the id of the model's answer, which the parts of one record share.
+    fn event(&mut self, event: &Event<'_>, answer: &mut Option<String>, out: &mut Output) {
+        let at_boundary = std::mem::take(&mut self.at_boundary);
+        match &event.body {
+            Body::Message { role: Role::Assistant, content } => {
+                let content = match content {
+                    Content::Text(text) => one_text(text),
+                    Content::Pieces(_) => content_value(content, Origin::Foreign),
+                };
+                self.answer(event, content, "end_turn", answer, out);
+            }
+            Body::Message { role: Role::User | Role::Tool | Role::Unknown, content } => {
+                self.user(event, content_value(content, Origin::Foreign), Mark::None, out);
+            }
+            // Claude Code keeps its system prompt to itself and would take another one for something the user said.
+            Body::Message { role: Role::System | Role::Developer, .. } => {}
+            Body::Thinking { .. } => {
+                let block = block_of(&event.body, None, None).unwrap_or_default();
+                self.answer(event, format!("[{block}]"), "end_turn", answer, out);
+            }
+            Body::ToolCall { call, name, .. } => {
+                let call = self.stand_ins.pairing.call(call.as_deref(), name);
+                let block = block_of(&event.body, Some(&call), None).unwrap_or_default();
+                self.answer(event, format!("[{block}]"), "tool_use", answer, out);
+            }
+            Body::ToolResult { call, .. } => {
+                let pair = self.stand_ins.pairing.result(call.as_deref()).map(|(id, _)| id);
+                let call = call.as_deref().map(str::to_owned).or(pair);
+                let call = call.unwrap_or_else(|| self.stand_ins.pairing.orphan());
+                let block = block_of(&event.body, Some(&call), None).unwrap_or_default();
+                self.user(event, format!("[{block}]"), Mark::None, out);
+            }
+            Body::Compaction { summary } => {
+                if !(at_boundary && summary.is_some()) {
+                    self.boundary(event, out);
+                }
+                if let Some(summary) = summary {
+                    self.user(event, content_value(summary, Origin::Foreign), Mark::Summary, out);
+                }
+                self.at_boundary = summary.is_none();
+            }
+            Body::Failure { name, content } => {
+                let content = content.as_ref().map(Content::joined);
+                self.failure(event, name.as_deref(), content.as_ref(), out);
+            }
+            Body::Fact { name, content: Some(content) } if name == "title" => {
+                self.release(out);
+                let mut draft = Draft::new();
+                draft.set_str("type", "custom-title");
+                draft.set_text("customTitle", &content.joined());
+                draft.set_str("sessionId", &self.session(event));
+                out.line(draft.render(None));
+            }
+            Body::Fact { .. } | Body::Stop { .. } | Body::Other { .. } => self.at_boundary = at_boundary,
+        }
+    }
+
+    fn session(&self, event: &Event<'_>) -> String {
+        event.session.as_deref().map_or_else(|| self.stand_ins.session(), str::to_owned)
+    }
+
+    /// The beginning of a record, in the order Claude Code writes it.
+    fn head(&mut self, event: &Event<'_>, uuid: &str) -> Draft<'static> {
+        let linked = event.parent.as_deref().and_then(|parent| self.made.get(&xxh3_64(parent.as_bytes())));
+        let parent = match event.part.index {
+            0 => linked.or_else(|| self.last.get(&thread_key(event))),
+            _ => self.last.get(&thread_key(event)),
+        };
+        let outline = self.stand_ins.outline();
+        let mut draft = Draft::new();
+        draft.set("parentUuid", parent.map_or("null".to_owned(), |parent| quote(parent)));
+        draft.set("isSidechain", event.thread.is_some().to_string());
+        draft.set_opt("agentId", event.thread.as_deref().filter(|thread| *thread != NAMELESS));
+        draft.set_str("userType", "external");
+        let or_outline = |own: Option<&str>, known: &Option<String>| {
+            own.map(str::to_owned).or_else(|| known.clone()).unwrap_or_default()
+        };
+        draft.set_str("cwd", &or_outline(event.cwd.as_deref(), &outline.cwd));
+        draft.set_str("sessionId", &self.session(event));
+        draft.set_str("version", &or_outline(event.version.as_deref(), &outline.version));
+        draft.set_str("gitBranch", &or_outline(event.branch.as_deref(), &outline.branch));
+        self.remember(event, uuid);
+        draft
+    }
+
+    fn tail(&mut self, event: &Event<'_>, uuid: &str, draft: &mut Draft<'static>) {
+        draft.set_str("uuid", uuid);
+        draft.set_str("timestamp", &timestamp(&self.stand_ins.time(event)));
+    }
+
+    /// A record of something the user said, or of a result, which Claude Code writes alike.
+    fn user(&mut self, event: &Event<'_>, content: String, mark: Mark, out: &mut Output) {
+        self.release(out);
+        let uuid = match mark {
+            Mark::None => self.stand_ins.id(event),
+            // The boundary before it has the event's own id.
+            Mark::Summary => self.stand_ins.uuid(),
+        };
+        let part = crate::model::Part { index: u32::from(mark == Mark::Summary), ..event.part };
+        let placed = Event { part: if mark == Mark::Summary { part } else { event.part }, ..event.clone() };
+        let mut draft = self.head(&placed, &uuid);
+        draft.set_str("type", "user");
+        let mut message = Draft::new();
+        message.set_str("role", "user");
+        message.set("content", content);
+        draft.nest("message", message);
+        if mark == Mark::Summary {
+            draft.set("isVisibleInTranscriptOnly", "true");
+            draft.set("isCompactSummary", "true");
+        }
+        self.tail(event, &uuid, &mut draft);
+        out.line(draft.render(None));
+    }
+
+    /// A record of something the model said. It is kept back, for its tokens may be counted in the next event.
+    fn answer(
+        &mut self,
+        event: &Event<'_>,
+        content: String,
+        stop: &str,
+        answer: &mut Option<String>,
+        out: &mut Output,
+    ) {
+        self.release(out);
+        let uuid = self.stand_ins.id(event);
+        let mut draft = self.head(event, &uuid);
+        draft.set_str("type", "assistant");
+        self.tail(event, &uuid, &mut draft);
+        let id = event.group.as_deref().map(str::to_owned).unwrap_or_else(|| {
+            answer.get_or_insert_with(|| {
+                self.answers += 1;
+                format!("msg_{:032x}", self.stand_ins.outline().invent("answer", self.answers))
+            });
+            answer.clone().unwrap_or_default()
+        });
+        let model = event.model.as_deref().map(str::to_owned).or_else(|| self.stand_ins.outline().model.clone());
+        let mut message = Draft::new();
+        message.set_str("id", &id);
+        message.set_str("type", "message");
+        message.set_str("role", "assistant");
+        message.set_str("model", model.as_deref().unwrap_or("unknown"));
+        message.set("content", content);
+        message.set_str("stop_reason", stop);
+        message.set("stop_sequence", "null");
+        let mut made = Answer { record: draft, message, counted: false };
+        if let Some(usage) = &event.usage {
+            made.put(usage);
+        }
+        self.held = Some(made);
+    }
+
+    fn boundary(&mut self, event: &Event<'_>, out: &mut Output) {
+        self.release(out);
+        let uuid = self.stand_ins.id(event);
+        let mut draft = self.head(event, &uuid);
+        draft.set_str("type", "system");
+        draft.set_str("subtype", "compact_boundary");
+        draft.set_str("content", "Conversation compacted");
+        draft.set_str("level", "info");
+        draft.set("compactMetadata", "{\"trigger\":\"auto\",\"preTokens\":0}");
+        self.tail(event, &uuid, &mut draft);
+        out.line(draft.render(None));
+    }
+
+    fn failure(&mut self, event: &Event<'_>, name: Option<&str>, content: Option<&Text<'_>>, out: &mut Output) {
+        self.release(out);
+        let uuid = self.stand_ins.id(event);
+        let mut draft = self.head(event, &uuid);
+        draft.set_str("type", "system");
+        draft.set_str("subtype", "api_error");
+        draft.set_str("level", "error");
+        let mut inner = Draft::new();
+        inner.set_opt("type", name);
+        if let Some(content) = content {
+            inner.set_text("message", content);
+        }
+        draft.nest("error", nested(nested(inner)));
+        draft.set("retryInMs", "0");
+        draft.set("retryAttempt", "0");
+        draft.set("maxRetries", "0");
+        self.tail(event, &uuid, &mut draft);
+        out.line(draft.render(None));
+    }
+}
+
+impl Answer {
+    fn put(&mut self, usage: &Usage) {
+        self.message.nest("usage", usage_draft(usage));
+        put_cost(usage, &mut self.record);
+        self.counted = true;
+    }
+}
+
+/// What makes a user's record more than that.
+#[derive(Clone, Copy, PartialEq)]
+enum Mark {
+    None,
+    Summary,
+}
+
+fn thread_key(event: &Event<'_>) -> u64 {
+    event.thread.as_deref().map_or(0, |thread| xxh3_64(thread.as_bytes()))
+}
+
+/// An answer's content is always a list of blocks.
+fn one_text(text: &Text<'_>) -> String {
+    format!("[{{\"type\":\"text\",\"text\":{}}}]", text.to_json())
+}
+
+/// RFC 3339 in UTC with milliseconds, or with more digits where the moment has more.
+fn timestamp(time: &Time<'_>) -> String {
+    let millis = time.to_iso_millis().unwrap_or_default();
+    let exact = crate::time::Time::iso(millis.as_str().into()).is_some_and(|short| short == *time);
+    if exact { millis } else { time.instant().map_or(millis, |instant| instant.to_string()) }
+}

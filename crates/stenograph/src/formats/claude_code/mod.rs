@@ -1,0 +1,72 @@
+//! Claude Code: the session files it writes, the files of its sub-agents, and the stream of `--output-format stream-json`.
+//! See `README.md` beside this file.
+
+mod foreign;
+mod read;
+mod record;
+mod sniff;
+mod write;
+
+use crate::format::{Format, Head, Info, Sniff, Traits, Want};
+use crate::frame::Framing;
+use crate::json::JsonLines;
+use crate::model::Outline;
+use crate::read::Reader;
+use crate::write::Writer;
+
+/// The format.
+#[derive(Debug)]
+pub struct ClaudeCode;
+
+const NAME: &str = "claude-code";
+
+static INFO: Info = Info {
+    name: NAME,
+    title: "Claude Code's sessions",
+    framing: Framing::Lines,
+    extension: "jsonl",
+    homes: &[
+        "{CLAUDE_CONFIG_DIR|~/.claude}/projects/*/*.jsonl",
+        "{CLAUDE_CONFIG_DIR|~/.claude}/projects/*/*/subagents/*.jsonl",
+        "{CLAUDE_CONFIG_DIR|~/.claude}/projects/*/*/subagents/workflows/*/*.jsonl",
+        "{XDG_CONFIG_HOME|~/.config}/claude/projects/*/*.jsonl",
+        "{XDG_CONFIG_HOME|~/.config}/claude/projects/*/*/subagents/*.jsonl",
+        "{XDG_CONFIG_HOME|~/.config}/claude/projects/*/*/subagents/workflows/*/*.jsonl",
+    ],
+    spec: "what Claude Code writes, releases 1.0 to 2.1",
+    traits: Traits { pieces: true, carries: true, lossy: false },
+    spelling: &[
+        "type",
+        "subtype",
+        "isSidechain",
+        "userType",
+        "parentUuid",
+        "message.role",
+        "message.type",
+        "message.content.type",
+        "isCompactSummary",
+        "isVisibleInTranscriptOnly",
+        "isApiErrorMessage",
+        "attachment.type",
+        "type",
+        "source.type",
+    ],
+};
+
+impl Format for ClaudeCode {
+    fn info(&self) -> &'static Info {
+        &INFO
+    }
+
+    fn sniff(&self, head: &Head<'_>) -> Sniff {
+        sniff::sniff(&head.objects())
+    }
+
+    fn reader(&self, want: Want) -> Box<dyn Reader> {
+        Box::new(JsonLines(read::Records { want }))
+    }
+
+    fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
+        Box::new(write::Records::new(outline))
+    }
+}

@@ -1,0 +1,278 @@
+//! Reads Claude Code's records, one at a time: those of its files and those of its stream. Nothing is remembered from one record
+//! to the next: pairing, counting usage once and choosing a branch are folds, not done here.
+
+use std::borrow::Cow;
+
+use memchr::memmem;
+
+use super::NAME;
+use super::record::{Dialect, NAMELESS, SUBTYPES, known};
+use crate::format::Want;
+use crate::formats::anthropic::{blocks, take_content};
+use crate::json::{At, Object, Objects};
+use crate::model::{Body, Content, Event, Extra, Held, NoteKind, Residue, Role, Usage};
+use crate::read::Sink;
+use crate::text::Str;
+
+/// Reads one record at a time.
+#[derive(Debug)]
+pub struct Records {
+    /// What the caller will look at.
+    pub want: Want,
+}
+
+impl Objects for Records {
+    fn object(&mut self, mut object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) {
+        let kind = object.peek_str("type");
+        match kind.as_deref() {
+            Some("user" | "assistant") => talk(object, kind.as_deref(), at, out),
+            None if object.has("message") => talk(object, None, at, out),
+            Some("system") => system(object, at, out),
+            Some("result") if !object.has("key") => {
+                let body = result(&mut object);
+                emit(object, kind.as_deref(), body, at, out);
+            }
+            Some("attachment") => {
+                let body = attachment(&mut object);
+                emit(object, kind.as_deref(), body, at, out);
+            }
+            Some(name) => match known(name) {
+                Some(known) => {
+                    let mut unknown = Vec::new();
+                    let content = known.text.and_then(|key| match name {
+                        "queue-operation" => take_content(&mut object, key, &mut unknown),
+                        _ => object.take_text(key).map(Content::Text),
+                    });
+                    let body = Body::Fact { name: Cow::Borrowed(known.name), content };
+                    note_blocks(&unknown, at, out);
+                    emit(object, kind.as_deref(), body, at, out);
+                }
+                None => at.emit_unknown(NAME, Some(name), object, out),
+            },
+            None => at.emit_unknown(NAME, None, object, out),
+        }
+    }
+
+    fn skips(&self, line: &[u8]) -> bool {
+        self.want == Want::Usage && memmem::find(line, b"\"usage\"").is_none()
+    }
+}
+
+/// Emits a record of one event.
+fn emit(mut object: Object<'_>, kind: Option<&str>, body: Body<'_>, at: &At<'_>, out: &mut dyn Sink) {
+    let mut event = Event { body, ..envelope(&mut object, kind) };
+    event.restates = kind.and_then(known).is_some_and(|known| known.restates);
+    if kind == Some("result") && object.has("usage") {
+        // The tokens are the sum of what the messages state, and would count twice; the money is said nowhere else.
+        event.usage = object.take_float("total_cost_usd").map(|cost| Usage { cost: Some(cost), ..Usage::default() });
+    }
+    event.extra = Extra::of(NAME, object.rest());
+    at.emit_one(event, out);
+}
+
+/// Takes what describes a record of any type.
+fn envelope<'a>(object: &mut Object<'a>, kind: Option<&str>) -> Event<'a> {
+    let dialect = Dialect::of(object, kind);
+    let side = object.peek("isSidechain") == Some("true");
+    let thread = match dialect {
+        Dialect::File if !side => None,
+        Dialect::File if object.peek("agentId") == Some("\"sidechain\"") => Some(Cow::Borrowed(NAMELESS)),
+        Dialect::File => object.take_name("agentId").or(Some(Cow::Borrowed(NAMELESS))),
+        Dialect::Stream | Dialect::Journal => object.take_name(dialect.thread()),
+    };
+    Event {
+        thread,
+        session: dialect.session().and_then(|key| object.take_name(key)),
+        id: object.take_name("uuid"),
+        parent: object.take_name("parentUuid"),
+        time: object.take_iso("timestamp"),
+        cwd: object.take_name("cwd"),
+        branch: object.take_name("gitBranch"),
+        version: object.take_name("version"),
+        ..Event::default()
+    }
+}
+
+/// A record with a message: one event for each block that is not mere text.
+fn talk(mut object: Object<'_>, kind: Option<&str>, at: &At<'_>, out: &mut dyn Sink) {
+    let Some(mut message) = object.open("message") else {
+        at.note(
+            NoteKind::NotARecord,
+            format!("the message of this {} record is no object", kind.unwrap_or("untyped")),
+            out,
+        );
+        let mut event = envelope(&mut object, kind);
+        event.body = Body::Other { name: kind.map(|kind| Cow::Owned(kind.to_owned())), bytes: None };
+        event.extra = Extra::of(NAME, object.rest());
+        return at.emit_one(event, out);
+    };
+    let mut event = envelope(&mut object, kind);
+    event.group = message.take_name("id");
+    event.model = message.take_name("model");
+    event.usage = take_usage(&mut message);
+    if let Some(usage) = &mut event.usage {
+        usage.cost = object.take_float("costUSD");
+    }
+    let role = message.peek_str("role").and_then(|role| Role::named(&role));
+    let role = role.unwrap_or(if kind == Some("assistant") { Role::Assistant } else { Role::User });
+    let mut unknown = Vec::new();
+    let said = match message.take_text("content") {
+        Some(text) => vec![(Body::Message { role, content: Content::Text(text) }, None)],
+        None => {
+            let list = message.peek("content").and_then(crate::json::items).filter(|list| !list.is_empty());
+            if list.is_some() {
+                message.take("content");
+            }
+            let said = blocks(list.unwrap_or_default(), role, &mut unknown);
+            said.into_iter().map(|said| (said.body, said.block)).collect()
+        }
+    };
+    note_blocks(&unknown, at, out);
+    emit_talk(object, message, event, said, at, out);
+}
+
+/// Emits the parts of a record with a message. What is left of a block stands where the block stood: below `message.content`.
+fn emit_talk<'a>(
+    mut object: Object<'a>,
+    mut message: Object<'a>,
+    event: Event<'a>,
+    said: Vec<(Body<'a>, Option<Object<'a>>)>,
+    at: &At<'_>,
+    out: &mut dyn Sink,
+) {
+    let only = said.len() == 1;
+    let mut said = said.into_iter();
+    let Some((body, block)) = said.next() else { return };
+    if let Some(block) = block {
+        message.close("content", block);
+    }
+    let counts = event.usage.is_some() && !message.has("content");
+    let body = if only { meaning(&mut object, body, counts) } else { body };
+    let mut rest: Vec<Event<'a>> = said
+        .map(|(body, block)| {
+            let extra = Extra::of(NAME, block.map(below_content).unwrap_or_default());
+            Event { body, extra, usage: None, ..event.clone() }
+        })
+        .collect();
+    object.close("message", message);
+    let first = Event { body, extra: Extra::of(NAME, object.rest()), ..event };
+    if rest.is_empty() {
+        return at.emit_one(first, out);
+    }
+    rest.insert(0, first);
+    at.emit(&mut rest, out);
+}
+
+fn below_content(block: Object<'_>) -> Residue<'_> {
+    let content = Residue(vec![(Cow::Borrowed("content"), Held::Object(block.rest()))]);
+    Residue(vec![(Cow::Borrowed("message"), Held::Object(content))])
+}
+
+/// What a message is by the marks on its record: a summary, a failure, a mere count, or just a message.
+fn meaning<'a>(object: &mut Object<'a>, body: Body<'a>, counts: bool) -> Body<'a> {
+    let Body::Message { role, content } = body else { return body };
+    let silent = matches!(&content, Content::Pieces(pieces) if pieces.is_empty());
+    if silent && counts {
+        return Body::Fact { name: Cow::Borrowed("usage"), content: None };
+    }
+    if object.peek_true("isCompactSummary") {
+        return Body::Compaction { summary: Some(content) };
+    }
+    if role == Role::Assistant && (object.peek_true("isApiErrorMessage") || object.peek("error").is_some_and(is_name)) {
+        return Body::Failure { name: object.take_name("error"), content: Some(content) };
+    }
+    Body::Message { role, content }
+}
+
+fn is_name(raw: &str) -> bool {
+    raw.starts_with('"') && raw.len() > 2
+}
+
+/// Takes the usage of a message.
+fn take_usage(message: &mut Object<'_>) -> Option<Usage> {
+    let mut numbers = message.open("usage")?;
+    let names = ["input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", ""];
+    let mut usage = numbers.take_usage(names);
+    if let Some(mut details) = numbers.open("output_tokens_details") {
+        usage.reasoning = details.take_number("thinking_tokens");
+        numbers.close("output_tokens_details", details);
+    }
+    message.close("usage", numbers);
+    usage.stated()
+}
+
+/// A `system` record: a boundary, a failure, the head of a stream, or a fact.
+fn system(mut object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) {
+    let subtype = object.peek_str("subtype");
+    let kind = Some("system");
+    let mut header = (None, None);
+    let body = match subtype.as_deref() {
+        Some("compact_boundary") => Body::Compaction { summary: None },
+        Some("api_error" | "error") => api_error(&mut object),
+        Some("api_retry") => Body::Failure { name: object.take_name("error"), content: None },
+        Some("init") => {
+            header = (object.take_name("model"), object.take_name("claude_code_version"));
+            Body::Fact { name: Cow::Borrowed("session"), content: None }
+        }
+        Some(name) if !SUBTYPES.contains(&name) => {
+            return at.emit_unknown(NAME, Some(&format!("system/{name}")), object, out);
+        }
+        name => {
+            let name: Str<'_> = name.map_or(Cow::Borrowed("system"), |name| Cow::Owned(name.to_owned()));
+            let content = object.take_text("content").map(Content::Text);
+            Body::Fact { name, content }
+        }
+    };
+    let mut event = Event { body, ..envelope(&mut object, kind) };
+    let (model, version) = header;
+    event.model = model;
+    event.version = version.or(event.version);
+    event.extra = Extra::of(NAME, object.rest());
+    at.emit_one(event, out);
+}
+
+/// A failed request. Newer records state the error flat and formatted, older ones as the service's answer: three objects deep.
+fn api_error<'a>(object: &mut Object<'a>) -> Body<'a> {
+    let (mut name, mut content) = (None, None);
+    if let Some(mut error) = object.open("error") {
+        if error.has("formatted") {
+            content = error.take_text("message").map(Content::Text);
+        } else if let Some(mut answer) = error.open("error") {
+            if let Some(mut inner) = answer.open("error") {
+                name = inner.take_name("type");
+                content = inner.take_text("message").map(Content::Text);
+                answer.close("error", inner);
+            }
+            error.close("error", answer);
+        }
+        object.close("error", error);
+    }
+    Body::Failure { name, content }
+}
+
+/// The last record of a stream. For a success the reason is why the model stopped, for anything else the kind of failure.
+fn result<'a>(object: &mut Object<'a>) -> Body<'a> {
+    let reason = match object.peek_str("subtype").as_deref() {
+        Some("success") => object.take_name("stop_reason"),
+        Some(_) => object.take_name("subtype"),
+        None => None,
+    };
+    let success = object.take_bool("is_error").map(|failed| !failed);
+    Body::Stop { reason, success, content: object.take_text("result").map(Content::Text) }
+}
+
+/// Something Claude Code slipped in. What the user typed while the agent worked comes this way, and no other.
+fn attachment<'a>(object: &mut Object<'a>) -> Body<'a> {
+    let fact = Body::Fact { name: Cow::Borrowed("attachment"), content: None };
+    let Some(mut inner) = object.open("attachment") else { return fact };
+    let typed = inner.peek("type") == Some("\"queued_command\"") && inner.peek("commandMode") == Some("\"prompt\"");
+    let prompt = if typed { take_content(&mut inner, "prompt", &mut Vec::new()) } else { None };
+    object.close("attachment", inner);
+    prompt.map_or(fact, |content| Body::Message { role: Role::User, content })
+}
+
+fn note_blocks(unknown: &[String], at: &At<'_>, out: &mut dyn Sink) {
+    for name in unknown {
+        at.note(NoteKind::UnknownType, format!("unknown block type {name:?}"), out);
+    }
+}

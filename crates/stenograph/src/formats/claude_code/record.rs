@@ -1,0 +1,185 @@
+//! The record types of Claude Code: which there are, and where each keeps its text. Reader and writer both go by these tables;
+//! nothing here takes or puts a field.
+
+use crate::json::Object;
+use crate::model::Residue;
+
+/// A record type that says nothing in the conversation.
+pub struct Known {
+    /// The name of the fact.
+    pub name: &'static str,
+    /// The field with its text.
+    pub text: Option<&'static str>,
+    /// Whether it says again what other records say.
+    pub restates: bool,
+}
+
+/// What is known of a record type that is neither talk nor `system`.
+pub fn known(kind: &str) -> Option<Known> {
+    let text = match kind {
+        "summary" | "task-summary" | "tool_use_summary" => Some("summary"),
+        "ai-title" => Some("aiTitle"),
+        "custom-title" => Some("customTitle"),
+        "agent-name" => Some("agentName"),
+        "agent-setting" => Some("agentSetting"),
+        "tag" => Some("tag"),
+        "last-prompt" => Some("lastPrompt"),
+        "permission-mode" => Some("permissionMode"),
+        "mode" => Some("mode"),
+        "pr-link" => Some("prUrl"),
+        "queue-operation" => Some("content"),
+        "result" => Some("result"),
+        "prompt_suggestion" => Some("suggestion"),
+        _ => None,
+    };
+    let name = match kind {
+        "ai-title" | "custom-title" => "title",
+        _ => NAMES.into_iter().find(|name| *name == kind)?,
+    };
+    Some(Known { name, text, restates: matches!(kind, "progress" | "stream_event" | "last-prompt") })
+}
+
+const NAMES: [&str; 40] = [
+    // In files.
+    "summary",
+    "task-summary",
+    "agent-name",
+    "agent-setting",
+    "agent-color",
+    "tag",
+    "last-prompt",
+    "permission-mode",
+    "mode",
+    "bridge-session",
+    "pr-link",
+    "queue-operation",
+    "file-history-snapshot",
+    "file-history-delta",
+    "attribution-snapshot",
+    "content-replacement",
+    "speculation-accept",
+    "worktree-state",
+    "relocated",
+    "frame-link",
+    "atis-latch",
+    "progress",
+    "attachment",
+    // In the journal of a workflow.
+    "started",
+    "result",
+    // In the stream of `--output-format stream-json`.
+    "stream_event",
+    "rate_limit_event",
+    "conversation_reset",
+    "control_request",
+    "control_response",
+    "control_cancel_request",
+    "keep_alive",
+    "auth_status",
+    "tool_progress",
+    "tool_use_summary",
+    "prompt_suggestion",
+    "streamlined_text",
+    "streamlined_tool_use_summary",
+    "update_environment_variables",
+    "transcript_mirror",
+];
+
+/// The subtypes of `system` records that state something and nothing else.
+pub const SUBTYPES: [&str; 34] = [
+    // In files.
+    "microcompact_boundary",
+    "stop_hook_summary",
+    "turn_duration",
+    "local_command",
+    "away_summary",
+    "informational",
+    "bridge_status",
+    "scheduled_task_fire",
+    "agents_killed",
+    "api_metrics",
+    "memory_saved",
+    "permission_retry",
+    "model_fallback",
+    "snip_boundary",
+    "api_refusal",
+    "model_refusal_fallback",
+    "session_start",
+    // In the stream.
+    "hook_started",
+    "hook_progress",
+    "hook_response",
+    "task_started",
+    "task_progress",
+    "task_notification",
+    "task_updated",
+    "status",
+    "session_state_changed",
+    "files_persisted",
+    "post_turn_summary",
+    "local_command_output",
+    "elicitation_complete",
+    "notification",
+    "plugin_install",
+    "mirror_error",
+    "permission_denied",
+];
+
+/// How a record names its session and its side conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dialect {
+    /// As in files: `sessionId`, `agentId`.
+    File,
+    /// As in the stream: `session_id`, `parent_tool_use_id`.
+    Stream,
+    /// As in the journal of a workflow: `agentId` and no session.
+    Journal,
+}
+
+impl Dialect {
+    /// The dialect of a record that is being read.
+    pub fn of(object: &Object<'_>, kind: Option<&str>) -> Dialect {
+        let linked = object.peek("parent_tool_use_id").is_some_and(links);
+        Dialect::by(kind, linked, |key| object.peek(key))
+    }
+
+    /// The dialect that a record was read in. Fields that were taken are unknown here, so none of them decides.
+    pub fn of_left(left: &Residue<'_>, kind: Option<&str>, thread: Option<&str>) -> Dialect {
+        let linked = left.raw("parent_tool_use_id").is_some_and(links) || thread.is_some();
+        Dialect::by(kind, linked, |key| left.raw(key))
+    }
+
+    fn by<'r>(kind: Option<&str>, linked: bool, raw: impl Fn(&str) -> Option<&'r str>) -> Dialect {
+        match kind {
+            Some("started" | "result") if raw("key").is_some() => Dialect::Journal,
+            Some("user" | "assistant") if linked && raw("isSidechain") != Some("true") => Dialect::Stream,
+            Some("system") if raw("isSidechain").is_none() => Dialect::Stream,
+            Some(kind) if kind == "result" || kind.contains('_') => Dialect::Stream,
+            _ => Dialect::File,
+        }
+    }
+
+    /// The field with the id of the session.
+    pub fn session(self) -> Option<&'static str> {
+        match self {
+            Dialect::File => Some("sessionId"),
+            Dialect::Stream => Some("session_id"),
+            Dialect::Journal => None,
+        }
+    }
+
+    /// The field with the id of the side conversation.
+    pub fn thread(self) -> &'static str {
+        match self {
+            Dialect::File | Dialect::Journal => "agentId",
+            Dialect::Stream => "parent_tool_use_id",
+        }
+    }
+}
+
+fn links(raw: &str) -> bool {
+    raw == "null" || raw.starts_with('"')
+}
+
+/// The name of a side conversation whose id the record does not say.
+pub const NAMELESS: &str = "sidechain";

@@ -1,0 +1,219 @@
+//! Writes Claude Code's records. A record that came from Claude Code returns as it was; everything else is made as Claude Code
+//! itself would write it, by `foreign.rs`.
+
+use super::NAME;
+use super::foreign::Foreign;
+use super::record::{Dialect, NAMELESS, known};
+use crate::formats::anthropic::{Origin, below, block_of, content_blocks, content_value};
+use crate::json::Draft;
+use crate::model::{Body, Content, Event, Outline, Residue, Usage};
+use crate::text::Str;
+use crate::write::{Output, Writer};
+
+/// Writes records.
+#[derive(Debug)]
+pub struct Records {
+    foreign: Foreign,
+    origin: &'static str,
+}
+
+impl Records {
+    /// A writer for a session.
+    pub fn new(outline: &Outline) -> Records {
+        Records { foreign: Foreign::new(outline), origin: outline.origin }
+    }
+}
+
+impl Writer for Records {
+    fn record(&mut self, events: &[Event<'_>], out: &mut Output) {
+        let Some(first) = events.first() else { return };
+        if let Body::Other { bytes: Some(bytes), .. } = &first.body {
+            // Bytes that never were a record return to the file they came from, and go nowhere else.
+            if self.origin == NAME {
+                self.foreign.release(out);
+                out.line(bytes.bytes().into_owned());
+            }
+            return;
+        }
+        match first.extra.get(NAME) {
+            Some(left) => {
+                self.foreign.release(out);
+                self.foreign.follow(events);
+                out.line(record(events, first, left));
+            }
+            None => self.foreign.record(events, out),
+        }
+    }
+
+    fn finish(&mut self, out: &mut Output) {
+        self.foreign.release(out);
+    }
+}
+
+/// A record of Claude Code's own.
+fn record(events: &[Event<'_>], first: &Event<'_>, left: &Residue<'_>) -> String {
+    let kind = left.text("type");
+    let kind = kind.as_deref();
+    let mut draft = Draft::new();
+    if matches!(first.body, Body::Other { .. }) && !matches!(kind, Some("user" | "assistant") | None) {
+        return draft.render(Some(left));
+    }
+    envelope(first, left, kind, &mut draft);
+    match kind {
+        Some("user" | "assistant") | None => talk(events, first, left, &mut draft),
+        Some("system") => system(first, left, &mut draft),
+        Some("attachment") => {
+            if let Body::Message { content, .. } = &first.body {
+                let mut inner = Draft::new();
+                inner.set("prompt", content_value(content, Origin::Own));
+                draft.nest("attachment", inner);
+            }
+        }
+        Some("result") if left.raw("key").is_none() => result(first, left, &mut draft),
+        Some(kind) => {
+            let text = known(kind).and_then(|known| known.text);
+            if let (Some(key), Some(content)) = (text, first.content()) {
+                draft.set(key, content_value(content, Origin::Own));
+            }
+        }
+    }
+    draft.render(Some(left))
+}
+
+fn envelope(event: &Event<'_>, left: &Residue<'_>, kind: Option<&str>, draft: &mut Draft<'_>) {
+    let dialect = Dialect::of_left(left, kind, event.thread.as_deref());
+    draft.set_opt("parentUuid", event.parent.as_deref());
+    draft.set_opt(dialect.thread(), event.thread.as_deref().filter(|thread| *thread != NAMELESS));
+    draft.set_opt("cwd", event.cwd.as_deref());
+    if let Some(key) = dialect.session() {
+        draft.set_opt(key, event.session.as_deref());
+    }
+    let header = kind == Some("system") && left.text("subtype").is_some_and(|subtype| subtype == "init");
+    draft.set_opt(if header { "claude_code_version" } else { "version" }, event.version.as_deref());
+    if header {
+        draft.set_opt("model", event.model.as_deref());
+    }
+    draft.set_opt("gitBranch", event.branch.as_deref());
+    draft.set_opt("uuid", event.id.as_deref());
+    draft.set_opt("timestamp", event.time.as_ref().and_then(|time| time.to_iso()).as_deref());
+}
+
+fn talk(events: &[Event<'_>], first: &Event<'_>, left: &Residue<'_>, draft: &mut Draft<'_>) {
+    let mut message = Draft::new();
+    message.set_opt("id", first.group.as_deref());
+    message.set_opt("model", first.model.as_deref());
+    if let Some(content) = content(events, first) {
+        message.set("content", content);
+    }
+    if let Some(usage) = &first.usage {
+        message.nest("usage", usage_draft(usage));
+        put_cost(usage, draft);
+    }
+    if let Body::Failure { name, .. } = &first.body {
+        draft.set_opt("error", name.as_deref());
+    }
+    // A record whose message is no object had nothing taken from it.
+    let whole = left.raw("message").is_some_and(|raw| !raw.starts_with('{'));
+    if !whole && !message.is_empty() {
+        draft.nest("message", message);
+    }
+}
+
+/// The content of a message: as one string where it was one, else the blocks of all parts. An empty one is still in what is left.
+fn content(events: &[Event<'_>], first: &Event<'_>) -> Option<String> {
+    if let ([_], Some(Content::Text(text)), Body::Message { .. } | Body::Compaction { .. } | Body::Failure { .. }) =
+        (events, first.content(), &first.body)
+    {
+        return Some(text.to_json());
+    }
+    let mut blocks = Vec::new();
+    for event in events {
+        match &event.body {
+            Body::Message { content, .. }
+            | Body::Compaction { summary: Some(content) }
+            | Body::Failure { content: Some(content), .. } => content_blocks(content, Origin::Own, &mut blocks),
+            Body::Thinking { .. } | Body::ToolCall { .. } | Body::ToolResult { .. } => {
+                let left = event.extra.get(NAME).and_then(|left| below(left, "message"));
+                let left = left.as_ref().and_then(|message| below(message, "content")).unwrap_or_default();
+                blocks.extend(block_of(&event.body, event.call(), Some(&left)));
+            }
+            Body::Compaction { summary: None }
+            | Body::Failure { content: None, .. }
+            | Body::Fact { .. }
+            | Body::Stop { .. }
+            | Body::Other { .. } => {}
+        }
+    }
+    (!blocks.is_empty()).then(|| format!("[{}]", blocks.join(",")))
+}
+
+/// The numbers of a usage by their names here.
+pub fn usage_draft(usage: &Usage) -> Draft<'static> {
+    let mut draft = Draft::new();
+    draft.set_number("input_tokens", usage.input);
+    draft.set_number("cache_creation_input_tokens", usage.cache_write);
+    draft.set_number("cache_read_input_tokens", usage.cache_read);
+    draft.set_number("output_tokens", usage.output);
+    if usage.reasoning.is_some() {
+        let mut details = Draft::new();
+        details.set_number("thinking_tokens", usage.reasoning);
+        draft.nest("output_tokens_details", details);
+    }
+    draft
+}
+
+/// What it cost stands beside the message, as releases before 1.1 wrote it.
+pub fn put_cost(usage: &Usage, draft: &mut Draft<'_>) {
+    if let Some(cost) = usage.cost {
+        draft.set("costUSD", cost.to_string());
+    }
+}
+
+fn system(event: &Event<'_>, left: &Residue<'_>, draft: &mut Draft<'_>) {
+    match &event.body {
+        Body::Failure { name, content } if left.text("subtype").is_some_and(|subtype| subtype != "api_retry") => {
+            let flat = below(left, "error").is_some_and(|error| error.has("formatted"));
+            let mut inner = Draft::new();
+            inner.set_opt("type", name.as_deref());
+            if let Some(content) = content {
+                inner.set_text("message", &content.joined());
+            }
+            if inner.is_empty() {
+                return;
+            }
+            draft.nest("error", if flat { inner } else { nested(nested(inner)) });
+        }
+        Body::Failure { name, .. } => draft.set_opt("error", name.as_deref()),
+        Body::Fact { content: Some(content), .. } => draft.set("content", content_value(content, Origin::Own)),
+        Body::Fact { content: None, .. }
+        | Body::Message { .. }
+        | Body::Thinking { .. }
+        | Body::ToolCall { .. }
+        | Body::ToolResult { .. }
+        | Body::Compaction { .. }
+        | Body::Stop { .. }
+        | Body::Other { .. } => {}
+    }
+}
+
+/// An object below the key `error`.
+pub fn nested(inner: Draft<'_>) -> Draft<'_> {
+    let mut outer = Draft::new();
+    outer.nest("error", inner);
+    outer
+}
+
+fn result(event: &Event<'_>, left: &Residue<'_>, draft: &mut Draft<'_>) {
+    let Body::Stop { reason, success, content } = &event.body else { return };
+    let success_stated: Option<Str<'_>> = left.text("subtype");
+    draft.set_opt(if success_stated.is_some() { "stop_reason" } else { "subtype" }, reason.as_deref());
+    if let Some(success) = success {
+        draft.set("is_error", (!success).to_string());
+    }
+    if let Some(content) = content {
+        draft.set("result", content_value(content, Origin::Own));
+    }
+    if let Some(cost) = event.usage.and_then(|usage| usage.cost) {
+        draft.set("total_cost_usd", cost.to_string());
+    }
+}

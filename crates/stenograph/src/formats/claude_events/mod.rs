@@ -1,0 +1,48 @@
+//! The flat events that some tools take for Claude Code's transcript: one call, result, text or ending a line, among bare
+//! messages. See `README.md` beside this file.
+
+mod read;
+mod sniff;
+mod write;
+
+use crate::format::{Format, Head, Info, Sniff, Traits, Want};
+use crate::frame::Framing;
+use crate::json::JsonLines;
+use crate::model::Outline;
+use crate::read::Reader;
+use crate::write::Writer;
+
+/// The format.
+#[derive(Debug)]
+pub struct ClaudeEvents;
+
+const NAME: &str = "claude-events";
+
+static INFO: Info = Info {
+    name: NAME,
+    title: "flat Claude Code events",
+    framing: Framing::Lines,
+    extension: "jsonl",
+    homes: &["{CLAUDE_CONFIG_DIR|~/.claude}/projects/*/*/transcripts/*.jsonl"],
+    spec: "GoodVibes, Claude Code Transcript Format",
+    traits: Traits { pieces: true, carries: true, lossy: false },
+    spelling: &["type", "role", "content.type", "source.type"],
+};
+
+impl Format for ClaudeEvents {
+    fn info(&self) -> &'static Info {
+        &INFO
+    }
+
+    fn sniff(&self, head: &Head<'_>) -> Sniff {
+        sniff::sniff(&head.objects())
+    }
+
+    fn reader(&self, _want: Want) -> Box<dyn Reader> {
+        Box::new(JsonLines(read::Events))
+    }
+
+    fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
+        Box::new(write::Events::new(outline))
+    }
+}

@@ -1,0 +1,128 @@
+//! Reads flat events and bare messages. Calls and results often have no ids here: pairing them by position is a fold, not done here.
+
+use std::borrow::Cow;
+
+use super::NAME;
+use crate::formats::anthropic::{Said, blocks, take_content, tool_call};
+use crate::json::{At, Object, Objects, items};
+use crate::model::{Body, Content, Event, Extra, Held, NoteKind, Piece, Residue, Role};
+use crate::read::Sink;
+use crate::text::Text;
+
+/// Reads one line at a time.
+#[derive(Debug)]
+pub struct Events;
+
+impl Objects for Events {
+    fn object(&mut self, mut object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) {
+        let kind = object.peek_str("type");
+        let mut unknown = Vec::new();
+        if kind.is_none() && object.peek_str("role").is_some() {
+            return message(object, at, out);
+        }
+        let Some(body) = body(kind.as_deref(), &mut object, &mut unknown) else {
+            return at.emit_unknown(NAME, kind.as_deref(), object, out);
+        };
+        note_blocks(&unknown, at, out);
+        let mut event = Event { body, time: object.take_iso("timestamp"), ..Event::default() };
+        event.extra = Extra::of(NAME, object.rest());
+        at.emit_one(event, out);
+    }
+}
+
+/// What a flat event says. `None` for a type the dialect does not have, and for an event without what its type needs.
+fn body<'a>(kind: Option<&str>, object: &mut Object<'a>, unknown: &mut Vec<String>) -> Option<Body<'a>> {
+    Some(match kind? {
+        "tool_use" => tool_call(object)?,
+        "tool_result" => Body::ToolResult {
+            content: output(object, unknown),
+            call: object.take_str("tool_use_id"),
+            name: None,
+            error: object.take_bool("is_error"),
+        },
+        "text" => Body::Message { role: Role::Assistant, content: Content::Text(object.take_text("text")?) },
+        "error" => error(object),
+        "stop" => {
+            Body::Stop { reason: object.take_name("stop_reason"), success: object.take_bool("success"), content: None }
+        }
+        "result" => Body::Stop {
+            content: object.take_text("result").map(Content::Text),
+            reason: object.take_name("stop_reason"),
+            success: object.take_bool("success"),
+        },
+        _ => return None,
+    })
+}
+
+/// The answer of a tool: a text is `output`, pieces are `content`. A bare string as `content` is one piece of which nothing is left.
+fn output<'a>(object: &mut Object<'a>, unknown: &mut Vec<String>) -> Content<'a> {
+    if let Some(text) = object.take_text("output") {
+        return Content::Text(text);
+    }
+    match object.peek("content") {
+        Some(raw) if raw.starts_with('"') => {
+            let text = object.take_text("content").unwrap_or(Text::from(""));
+            return Content::Pieces(vec![Piece::text(text)]);
+        }
+        // A list of one bare string would be written as that string: it stays as it is.
+        Some(raw) if items(raw).is_some_and(|list| matches!(list.as_slice(), [one] if one.starts_with('"'))) => {}
+        _ => {
+            if let Some(content) = take_content(object, "content", unknown) {
+                return content;
+            }
+        }
+    }
+    Content::Pieces(Vec::new())
+}
+
+/// A failure: an object with type and message, or a string with the message beside it. A string stays where it is, for by that
+/// the writer knows which of the two it was.
+fn error<'a>(object: &mut Object<'a>) -> Body<'a> {
+    if let Some(mut inner) = object.open("error") {
+        let name = inner.take_name("type");
+        let content = inner.take_text("message").map(Content::Text);
+        object.close("error", inner);
+        return Body::Failure { name, content };
+    }
+    let Some(said) = object.peek_str("error") else { return Body::Failure { name: None, content: None } };
+    if object.peek_str("message").is_some_and(|message| message != said) {
+        let content = object.take_text("message").map(Content::Text);
+        return Body::Failure { name: Some(said), content };
+    }
+    Body::Failure { name: None, content: Some(Content::Text(said.into())) }
+}
+
+/// A bare message. What is left of a block stands where the block stood: below `content`.
+fn message(mut object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) {
+    let role = object.peek_str("role").and_then(|role| Role::named(&role)).unwrap_or(Role::Unknown);
+    let mut unknown = Vec::new();
+    let mut event = Event { time: object.take_iso("timestamp"), ..Event::default() };
+    if let Some(text) = object.take_text("content") {
+        event.body = Body::Message { role, content: Content::Text(text) };
+        event.extra = Extra::of(NAME, object.rest());
+        return at.emit_one(event, out);
+    }
+    let list = object.peek("content").and_then(items).unwrap_or_default();
+    if !list.is_empty() {
+        object.take("content");
+    }
+    let mut said = blocks(list, role, &mut unknown).into_iter();
+    note_blocks(&unknown, at, out);
+    let Some(Said { body, block }) = said.next() else { return };
+    if let Some(block) = block {
+        object.close("content", block);
+    }
+    let first = Event { body, extra: Extra::of(NAME, object.rest()), ..event.clone() };
+    let rest = said.map(|said| {
+        let left = said.block.map(|block| Residue(vec![(Cow::Borrowed("content"), Held::Object(block.rest()))]));
+        Event { body: said.body, extra: Extra::of(NAME, left.unwrap_or_default()), ..event.clone() }
+    });
+    let mut events: Vec<Event<'_>> = std::iter::once(first).chain(rest).collect();
+    at.emit(&mut events, out);
+}
+
+fn note_blocks(unknown: &[String], at: &At<'_>, out: &mut dyn Sink) {
+    for name in unknown {
+        at.note(NoteKind::UnknownType, format!("unknown block type {name:?}"), out);
+    }
+}
