@@ -40,8 +40,8 @@ pub fn is_message(object: &Object<'_>) -> bool {
         return false;
     }
     match object.peek("content") {
-        None | Some("null") => ["tool_calls", "function_call", "refusal", "audio"].iter().any(|key| object.has(key)),
-        Some(raw) if raw.starts_with('"') => true,
+        None => ["tool_calls", "function_call", "refusal", "audio"].iter().any(|key| object.has(key)),
+        Some(raw) if raw == "null" || raw.starts_with('"') => true,
         Some(raw) => items(raw).is_some_and(|items| {
             items.into_iter().all(|item| {
                 let kind = Object::parse(item).and_then(|item| item.peek_str("type"));
