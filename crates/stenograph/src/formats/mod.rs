@@ -3,14 +3,18 @@
 use crate::format::Format;
 
 mod anthropic;
+mod chat;
 pub mod chibi;
 pub mod chibi_inbox;
+pub mod chibi_requests;
+pub mod chibi_responses;
 pub mod claude_code;
 pub mod claude_events;
 pub mod codex;
 pub mod devflow;
 pub mod goodvibes_telemetry;
 pub mod goodvibes_tracking;
+pub mod openai_chat;
 pub mod steno;
 
 /// Every format, in the order people see them.
@@ -18,10 +22,13 @@ pub static FORMATS: &[&dyn Format] = &[
     &steno::Steno,
     &chibi::Chibi,
     &chibi_inbox::ChibiInbox,
+    &chibi_requests::ChibiRequests,
+    &chibi_responses::ChibiResponses,
     &claude_events::ClaudeEvents,
     &goodvibes_tracking::GoodvibesTracking,
     &goodvibes_telemetry::GoodvibesTelemetry,
     &claude_code::ClaudeCode,
+    &openai_chat::OpenaiChat,
     &devflow::Devflow,
     &codex::Codex,
 ];

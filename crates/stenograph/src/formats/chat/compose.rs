@@ -1,0 +1,130 @@
+//! Makes messages of another system's events: what a model said and did in one response becomes one message, and every call
+//! is answered before anybody else speaks, because the API takes nothing else.
+
+use super::write::render;
+use crate::model::{Body, Content, Event, Outline, Role};
+use crate::standin::StandIns;
+
+/// What stands for an answer that the source does not have: the words that CycoD puts there when it loads such a file.
+const NOT_ANSWERED: &str = r#"{"result": "...unknown; tool not called..."}"#;
+
+/// How many messages wait for the answers to earlier calls.
+const WAITING_MAX: usize = 64;
+
+/// Gathers events into messages. It holds one model response, and what was said while calls are unanswered.
+#[derive(Debug)]
+pub struct Composer {
+    /// The stand-ins of the file.
+    pub stand_ins: StandIns,
+    turn: Vec<Event<'static>>,
+    open: Vec<String>,
+    waiting: Vec<String>,
+}
+
+impl Composer {
+    /// A composer for a session.
+    pub fn new(outline: &Outline) -> Composer {
+        Composer { stand_ins: StandIns::new(outline), turn: Vec::new(), open: Vec::new(), waiting: Vec::new() }
+    }
+
+    /// Takes one event and gives the messages it completes. Facts, failures and stops have no place in a message.
+    pub fn event(&mut self, event: &Event<'_>, out: &mut Vec<String>) {
+        match &event.body {
+            Body::Thinking { .. } | Body::Message { role: Role::Assistant, .. } | Body::ToolCall { .. } => {
+                self.model(event, out);
+            }
+            Body::ToolResult { .. } => self.answer(event, out),
+            Body::Message { .. } | Body::Compaction { summary: Some(_) } => self.others(event, out),
+            Body::Compaction { summary: None } => {}
+            Body::Fact { .. } | Body::Failure { .. } | Body::Stop { .. } | Body::Other { .. } => {}
+        }
+    }
+
+    /// Gives what is held back.
+    pub fn finish(&mut self, out: &mut Vec<String>) {
+        self.close_turn(out);
+        self.give_up(out);
+    }
+
+    /// What the model said or did.
+    fn model(&mut self, event: &Event<'_>, out: &mut Vec<String>) {
+        if !self.joins(event) {
+            self.close_turn(out);
+        }
+        if !self.waiting.is_empty() {
+            self.give_up(out);
+        }
+        let mut event = event.clone().into_owned();
+        if let Body::ToolCall { call, name, .. } = &mut event.body {
+            *call = Some(self.stand_ins.pairing.call(call.as_deref(), name).into());
+        }
+        self.turn.push(event);
+    }
+
+    /// Whether an event can stand in the message under way: it is of the same response, and comes in a message's order.
+    fn joins(&self, event: &Event<'_>) -> bool {
+        let Some(last) = self.turn.last() else { return true };
+        let apart = matches!((&last.group, &event.group), (Some(last), Some(group)) if last != group);
+        let in_order = match &event.body {
+            Body::ToolCall { .. } => true,
+            Body::Message { .. } => matches!(last.body, Body::Thinking { .. }),
+            _ => false,
+        };
+        in_order && !apart
+    }
+
+    fn answer(&mut self, event: &Event<'_>, out: &mut Vec<String>) {
+        let pair = self.stand_ins.pairing.result(event.call());
+        let stated = event.call().map(str::to_owned).or_else(|| pair.map(|(id, _)| id));
+        let id = stated.unwrap_or_else(|| self.stand_ins.pairing.orphan());
+        if let Some(at) = self.open.iter().position(|open| *open == id) {
+            self.open.remove(at);
+        } else {
+            self.close_turn(out);
+            self.open.retain(|open| *open != id);
+        }
+        let mut event = event.clone().into_owned();
+        if let Body::ToolResult { call, .. } = &mut event.body {
+            *call = Some(id.into());
+        }
+        out.push(render(&[event], ""));
+        if self.open.is_empty() {
+            out.append(&mut self.waiting);
+        }
+    }
+
+    /// What anybody but the model said.
+    fn others(&mut self, event: &Event<'_>, out: &mut Vec<String>) {
+        self.close_turn(out);
+        let message = render(std::slice::from_ref(event), "");
+        if self.open.is_empty() {
+            out.push(message);
+            return;
+        }
+        self.waiting.push(message);
+        if self.waiting.len() > WAITING_MAX {
+            self.give_up(out);
+        }
+    }
+
+    /// Writes the message under way. Calls of the one before it can be answered no more.
+    fn close_turn(&mut self, out: &mut Vec<String>) {
+        if self.turn.is_empty() {
+            return;
+        }
+        self.give_up(out);
+        let turn = std::mem::take(&mut self.turn);
+        out.push(render(&turn, ""));
+        self.open = turn.iter().filter_map(|event| event.call().map(str::to_owned)).collect();
+    }
+
+    /// Answers the calls that nobody answered, and lets go of what waited for it.
+    fn give_up(&mut self, out: &mut Vec<String>) {
+        for id in std::mem::take(&mut self.open) {
+            let content = Content::text(NOT_ANSWERED);
+            let body = Body::ToolResult { call: Some(id.into()), name: None, content, error: None };
+            out.push(render(&[Event::new(body)], ""));
+        }
+        out.append(&mut self.waiting);
+    }
+}

@@ -1,0 +1,151 @@
+//! Writes one message from the events that make it.
+
+use super::{Speaker, Whose, below, held, pieces};
+use crate::json::Draft;
+use crate::model::{Body, Content, Event, Held, Residue, Role};
+
+/// The message that these events make. Those that were read from a message of `origin` give that message back.
+pub fn render(events: &[Event<'_>], origin: &str) -> String {
+    // What is left of a whole message has its role: anything else is the rest of a message whose beginning was cut off.
+    let rest = events.first().and_then(|event| event.extra.get(origin)).filter(|rest| rest.has("role"));
+    let mut draft = Draft::new();
+    put_role(events, rest, &mut draft);
+    for event in events {
+        if let Body::ToolResult { call, name, content, .. } = &event.body {
+            draft.set_opt("tool_call_id", call.as_deref());
+            put_content(content, whose(event, origin), rest, &mut draft);
+            // The API has no place for a tool's name in an answer; who read one there gets it back.
+            if rest.is_some() {
+                draft.set_opt("name", name.as_deref());
+            }
+        }
+        if let Body::Message { content, .. } | Body::Compaction { summary: Some(content) } = &event.body {
+            put_content(content, whose(event, origin), rest, &mut draft);
+            put_name(event, rest, &mut draft);
+        }
+    }
+    put_calls(events, origin, rest, &mut draft);
+    for event in events {
+        if let Body::Thinking { content } = &event.body {
+            draft.set_text(thought_key(rest), &content.joined());
+        }
+    }
+    draft.render(rest)
+}
+
+fn whose(event: &Event<'_>, origin: &str) -> Whose {
+    if event.extra.get(origin).is_some() { Whose::Own } else { Whose::Foreign }
+}
+
+fn put_role(events: &[Event<'_>], rest: Option<&Residue<'_>>, draft: &mut Draft<'_>) {
+    let (role, name) = match events.iter().find_map(Event::role) {
+        Some(Role::System) => (Role::System, "system"),
+        Some(Role::Developer) => (Role::Developer, "developer"),
+        Some(Role::User | Role::Tool | Role::Unknown) => (Role::User, "user"),
+        Some(Role::Assistant) => (Role::Assistant, "assistant"),
+        None => {
+            let name = match events.first().map(|event| &event.body) {
+                Some(Body::ToolResult { .. }) => "tool",
+                Some(Body::Compaction { .. }) => "user",
+                _ => "assistant",
+            };
+            return draft.default_str("role", name);
+        }
+    };
+    let stated = rest.and_then(|rest| rest.text("role")).and_then(|name| Speaker::named(&name));
+    if rest.is_none() || stated == Some(Speaker::Role(role)) {
+        draft.default_str("role", name);
+    } else {
+        draft.set_str("role", name);
+    }
+}
+
+/// Puts what is said. Where the message has kept an empty content, what is said was a refusal, or nothing.
+fn put_content(content: &Content<'_>, whose: Whose, rest: Option<&Residue<'_>>, draft: &mut Draft<'_>) {
+    match rest.and_then(|rest| held(rest, "content")) {
+        Some(Held::Raw(_)) if content.is_empty() => {}
+        Some(Held::Raw(_)) => draft.set_text("refusal", &content.joined()),
+        _ => draft.set("content", pieces::content(content, whose)),
+    }
+}
+
+/// The longest name the API takes.
+const NAME_SIZE_MAX: usize = 64;
+
+/// Puts who speaks, by name: in a new message only a name that the API takes.
+fn put_name(event: &Event<'_>, rest: Option<&Residue<'_>>, draft: &mut Draft<'_>) {
+    let fits = |name: &str| {
+        (1..=NAME_SIZE_MAX).contains(&name.len())
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_')
+    };
+    draft.set_opt("name", event.from.as_deref().filter(|name| rest.is_some() || fits(name)));
+}
+
+fn put_calls(events: &[Event<'_>], origin: &str, rest: Option<&Residue<'_>>, draft: &mut Draft<'_>) {
+    let calls: Vec<&Event<'_>> = events.iter().filter(|event| matches!(event.body, Body::ToolCall { .. })).collect();
+    let silent = events.iter().all(|event| matches!(event.body, Body::ToolCall { .. } | Body::Thinking { .. }));
+    match (calls.as_slice(), silent) {
+        ([], true) => draft.default_str("content", ""),
+        (_, true) => draft.default("content", "null"),
+        (_, false) => {}
+    }
+    let Some(first) = calls.first() else { return };
+    if rest.is_some() && is_legacy(first, origin) {
+        let left = first.extra.get(origin).map(|own| below(own, "function_call").unwrap_or_default());
+        if let Some(function) = function(first, left.as_deref()) {
+            draft.set("function_call", function.render(left.as_deref()));
+        }
+        return;
+    }
+    let calls: Vec<String> = calls.into_iter().filter_map(|event| call(event, origin)).collect();
+    draft.set("tool_calls", format!("[{}]", calls.join(",")));
+}
+
+/// Whether a call was the one `function_call` of an old message. After a way through a native stream nothing may be left of
+/// it: then it is the call that has neither an id nor a type.
+fn is_legacy(event: &Event<'_>, origin: &str) -> bool {
+    let Some(rest) = event.extra.get(origin) else { return false };
+    match (held(rest, "function_call"), held(rest, "tool_calls")) {
+        (Some(Held::Object(_)), _) => true,
+        (_, None) => event.call().is_none(),
+        _ => false,
+    }
+}
+
+fn call(event: &Event<'_>, origin: &str) -> Option<String> {
+    let Body::ToolCall { call, name, input } = &event.body else { return None };
+    let own = event.extra.get(origin);
+    let rest = own.map(|own| below(own, "tool_calls").unwrap_or_default());
+    let rest = rest.as_deref();
+    let mut draft = Draft::new();
+    draft.set_opt("id", call.as_deref());
+    if rest.and_then(|rest| rest.text("type")).as_deref() == Some("custom") {
+        let mut custom = Draft::new();
+        custom.set_str("name", name);
+        custom.set_text("input", &input.to_text());
+        draft.nest("custom", custom);
+    } else {
+        draft.nest("function", function(event, rest.and_then(|rest| below(rest, "function")).as_deref())?);
+    }
+    draft.default_str("type", "function");
+    Some(draft.render(rest))
+}
+
+fn function<'d>(event: &Event<'_>, rest: Option<&Residue<'_>>) -> Option<Draft<'d>> {
+    let Body::ToolCall { name, input, .. } = &event.body else { return None };
+    let mut function = Draft::new();
+    function.set_str("name", name);
+    // A sign in the place of the arguments says that they were JSON there, not a string of it.
+    let plain = rest.and_then(|rest| held(rest, "arguments")).is_some_and(|held| *held != Held::Hole);
+    if plain {
+        function.set("arguments", input.to_json().into_owned());
+    } else {
+        function.set_text("arguments", &input.to_text());
+    }
+    Some(function)
+}
+
+fn thought_key(rest: Option<&Residue<'_>>) -> &'static str {
+    let taken = |key: &str| rest.and_then(|rest| held(rest, key)) == Some(&Held::Hole);
+    if taken("reasoning") && !taken("reasoning_content") { "reasoning" } else { "reasoning_content" }
+}

@@ -1,0 +1,90 @@
+//! Reads requests. Every request says again what the one before it said: the reader remembers fingerprints of the messages of
+//! the last request, by position, and of its tools, and nothing else.
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::{NAME, REQUEST, TOOLS, chat};
+use crate::format::Want;
+use crate::json::{At, Object, Objects, canonical, items};
+use crate::model::{Body, Event, Extra, NoteKind};
+use crate::read::Sink;
+use crate::time::Unit;
+
+/// How many messages of a request are remembered.
+const MESSAGES_MAX: usize = 65_536;
+
+/// Reads one request at a time.
+#[derive(Debug)]
+pub struct Requests {
+    want: Want,
+    messages: Vec<u64>,
+    tools: Option<u64>,
+}
+
+impl Requests {
+    /// A reader at the beginning of a log.
+    pub fn new(want: Want) -> Requests {
+        Requests { want, messages: Vec::new(), tools: None }
+    }
+
+    /// The events of a request, its own fact first.
+    fn request<'a>(&mut self, request: &mut Object<'a>) -> Vec<Event<'a>> {
+        let mut events = vec![Event::new(Body::Fact { name: REQUEST.into(), content: None })];
+        let tools = request.peek(TOOLS).map(fingerprint);
+        if let Some(mut fact) = chat::tools(request, TOOLS, NAME) {
+            fact.restates = tools == self.tools;
+            events.push(fact);
+        }
+        self.tools = tools;
+        let messages = request.peek("messages").and_then(items).unwrap_or_default();
+        if !messages.is_empty() {
+            request.take("messages");
+        }
+        let mut seen = Vec::with_capacity(messages.len().min(MESSAGES_MAX));
+        for (at, raw) in messages.into_iter().enumerate() {
+            let print = fingerprint(raw);
+            let restates = self.messages.get(at) == Some(&print);
+            events.extend(chat::element(raw, NAME).into_iter().map(|event| Event { restates, ..event }));
+            if at < MESSAGES_MAX {
+                seen.push(print);
+            }
+        }
+        self.messages = seen;
+        events
+    }
+}
+
+impl Objects for Requests {
+    fn object(&mut self, mut object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) {
+        let Some(mut request) = object.open(REQUEST) else {
+            let name = object.keys().next().map(str::to_owned);
+            return at.emit_unknown(NAME, name.as_deref(), object, out);
+        };
+        let mut events = self.request(&mut request);
+        let model = request.take_name("model");
+        object.close(REQUEST, request);
+        let time = object.take_time("timestamp", Unit::Seconds);
+        for event in &mut events {
+            event.model.clone_from(&model);
+            event.time.clone_from(&time);
+        }
+        if let Some(first) = events.first_mut() {
+            first.extra = Extra::of(NAME, object.rest());
+        }
+        if self.messages.len() == MESSAGES_MAX {
+            at.note(NoteKind::Ambiguous, "too many messages to tell which of them say again what was said before", out);
+        }
+        chat::remark(&events, at, out);
+        at.emit(&mut events, out);
+    }
+
+    fn skips(&self, _line: &[u8]) -> bool {
+        // A request does not state what it cost.
+        self.want == Want::Usage
+    }
+}
+
+/// Two spellings of one value have one fingerprint, so that a rewritten request is still the same.
+fn fingerprint(raw: &str) -> u64 {
+    xxh3_64(canonical(raw).as_bytes())
+}

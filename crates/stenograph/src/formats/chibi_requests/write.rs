@@ -1,0 +1,114 @@
+//! Writes requests. A session of another system becomes one request that holds all of it, as the last request of a session does.
+
+use super::{NAME, REQUEST, TOOLS, chat};
+use crate::json::Draft;
+use crate::model::{Body, Event, Outline};
+use crate::time::{Time, Unit};
+use crate::write::{Output, Writer};
+
+/// A request larger than this is closed, and the next one goes on: neither memory nor a record grows with the session.
+const SIZE_MAX: usize = 16 << 20;
+
+/// Writes one request a line.
+#[derive(Debug)]
+pub struct Requests {
+    composer: chat::Composer,
+    origin: &'static str,
+    messages: Vec<String>,
+    size: usize,
+    time: Option<Time<'static>>,
+    model: Option<String>,
+}
+
+impl Requests {
+    /// A writer for a session.
+    pub fn new(outline: &Outline) -> Requests {
+        let composer = chat::Composer::new(outline);
+        Requests { composer, origin: outline.origin, messages: Vec::new(), size: 0, time: None, model: outline.model.clone() }
+    }
+
+    fn take(&mut self, event: &Event<'_>, out: &mut Output) {
+        self.time = Some(self.composer.stand_ins.time(event));
+        if let Some(model) = &event.model {
+            self.model = Some(model.to_string());
+        }
+        let from = self.messages.len();
+        self.composer.event(event, &mut self.messages);
+        self.size += self.messages.iter().skip(from).map(String::len).sum::<usize>();
+        if self.size > SIZE_MAX {
+            self.close(out);
+        }
+    }
+
+    /// Writes the request under way.
+    fn close(&mut self, out: &mut Output) {
+        self.size = 0;
+        if self.messages.is_empty() {
+            return;
+        }
+        let mut request = Draft::new();
+        request.set_opt("model", self.model.as_deref());
+        request.set("messages", format!("[{}]", std::mem::take(&mut self.messages).join(",")));
+        let mut draft = Draft::new();
+        let time = self.time.as_ref().map_or_else(|| "0".to_owned(), seconds);
+        draft.set("timestamp", time);
+        draft.nest(REQUEST, request);
+        out.line(draft.render(None));
+    }
+}
+
+impl Writer for Requests {
+    fn record(&mut self, events: &[Event<'_>], out: &mut Output) {
+        let Some(first) = events.first() else { return };
+        if let Body::Other { bytes: Some(bytes), .. } = &first.body {
+            // Bytes that never were a request return to the file they came from, and go nowhere else.
+            if self.origin == NAME {
+                self.finish(out);
+                out.line(bytes.bytes());
+            }
+            return;
+        }
+        if first.extra.get(NAME).is_some() {
+            self.finish(out);
+            return out.line(own(first, events));
+        }
+        for event in events {
+            self.take(event, out);
+        }
+    }
+
+    fn finish(&mut self, out: &mut Output) {
+        self.composer.finish(&mut self.messages);
+        self.close(out);
+    }
+}
+
+/// A request that was read from this format.
+fn own(first: &Event<'_>, events: &[Event<'_>]) -> String {
+    let mut draft = Draft::new();
+    if let Some(time) = &first.time {
+        draft.set("timestamp", seconds(time));
+    }
+    let rest = first.extra.get(NAME);
+    let is_whole = matches!(&first.body, Body::Fact { name, .. } if name == REQUEST);
+    if matches!(first.body, Body::Other { .. }) {
+        return draft.render(rest);
+    }
+    let inside = if is_whole { events.get(1..).unwrap_or_default() } else { events };
+    let mut request = Draft::new();
+    request.set_opt("model", first.model.as_deref());
+    if inside.iter().any(|event| !matches!(event.body, Body::Fact { .. })) {
+        request.set("messages", chat::list(inside, NAME));
+    }
+    chat::put_tools(inside, TOOLS, NAME, &mut request);
+    draft.nest(REQUEST, request);
+    // What is left of a message is not what is left of its request.
+    draft.render(rest.filter(|_| is_whole))
+}
+
+fn seconds(time: &Time<'_>) -> String {
+    match time.unit {
+        Unit::Seconds => time.text.to_string(),
+        Unit::Iso | Unit::Millis => time.to_seconds().unwrap_or_default().to_string(),
+    }
+}

@@ -1,0 +1,61 @@
+//! Chibi's log of what the model's server said about each response. See `README.md` beside this file.
+
+mod read;
+mod write;
+
+use crate::format::{Format, Head, Info, Sniff, Traits, Want};
+use crate::frame::Framing;
+use crate::json::JsonLines;
+use crate::model::Outline;
+use crate::read::Reader;
+use crate::write::Writer;
+
+/// The format.
+#[derive(Debug)]
+pub struct ChibiResponses;
+
+const NAME: &str = "chibi-responses";
+
+/// The key of what a line is about, and the name of the fact for a response that states no usage.
+const RESPONSE: &str = "response";
+
+static INFO: Info = Info {
+    name: NAME,
+    title: "Chibi's log of responses (response_meta.jsonl)",
+    framing: Framing::Lines,
+    extension: "jsonl",
+    homes: &["{CHIBI_HOME|~/.chibi}/contexts/*/response_meta.jsonl"],
+    spec: "Chibi, docs/transcript-format.md, debug files",
+    traits: Traits { pieces: true, carries: true, lossy: false },
+    // The total is a sum: a writer makes it anew.
+    spelling: &["response.usage.total_tokens"],
+};
+
+impl Format for ChibiResponses {
+    fn info(&self) -> &'static Info {
+        &INFO
+    }
+
+    fn sniff(&self, head: &Head<'_>) -> Sniff {
+        let objects = head.objects();
+        let ours = objects.iter().filter(|object| {
+            let known = object.keys().all(|key| ["timestamp", RESPONSE, crate::carry::KEY].contains(&key));
+            let response = object.peek(RESPONSE).and_then(crate::json::Object::parse);
+            let states = response.is_some_and(|response| ["usage", "id", "model"].iter().any(|key| response.has(key)));
+            known && object.has("timestamp") && states
+        });
+        match (ours.count(), objects.len()) {
+            (0, _) => Sniff::No,
+            (ours, all) if ours == all => Sniff::Certain,
+            _ => Sniff::Likely,
+        }
+    }
+
+    fn reader(&self, _want: Want) -> Box<dyn Reader> {
+        Box::new(JsonLines(read::Responses))
+    }
+
+    fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
+        Box::new(write::Responses::new(outline))
+    }
+}

@@ -1,0 +1,86 @@
+//! Chat Completions messages, one a line: CycoD's chat history, and whatever else keeps its messages so. See `README.md`
+//! beside this file.
+
+mod read;
+mod write;
+
+use super::chat;
+use crate::format::{Format, Head, Info, Sniff, Traits, Want};
+use crate::frame::Framing;
+use crate::json::{JsonLines, Object, items};
+use crate::model::Outline;
+use crate::read::Reader;
+use crate::write::Writer;
+
+/// The format.
+#[derive(Debug)]
+pub struct OpenaiChat;
+
+const NAME: &str = "openai-chat";
+
+/// The name of the fact that stands for the rest of a line which holds a whole conversation.
+const CONVERSATION: &str = "conversation";
+
+/// The name of the fact that holds the tools of such a line.
+const TOOLS: &str = "tools";
+
+static INFO: Info = Info {
+    name: NAME,
+    title: "Chat Completions messages as JSON lines (CycoD's chat history)",
+    framing: Framing::Lines,
+    extension: "jsonl",
+    homes: &[
+        "~/.cycod/history/chat-history*.jsonl",
+        "~/.cycod/history/exception-chat-history*.jsonl",
+        "~/.cycod/exceptions/exception-chat-history*.jsonl",
+    ],
+    spec: "OpenAI, Chat Completions messages; CycoD, docs/chat-history.md",
+    traits: Traits { pieces: true, carries: true, lossy: false },
+    spelling: &["role", "tool_calls.type", "tool_calls.function.arguments", "function_call.arguments"],
+};
+
+impl Format for OpenaiChat {
+    fn info(&self) -> &'static Info {
+        &INFO
+    }
+
+    fn sniff(&self, head: &Head<'_>) -> Sniff {
+        let objects = head.objects();
+        let Some((first, later)) = objects.split_first() else { return Sniff::No };
+        let ours = |object: &Object<'_>| chat::is_message(object) || is_conversation(object);
+        if !later.iter().all(ours) {
+            return Sniff::No;
+        }
+        match (ours(first), is_header(first)) {
+            (_, true) => Sniff::Certain,
+            (true, false) => Sniff::Likely,
+            // CycoD passes over a first line that it does not know, and its own tests have such lines.
+            (false, false) if first.keys().count() == 1 && later.first().is_some_and(chat::is_message) => Sniff::Likely,
+            (false, false) => Sniff::No,
+        }
+    }
+
+    fn reader(&self, want: Want) -> Box<dyn Reader> {
+        Box::new(JsonLines(read::Messages { want }))
+    }
+
+    fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
+        Box::new(write::Messages::new(outline))
+    }
+}
+
+/// Whether an object is the line that CycoD puts first: what it knows of the conversation as a whole.
+fn is_header(object: &Object<'_>) -> bool {
+    let keys_known = object.keys().all(|key| key == "_meta" || key == crate::carry::KEY);
+    keys_known && object.peek("_meta").is_some_and(|raw| raw.starts_with('{'))
+}
+
+/// Whether an object is a line of a training file: a whole conversation.
+fn is_conversation(object: &Object<'_>) -> bool {
+    const KEYS: [&str; 6] =
+        ["messages", TOOLS, "functions", "parallel_tool_calls", "response_format", crate::carry::KEY];
+    let messages = object.peek("messages").and_then(items).unwrap_or_default();
+    object.keys().all(|key| KEYS.contains(&key))
+        && !messages.is_empty()
+        && messages.into_iter().all(|raw| Object::parse(raw).is_some_and(|message| chat::is_message(&message)))
+}

@@ -1,0 +1,84 @@
+//! Reads lines of messages, the header line and lines that hold a whole conversation. Nothing is remembered from line to line.
+
+use super::{CONVERSATION, NAME, TOOLS, chat};
+use crate::format::Want;
+use crate::json::{At, Object, Objects};
+use crate::model::{Body, Content, Event, Extra, NoteKind};
+use crate::read::Sink;
+
+/// Reads one line at a time.
+#[derive(Debug)]
+pub struct Messages {
+    /// What the caller will look at.
+    pub want: Want,
+}
+
+impl Objects for Messages {
+    fn object(&mut self, object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) {
+        if object.has("role") {
+            let odd_calls = object.peek("tool_calls").is_some_and(|raw| raw != "null" && raw != "[]");
+            return match chat::message(object, NAME) {
+                Ok(mut events) => {
+                    let read = events.iter().any(|event| matches!(event.body, Body::ToolCall { .. }));
+                    if odd_calls && !read {
+                        at.note(NoteKind::UnknownType, "tool calls of unknown shape; they are kept as they are", out);
+                    }
+                    at.emit(&mut events, out);
+                }
+                Err(object) => {
+                    let role = object.peek_str("role");
+                    at.emit_unknown(NAME, role.as_deref(), object, out);
+                }
+            };
+        }
+        if object.peek("_meta").is_some_and(|raw| raw.starts_with('{')) {
+            return at.emit_one(header(object), out);
+        }
+        match conversation(object) {
+            Ok(mut events) => {
+                chat::remark(&events, at, out);
+                at.emit(&mut events, out);
+            }
+            Err(object) => {
+                let name = object.keys().next().map(str::to_owned);
+                at.emit_unknown(NAME, name.as_deref(), object, out);
+            }
+        }
+    }
+
+    fn skips(&self, _line: &[u8]) -> bool {
+        // No message states what it cost.
+        self.want == Want::Usage
+    }
+}
+
+/// The line that CycoD puts first.
+fn header(mut object: Object<'_>) -> Event<'_> {
+    let mut title = None;
+    if let Some(mut meta) = object.open("_meta") {
+        title = meta.take_text("title");
+        object.close("_meta", meta);
+    }
+    let name = if title.is_some() { "title" } else { "_meta" };
+    let mut event = Event::new(Body::Fact { name: name.into(), content: title.map(Content::Text) });
+    event.extra = Extra::of(NAME, object.rest());
+    event
+}
+
+/// A line of a training file: a fact for the line, one for its tools, and the events of its messages.
+fn conversation(mut object: Object<'_>) -> Result<Vec<Event<'_>>, Object<'_>> {
+    let Some(messages) = object.peek("messages").and_then(crate::json::items).filter(|items| !items.is_empty()) else {
+        return Err(object);
+    };
+    object.take("messages");
+    let tools = chat::tools(&mut object, TOOLS, NAME);
+    let mut events = vec![Event::new(Body::Fact { name: CONVERSATION.into(), content: None })];
+    events.extend(tools);
+    for raw in messages {
+        events.extend(chat::element(raw, NAME));
+    }
+    if let Some(first) = events.first_mut() {
+        first.extra = Extra::of(NAME, object.rest());
+    }
+    Ok(events)
+}

@@ -1,0 +1,97 @@
+//! Writes messages, one a line, with the keys in the order CycoD has them.
+
+use super::{CONVERSATION, NAME, TOOLS, chat};
+use crate::json::Draft;
+use crate::model::{Body, Event, Outline};
+use crate::write::{Output, Writer};
+
+/// Writes one message a line.
+#[derive(Debug)]
+pub struct Messages {
+    composer: chat::Composer,
+    /// The title of another system's session, until the first line is written.
+    title: Option<String>,
+    origin: &'static str,
+}
+
+impl Messages {
+    /// A writer for a session.
+    pub fn new(outline: &Outline) -> Messages {
+        let title = if outline.origin == NAME { None } else { outline.title.clone() };
+        Messages { composer: chat::Composer::new(outline), title, origin: outline.origin }
+    }
+
+    fn put(&mut self, lines: Vec<String>, out: &mut Output) {
+        if let Some(title) = self.title.take_if(|_| !lines.is_empty()) {
+            let mut meta = Draft::new();
+            meta.set_str("title", &title);
+            meta.set("titleLocked", "false");
+            let mut draft = Draft::new();
+            draft.nest("_meta", meta);
+            out.line(draft.render(None));
+        }
+        for line in lines {
+            out.line(line);
+        }
+    }
+}
+
+impl Writer for Messages {
+    fn record(&mut self, events: &[Event<'_>], out: &mut Output) {
+        let mut lines = Vec::new();
+        let Some(first) = events.first() else { return };
+        if let Body::Other { bytes: Some(bytes), .. } = &first.body {
+            // Bytes that never were a message return to the file they came from, and go nowhere else.
+            if self.origin == NAME {
+                self.composer.finish(&mut lines);
+                self.put(lines, out);
+                out.line(bytes.bytes());
+            }
+            return;
+        }
+        if first.extra.get(NAME).is_some() {
+            self.composer.finish(&mut lines);
+            lines.push(own(first, events));
+        } else {
+            for event in events {
+                self.composer.event(event, &mut lines);
+            }
+        }
+        self.put(lines, out);
+    }
+
+    fn finish(&mut self, out: &mut Output) {
+        let mut lines = Vec::new();
+        self.composer.finish(&mut lines);
+        self.put(lines, out);
+    }
+}
+
+/// A line that was read from this format.
+fn own(first: &Event<'_>, events: &[Event<'_>]) -> String {
+    let rest = first.extra.get(NAME);
+    let mut draft = Draft::new();
+    match &first.body {
+        Body::Fact { name, .. } if name == CONVERSATION => {
+            let inside = events.get(1..).unwrap_or_default();
+            chat::put_tools(inside, TOOLS, NAME, &mut draft);
+            draft.set("messages", chat::list(inside, NAME));
+        }
+        Body::Fact { content, .. } => {
+            if let Some(title) = content {
+                let mut meta = Draft::new();
+                meta.set_text("title", &title.joined());
+                draft.nest("_meta", meta);
+            }
+        }
+        Body::Other { .. } => {}
+        Body::Message { .. }
+        | Body::Thinking { .. }
+        | Body::ToolCall { .. }
+        | Body::ToolResult { .. }
+        | Body::Compaction { .. }
+        | Body::Failure { .. }
+        | Body::Stop { .. } => return chat::render(events, NAME),
+    }
+    draft.render(rest)
+}
