@@ -2,8 +2,10 @@
 
 use crate::format::Format;
 
+mod blocks;
 pub mod chibi;
+pub mod leslie;
 pub mod steno;
 
 /// Every format, in the order people see them.
-pub static FORMATS: &[&dyn Format] = &[&steno::Steno, &chibi::Chibi];
+pub static FORMATS: &[&dyn Format] = &[&steno::Steno, &chibi::Chibi, &leslie::Leslie];
