@@ -3,6 +3,7 @@
 use crate::format::Format;
 
 mod anthropic;
+mod blocks;
 mod chat;
 pub mod chibi;
 pub mod chibi_inbox;
@@ -14,6 +15,7 @@ pub mod codex;
 pub mod devflow;
 pub mod goodvibes_telemetry;
 pub mod goodvibes_tracking;
+pub mod leslie;
 pub mod openai_chat;
 pub mod steno;
 
@@ -30,5 +32,6 @@ pub static FORMATS: &[&dyn Format] = &[
     &claude_code::ClaudeCode,
     &openai_chat::OpenaiChat,
     &devflow::Devflow,
+    &leslie::Leslie,
     &codex::Codex,
 ];

@@ -1,0 +1,79 @@
+//! Leslie's transcripts: plain text for people, one conversation unit a file. See `README.md` beside this file.
+
+mod limits;
+mod name;
+mod read;
+mod write;
+
+pub use name::file_name;
+
+use super::blocks::{Blocks, SPELLED};
+use crate::format::{Format, Head, Info, Sniff, Traits, Want};
+use crate::frame::Framing;
+use crate::model::Outline;
+use crate::read::Reader;
+use crate::write::Writer;
+
+/// The format.
+#[derive(Debug)]
+pub struct Leslie;
+
+const NAME: &str = "leslie";
+
+static INFO: Info = Info {
+    name: NAME,
+    title: "Leslie's plain text transcripts",
+    framing: Framing::Lines,
+    extension: "txt",
+    homes: &[".leslie/threads/*/.meta/transcripts/*.txt", "~/.leslie/threads/*/.meta/transcripts/*.txt"],
+    spec: "Leslie, decision D04: transcript format and generation",
+    traits: Traits { pieces: false, carries: false, lossy: true },
+    // The stop reason is said by an event of its own.
+    spelling: &[SPELLED, STOP_REASON],
+};
+
+const THREAD_ID: &str = "Thread ID";
+const CHAT_ID: &str = "Chat ID";
+const TIME_RANGE: &str = "Time Range";
+const AGENT_MODE: &str = "Agent Mode";
+const STOP_REASON: &str = "Stop Reason";
+const TOOL_CALLS: &str = "Tool Calls";
+
+/// The header's lines, in the order they are written.
+const KEYS: [&str; 6] = [THREAD_ID, CHAT_ID, TIME_RANGE, AGENT_MODE, STOP_REASON, TOOL_CALLS];
+
+/// The line that ends the header.
+const RULE: &str = "---";
+
+const OPENS_QUERY: &str = "<user_query>";
+const CLOSES_QUERY: &str = "</user_query>";
+
+impl Format for Leslie {
+    fn info(&self) -> &'static Info {
+        &INFO
+    }
+
+    fn sniff(&self, head: &Head<'_>) -> Sniff {
+        let mut keys = Vec::new();
+        for line in head.text().trim_start().lines().take(32) {
+            match read::field(line.trim_end().as_bytes()) {
+                Some((key, _)) => keys.push(key),
+                None if line.trim_end() == RULE => {
+                    let known = KEYS.iter().filter(|key| keys.contains(key)).count();
+                    let ours = keys.first() == Some(&THREAD_ID) && known >= 3 && known == keys.len();
+                    return if ours { Sniff::Certain } else { Sniff::No };
+                }
+                None => return Sniff::No,
+            }
+        }
+        Sniff::No
+    }
+
+    fn reader(&self, _want: Want) -> Box<dyn Reader> {
+        Box::new(Blocks::new(read::Transcript::default()))
+    }
+
+    fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
+        Box::new(write::Transcript::new(outline))
+    }
+}

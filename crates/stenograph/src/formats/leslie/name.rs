@@ -1,0 +1,88 @@
+//! The names of Leslie's files: when a conversation began and what was asked. Nothing here touches a disk.
+
+use unicode_general_category::{GeneralCategory, get_general_category};
+
+use crate::time::Time;
+
+/// How many characters of a question are in a name.
+const QUERY_LENGTH_MAX: usize = 50;
+
+/// The name of the file for a conversation that began at `start` with the question `query`. The clock is the one the moment was
+/// written down by.
+pub fn file_name(start: &Time<'_>, query: &str) -> String {
+    let clock = start.wall("%Y%m%d-%H%M").unwrap_or_else(|| "19700101-0000".to_owned());
+    format!("{clock}-{}.txt", sanitize(query))
+}
+
+/// A question as a part of a name: letters, marks and digits of every script, `-` and `_`. Every run of anything else is one
+/// hyphen.
+fn sanitize(query: &str) -> String {
+    let mut name = String::new();
+    for char in query.chars() {
+        if is_allowed(char) {
+            name.push(char);
+        } else if !name.ends_with('-') {
+            name.push('-');
+        }
+    }
+    let cut: String = name.chars().take(QUERY_LENGTH_MAX).collect();
+    match cut.trim_matches('-') {
+        "" => "task".to_owned(),
+        name => name.to_owned(),
+    }
+}
+
+fn is_allowed(char: char) -> bool {
+    use GeneralCategory as Is;
+    match get_general_category(char) {
+        Is::UppercaseLetter | Is::LowercaseLetter | Is::TitlecaseLetter | Is::ModifierLetter | Is::OtherLetter => true,
+        Is::NonspacingMark | Is::SpacingMark | Is::EnclosingMark => true,
+        Is::DecimalNumber | Is::LetterNumber | Is::OtherNumber => true,
+        _ => char == '-' || char == '_',
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(query: &str) -> String {
+        file_name(&Time::iso("2026-02-08T15:45:00+08:00".into()).unwrap(), query)
+    }
+
+    #[test]
+    fn the_clock_is_the_texts_own() {
+        assert_eq!(named("fix login bug"), "20260208-1545-fix-login-bug.txt");
+        let number = Time::number("1770536700".into(), crate::time::Unit::Seconds).unwrap();
+        assert_eq!(file_name(&number, "x"), "20260208-0745-x.txt");
+    }
+
+    #[test]
+    fn a_long_question_is_cut_at_fifty_characters() {
+        let name = named("帮我修复这个bug：TypeError: Cannot read property 'name' of undefined!!!");
+        assert_eq!(name, "20260208-1545-帮我修复这个bug-TypeError-Cannot-read-property-name-of-u.txt");
+        let query = name.strip_prefix("20260208-1545-").unwrap().strip_suffix(".txt").unwrap();
+        assert_eq!(query.chars().count(), QUERY_LENGTH_MAX);
+    }
+
+    #[test]
+    fn every_script_has_letters_and_marks() {
+        assert_eq!(sanitize("über café"), "über-café");
+        assert_eq!(sanitize("e\u{301}té"), "e\u{301}té");
+        assert_eq!(sanitize("हिन्दी में"), "हिन्दी-में");
+        assert_eq!(sanitize("ログイン 수정 ١٢"), "ログイン-수정-١٢");
+    }
+
+    #[test]
+    fn what_is_no_letter_is_one_hyphen_and_none_at_the_ends() {
+        assert_eq!(sanitize("../etc/passwd?"), "etc-passwd");
+        assert_eq!(sanitize("a - b_c"), "a-b_c");
+        assert_eq!(sanitize(&format!("{} tail", "x".repeat(49))), "x".repeat(49));
+    }
+
+    #[test]
+    fn nothing_left_is_a_task() {
+        assert_eq!(sanitize(""), "task");
+        assert_eq!(sanitize("?!…\n🎉"), "task");
+    }
+}

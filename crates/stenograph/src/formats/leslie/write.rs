@@ -1,0 +1,262 @@
+//! Writes Leslie's transcripts. A file that returns to Leslie is written whole; what comes from elsewhere is cut to the limits.
+
+use std::borrow::Cow;
+
+use super::limits::{FILE_SIZE_MAX, TOOL_LENGTH_MAX, cut_length, cut_size};
+use super::{AGENT_MODE, CHAT_ID, CLOSES_QUERY, KEYS, NAME, OPENS_QUERY, RULE, STOP_REASON, THREAD_ID, TIME_RANGE, TOOL_CALLS};
+use super::read;
+use crate::formats::blocks::spelled;
+use crate::json::Object;
+use crate::model::{Body, Content, Event, Held, Outline, Residue, Role};
+use crate::standin::StandIns;
+use crate::text::Text;
+use crate::write::{Output, Writer};
+
+/// Writes one file. Leslie has no place for system prompts, thoughts and summaries.
+#[derive(Debug)]
+pub struct Transcript {
+    stand_ins: StandIns,
+    room: Room,
+    place: Place,
+}
+
+/// How much may still be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Room {
+    /// A transcript returns to Leslie as it was.
+    Unlimited,
+    /// So many bytes, the last newline not counted.
+    Bytes(usize),
+    /// Something was cut: all that follows is left out.
+    Full,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Beginning,
+    Header,
+    Entries,
+}
+
+/// An entry: its first lines, its text, and what closes it.
+struct Entry<'a> {
+    opens: String,
+    text: Cow<'a, [u8]>,
+    closes: &'static str,
+}
+
+impl Transcript {
+    /// A writer for a session.
+    pub fn new(outline: &Outline) -> Transcript {
+        let room = if outline.origin == NAME { Room::Unlimited } else { Room::Bytes(FILE_SIZE_MAX - 1) };
+        Transcript { stand_ins: StandIns::new(outline), room, place: Place::Beginning }
+    }
+
+    /// The header stands before everything else: the source's own, else one made of what is known of the session.
+    fn header(&mut self, event: &Event<'_>, out: &mut Output) {
+        let own = match &event.body {
+            Body::Fact { name, .. } if name == "session" => event.extra.get(NAME),
+            _ => None,
+        };
+        let fields = match (own, self.room) {
+            (Some(own), _) => self.stated(event, own),
+            (None, Room::Unlimited) => return,
+            (None, Room::Bytes(_) | Room::Full) => self.made(),
+        };
+        let mut header = Vec::new();
+        for (key, value) in fields {
+            header.extend_from_slice(on_one_line(key.as_bytes()).as_slice());
+            header.extend_from_slice(b": ");
+            let value = on_one_line(&value);
+            header.extend_from_slice(&match self.room {
+                Room::Unlimited => Cow::Borrowed(value.as_slice()),
+                Room::Bytes(_) | Room::Full => cut_length(&value, TOOL_LENGTH_MAX),
+            });
+            header.push(b'\n');
+        }
+        header.extend_from_slice(RULE.as_bytes());
+        self.put(header, out);
+        self.place = Place::Header;
+    }
+
+    /// The fields of a header that was read, where they stood; without places, in Leslie's order.
+    fn stated(&self, event: &Event<'_>, own: &Residue<'_>) -> Vec<(String, Vec<u8>)> {
+        let mut keys: Vec<(&str, Option<&Held<'_>>)> = own.0.iter().map(|(key, held)| (key.as_ref(), Some(held))).collect();
+        let placed = own.0.iter().any(|(_, held)| !matches!(held, Held::Raw(_)));
+        if !placed {
+            keys.extend([THREAD_ID, TIME_RANGE].iter().filter(|key| !own.has(key)).map(|key| (*key, None)));
+            keys.sort_by_key(|(key, _)| KEYS.iter().position(|known| known == key).unwrap_or(KEYS.len()));
+        }
+        let stop = self.stand_ins.outline().stop.as_deref();
+        let value = |key: &str, held: Option<&Held<'_>>| -> Option<Vec<u8>> {
+            let raw = match held {
+                Some(Held::Raw(raw)) => Some(raw.as_ref()),
+                _ => None,
+            };
+            match (key, stop) {
+                (STOP_REASON, Some(stop)) => Some(stop.as_bytes().to_vec()),
+                (TIME_RANGE, _) if raw.is_none_or(|raw| raw.trim_start().starts_with('{')) => {
+                    let start = event.time.as_ref()?.to_iso()?;
+                    Some(format!("{start} ~ {}", end_of(held).unwrap_or_default()).into_bytes())
+                }
+                (THREAD_ID, _) if raw.is_none() => Some(event.session.as_deref()?.as_bytes().to_vec()),
+                _ => Text::from_json(raw?).map(|text| text.bytes().into_owned()),
+            }
+        };
+        keys.into_iter().filter_map(|(key, held)| Some((key.to_owned(), value(key, held)?))).collect()
+    }
+
+    /// The header of a session that Leslie never saw. Only the stop reason may be missing.
+    fn made(&mut self) -> Vec<(String, Vec<u8>)> {
+        let session = self.stand_ins.session();
+        let start = self.stand_ins.time(&Event::default());
+        let outline = self.stand_ins.outline();
+        let iso = |time: &crate::time::Time<'_>| time.to_iso().unwrap_or_default().into_owned();
+        let end = outline.ended.as_ref().map_or_else(|| iso(&start), iso);
+        let mut fields = vec![
+            (THREAD_ID, session.clone()),
+            (CHAT_ID, session),
+            (TIME_RANGE, format!("{} ~ {end}", iso(&start))),
+            (AGENT_MODE, "agent".to_owned()),
+        ];
+        fields.extend(outline.stop.clone().map(|stop| (STOP_REASON, stop)));
+        fields.push((TOOL_CALLS, outline.calls.to_string()));
+        fields.into_iter().map(|(key, value)| (key.to_owned(), value.into_bytes())).collect()
+    }
+
+    fn entry(&mut self, event: &Event<'_>, out: &mut Output) {
+        if self.room == Room::Unlimited {
+            if let Body::Other { bytes: Some(bytes), .. } = &event.body {
+                return self.put(bytes.bytes().into_owned(), out);
+            }
+            let again = |bytes: &[u8]| read::body(bytes).map(Event::new).into_iter().collect();
+            if let Some(spelled) = spelled(NAME, std::slice::from_ref(event), again) {
+                return self.put(spelled, out);
+            }
+        }
+        let tool = match &event.body {
+            Body::ToolCall { call, name, .. } => {
+                self.stand_ins.pairing.call(call.as_deref(), name);
+                None
+            }
+            Body::ToolResult { call, .. } => self.stand_ins.pairing.result(call.as_deref()).map(|(_, tool)| tool),
+            _ => None,
+        };
+        let Some(mut entry) = Entry::of(event, tool.as_deref()) else { return };
+        let is_tools = matches!(event.body, Body::ToolCall { .. } | Body::ToolResult { .. });
+        if is_tools && self.room != Room::Unlimited {
+            entry.text = Cow::Owned(cut_length(&entry.text, TOOL_LENGTH_MAX).into_owned());
+        }
+        let closing = if entry.closes.is_empty() { 0 } else { 1 + entry.closes.len() };
+        let around = SEPARATOR.len() + entry.opens.len() + 1 + closing;
+        match self.room {
+            Room::Full => {}
+            Room::Bytes(room) if around + entry.text.len() > room => {
+                // The last entry is cut; where not even its beginning has room, it is left out like all that follow.
+                let cut = room.checked_sub(around).and_then(|room| cut_size(&entry.text, room)).map(Cow::into_owned);
+                if let Some(text) = cut {
+                    entry.text = Cow::Owned(text);
+                    self.put(entry.spell(), out);
+                }
+                self.room = Room::Full;
+            }
+            Room::Bytes(_) | Room::Unlimited => self.put(entry.spell(), out),
+        }
+    }
+
+    fn put(&mut self, record: Vec<u8>, out: &mut Output) {
+        let mut size = record.len();
+        if self.place != Place::Beginning {
+            out.glue(SEPARATOR);
+            size += SEPARATOR.len();
+        }
+        if let Room::Bytes(room) = self.room {
+            self.room = Room::Bytes(room.saturating_sub(size));
+        }
+        out.record(record);
+        self.place = Place::Entries;
+    }
+}
+
+/// What stands between two entries.
+const SEPARATOR: &str = "\n\n";
+
+impl Writer for Transcript {
+    fn record(&mut self, events: &[Event<'_>], out: &mut Output) {
+        for event in events {
+            if self.place == Place::Beginning {
+                self.header(event, out);
+            }
+            self.entry(event, out);
+        }
+    }
+
+    fn finish(&mut self, out: &mut Output) {
+        if self.place != Place::Beginning {
+            out.glue("\n");
+        }
+    }
+}
+
+impl<'a> Entry<'a> {
+    /// The entry an event makes; `tool` is what is known of the tool that a result does not name.
+    fn of(event: &'a Event<'_>, tool: Option<&str>) -> Option<Entry<'a>> {
+        let said = |content: &Content<'_>| -> Cow<'a, [u8]> { Cow::Owned(content.joined().bytes().into_owned()) };
+        let name = |name: Option<&str>| {
+            let name = name.filter(|name| !name.trim().is_empty()).unwrap_or("unknown");
+            String::from_utf8_lossy(&on_one_line(name.as_bytes())).into_owned()
+        };
+        let entry = |opens: String, text| Some(Entry { opens, text, closes: "" });
+        match &event.body {
+            Body::Message { role: Role::User | Role::Tool | Role::Unknown, content } => {
+                Some(Entry { opens: format!("user:\n{OPENS_QUERY}"), text: said(content), closes: CLOSES_QUERY })
+            }
+            Body::Message { role: Role::Assistant, content } => entry("assistant:".to_owned(), said(content)),
+            Body::ToolCall { name: tool, input, .. } => {
+                entry(format!("[Tool call] {}", name(Some(tool))), Cow::Owned(input.to_text().bytes().into_owned()))
+            }
+            Body::ToolResult { name: own, content, .. } => {
+                entry(format!("[Tool result] {}", name(own.as_deref().or(tool))), said(content))
+            }
+            Body::Failure { name, content } => {
+                let text = content.as_ref().map(said);
+                let text = text.or_else(|| name.as_deref().map(|name| Cow::Owned(name.as_bytes().to_vec())));
+                entry("[Error]".to_owned(), text.unwrap_or_default())
+            }
+            Body::Message { role: Role::System | Role::Developer, .. } => None,
+            Body::Fact { .. } | Body::Thinking { .. } | Body::Compaction { .. } | Body::Stop { .. } | Body::Other { .. } => None,
+        }
+    }
+
+    fn spell(self) -> Vec<u8> {
+        let mut bytes = self.opens.into_bytes();
+        if !self.text.is_empty() || !self.closes.is_empty() {
+            bytes.push(b'\n');
+            bytes.extend_from_slice(&self.text);
+        }
+        if !self.closes.is_empty() {
+            bytes.push(b'\n');
+            bytes.extend_from_slice(self.closes.as_bytes());
+        }
+        bytes
+    }
+}
+
+/// How an event is spelled where nothing is cut.
+pub fn usual(event: &Event<'_>) -> Option<Vec<u8>> {
+    Entry::of(event, None).map(Entry::spell)
+}
+
+/// The end of the time range, from a residue or from the wire.
+fn end_of(held: Option<&Held<'_>>) -> Option<String> {
+    match held? {
+        Held::Object(range) => range.text("end").map(|end| end.into_owned()),
+        Held::Raw(raw) => Object::parse(raw)?.peek_str("end").map(|end| end.into_owned()),
+        Held::Hole => None,
+    }
+}
+
+/// A name or a value for a line of its own.
+fn on_one_line(text: &[u8]) -> Vec<u8> {
+    text.iter().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { *byte }).collect()
+}
