@@ -75,7 +75,9 @@ fn one(events: &[Event<'_>], origin: &str) -> Option<String> {
     match events.first()? {
         Event { body: Body::Fact { .. }, .. } => None,
         Event { body: Body::Other { bytes: Some(bytes), .. }, .. } => Some(bytes.decode().into_owned()),
-        event @ Event { body: Body::Other { bytes: None, .. }, .. } => Some(Draft::new().render(event.extra.get(origin))),
+        event @ Event { body: Body::Other { bytes: None, .. }, .. } => {
+            Some(Draft::new().render(event.extra.get(origin)))
+        }
         _ => Some(render(events, origin)),
     }
 }

@@ -113,9 +113,9 @@ fn assistant<'a>(object: &mut Object<'a>) -> Vec<(Body<'a>, Option<LeftOfCall<'a
 
 /// Thoughts have no place in the API, and two names among those who serve it.
 fn thought<'a>(object: &mut Object<'a>) -> Option<Content<'a>> {
-    let key = ["reasoning_content", "reasoning"].into_iter().find(|key| {
-        object.peek(key).and_then(Text::from_json).is_some_and(|text| !text.is_empty())
-    })?;
+    let key = ["reasoning_content", "reasoning"]
+        .into_iter()
+        .find(|key| object.peek(key).and_then(Text::from_json).is_some_and(|text| !text.is_empty()))?;
     object.take_text(key).map(Content::Text)
 }
 

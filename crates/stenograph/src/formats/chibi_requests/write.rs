@@ -24,7 +24,14 @@ impl Requests {
     /// A writer for a session.
     pub fn new(outline: &Outline) -> Requests {
         let composer = chat::Composer::new(outline);
-        Requests { composer, origin: outline.origin, messages: Vec::new(), size: 0, time: None, model: outline.model.clone() }
+        Requests {
+            composer,
+            origin: outline.origin,
+            messages: Vec::new(),
+            size: 0,
+            time: None,
+            model: outline.model.clone(),
+        }
     }
 
     fn take(&mut self, event: &Event<'_>, out: &mut Output) {

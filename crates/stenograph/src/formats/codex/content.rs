@@ -107,7 +107,9 @@ pub fn render(content: &Content<'_>, voice: Voice, words: Words) -> String {
 /// The elements of a list that says the same.
 pub fn elements(content: &Content<'_>, voice: Voice, words: Words) -> Vec<String> {
     match content {
-        Content::Text(text) => vec![element(&Piece::text(text.borrow()), voice, Words::Theirs)].into_iter().flatten().collect(),
+        Content::Text(text) => {
+            vec![element(&Piece::text(text.borrow()), voice, Words::Theirs)].into_iter().flatten().collect()
+        }
         Content::Pieces(pieces) => pieces.iter().filter_map(|piece| element(piece, voice, words)).collect(),
     }
 }
@@ -167,7 +169,9 @@ mod tests {
     fn what_is_read_is_written() {
         returns(r#""a\nb""#);
         returns(r#"[]"#);
-        returns(r#"[{"type":"input_text","text":"a","x":1},7,{"type":"encrypted_content","encrypted_content":"gAAA"}]"#);
+        returns(
+            r#"[{"type":"input_text","text":"a","x":1},7,{"type":"encrypted_content","encrypted_content":"gAAA"}]"#,
+        );
         returns(r#"[{"type":"input_image","image_url":"data:image/png;base64,iVBOR\/w0","detail":"high"}]"#);
         returns(r#"[{"type":"input_image","image_url":"https://example.com/a.png"}]"#);
         returns(r#"[{"type":"input_image","image_url":"data:image\/png;base64,iVBOR"}]"#);

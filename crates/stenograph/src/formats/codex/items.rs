@@ -37,7 +37,11 @@ pub fn read<'a>(kind: &str, object: &mut Object<'a>) -> Option<Vec<Event<'a>>> {
         "reasoning" => Body::Thinking { content: Content::Pieces(thoughts(object)) },
         "function_call" => {
             let name = object.take_name("name")?;
-            Body::ToolCall { name, call: object.take_name("call_id"), input: text(object, "arguments", Input::from_text) }
+            Body::ToolCall {
+                name,
+                call: object.take_name("call_id"),
+                input: text(object, "arguments", Input::from_text),
+            }
         }
         "custom_tool_call" => {
             let name = object.take_name("name")?;
@@ -78,7 +82,9 @@ fn message<'a>(object: &mut Object<'a>) -> Option<Body<'a>> {
 fn thoughts<'a>(object: &mut Object<'a>) -> Vec<Piece<'a>> {
     let mut pieces = Vec::new();
     for key in ["summary", "content"] {
-        let Some(items) = object.peek(key).and_then(crate::json::items).filter(|items| !items.is_empty()) else { continue };
+        let Some(items) = object.peek(key).and_then(crate::json::items).filter(|items| !items.is_empty()) else {
+            continue;
+        };
         let texts: Option<Vec<Piece<'a>>> = items.into_iter().map(|raw| thought(raw, key)).collect();
         if let Some(texts) = texts {
             object.take(key);

@@ -50,7 +50,8 @@ const UNTWINNED: &[&str] = &["Plan", "Sleep"];
 /// The field of an event that holds its text, for the reader and the writer alike.
 pub fn text_key(kind: &str) -> Option<&'static str> {
     Some(match kind {
-        "user_message" | "agent_message" | "error" | "stream_error" | "warning" | "undo_completed" | "background_event" => "message",
+        "user_message" | "agent_message" | "error" | "stream_error" | "warning" | "undo_completed"
+        | "background_event" => "message",
         "agent_reasoning" | "agent_reasoning_raw_content" => "text",
         "task_complete" | "turn_complete" => "last_agent_message",
         "thread_name_updated" => "thread_name",
@@ -73,7 +74,9 @@ pub fn read<'a>(kind: &str, payload: &mut Object<'a>) -> Option<Event<'a>> {
             (Body::Failure { name: payload.take_name("codex_error_info"), content }, false)
         }
         "task_complete" | "turn_complete" => (complete(payload, said), false),
-        "turn_aborted" => (Body::Stop { reason: payload.take_name("reason"), success: Some(false), content: None }, false),
+        "turn_aborted" => {
+            (Body::Stop { reason: payload.take_name("reason"), success: Some(false), content: None }, false)
+        }
         "thread_name_updated" => (Body::Fact { name: "title".into(), content: Some(said(payload)?) }, false),
         "warning" | "undo_completed" | "background_event" => (fact(said(payload)), false),
         "item_completed" | "item_started" => (fact(None), has_twin(payload)),
@@ -91,7 +94,8 @@ fn has_twin(payload: &Object<'_>) -> bool {
 
 /// The end of a turn. Only a turn that failed says more than that it ended.
 fn complete<'a>(payload: &mut Object<'a>, said: impl Fn(&mut Object<'a>) -> Option<Content<'a>>) -> Body<'a> {
-    let has_error = payload.peek("error").and_then(Object::parse).is_some_and(|error| error.peek_str("message").is_some());
+    let has_error =
+        payload.peek("error").and_then(Object::parse).is_some_and(|error| error.peek_str("message").is_some());
     if has_error && let Some(mut error) = payload.open("error") {
         let (content, name) = (content::take(&mut error, "message"), error.take_name("codex_error_info"));
         payload.close("error", error);

@@ -216,7 +216,11 @@ fn item(events: &[Event<'_>], rest: &Residue<'_>, draft: &mut Draft<'_>) {
             Body::ToolResult { call, content, error, .. } => {
                 tool_result(&kind, call.as_deref(), content, *error, rest, draft);
             }
-            Body::Fact { .. } | Body::Compaction { .. } | Body::Failure { .. } | Body::Stop { .. } | Body::Other { .. } => {}
+            Body::Fact { .. }
+            | Body::Compaction { .. }
+            | Body::Failure { .. }
+            | Body::Stop { .. }
+            | Body::Other { .. } => {}
         }
     }
 }

@@ -3,8 +3,10 @@
 use std::borrow::Cow;
 
 use super::limits::{FILE_SIZE_MAX, TOOL_LENGTH_MAX, cut_length, cut_size};
-use super::{AGENT_MODE, CHAT_ID, CLOSES_QUERY, KEYS, NAME, OPENS_QUERY, RULE, STOP_REASON, THREAD_ID, TIME_RANGE, TOOL_CALLS};
 use super::read;
+use super::{
+    AGENT_MODE, CHAT_ID, CLOSES_QUERY, KEYS, NAME, OPENS_QUERY, RULE, STOP_REASON, THREAD_ID, TIME_RANGE, TOOL_CALLS,
+};
 use crate::formats::blocks::spelled;
 use crate::json::Object;
 use crate::model::{Body, Content, Event, Held, Outline, Residue, Role};
@@ -81,7 +83,8 @@ impl Transcript {
 
     /// The fields of a header that was read, where they stood; without places, in Leslie's order.
     fn stated(&self, event: &Event<'_>, own: &Residue<'_>) -> Vec<(String, Vec<u8>)> {
-        let mut keys: Vec<(&str, Option<&Held<'_>>)> = own.0.iter().map(|(key, held)| (key.as_ref(), Some(held))).collect();
+        let mut keys: Vec<(&str, Option<&Held<'_>>)> =
+            own.0.iter().map(|(key, held)| (key.as_ref(), Some(held))).collect();
         let placed = own.0.iter().any(|(_, held)| !matches!(held, Held::Raw(_)));
         if !placed {
             keys.extend([THREAD_ID, TIME_RANGE].iter().filter(|key| !own.has(key)).map(|key| (*key, None)));
@@ -224,7 +227,11 @@ impl<'a> Entry<'a> {
                 entry("[Error]".to_owned(), text.unwrap_or_default())
             }
             Body::Message { role: Role::System | Role::Developer, .. } => None,
-            Body::Fact { .. } | Body::Thinking { .. } | Body::Compaction { .. } | Body::Stop { .. } | Body::Other { .. } => None,
+            Body::Fact { .. }
+            | Body::Thinking { .. }
+            | Body::Compaction { .. }
+            | Body::Stop { .. }
+            | Body::Other { .. } => None,
         }
     }
 
