@@ -113,27 +113,31 @@ impl Report {
         lines
     }
 
+    /// What happened in one manner to the events of a kind. The fields of the model are named; those that only the source's
+    /// format has are counted, for there are many, and the whole report names them.
     fn remark(&self, kind: Kind, how: &str) -> Option<String> {
         let mut events = 0;
         let mut fields: Vec<String> = Vec::new();
+        let mut extra = 0;
         for ((of, field, manner), count) in &self.losses {
             if *of == kind && manner.name() == how {
                 match field.as_str() {
                     "" => events += count.times,
+                    field if field.starts_with("extra.") => extra += 1,
                     field => fields.push(format!("{field} ×{}", count.times)),
                 }
             }
         }
-        const SHOWN_MAX: usize = 4;
-        let more = fields.len().saturating_sub(SHOWN_MAX);
-        fields.truncate(SHOWN_MAX);
+        if extra > 0 {
+            let plural = if extra == 1 { "" } else { "s" };
+            fields.push(format!("{extra} field{plural} of its own"));
+        }
         let mut said = Vec::new();
         if events > 0 {
             said.push(format!("{events} {how}"));
         }
         if !fields.is_empty() {
-            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-            said.push(format!("{how} {}{more}", fields.join(", ")));
+            said.push(format!("{how} {}", fields.join(", ")));
         }
         (!said.is_empty()).then(|| said.join(", "))
     }
