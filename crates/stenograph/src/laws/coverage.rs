@@ -24,7 +24,8 @@ pub(super) fn first_silent(framing: Framing, source: &[u8], found: &Collected) -
             let gap = source.get(position(reached)..position(span.offset)).unwrap_or_default();
             if let Some(at) = gap.iter().position(|byte| !is_blank(*byte, framing)) {
                 let rest = gap.get(at..).unwrap_or_default();
-                if !rest.starts_with(b"\xef\xbb\xbf") || rest.get(3..).is_some_and(|rest| !rest.trim_ascii().is_empty())
+                if !rest.starts_with(b"\xef\xbb\xbf")
+                    || rest.get(3..).is_some_and(|rest| !rest.iter().all(|byte| is_blank(*byte, framing)))
                 {
                     return Some(Span { offset: reached + at as u64, length: rest.len() as u64, line: span.line });
                 }

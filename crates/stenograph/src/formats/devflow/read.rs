@@ -116,7 +116,7 @@ fn turn(mut object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) {
             if let Some(call) = calls.next() {
                 place_calls(&mut rest, call.rest);
                 events.push(Event { body: call.asked, ..base.clone() });
-                events.extend(call.answered.map(|body| own(body, Residue::default(), &base)));
+                events.push(own(call.answered, Residue::default(), &base));
             }
         }
     }
@@ -126,7 +126,7 @@ fn turn(mut object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) {
     }
     for call in calls {
         events.push(own(call.asked, call.rest, &base));
-        events.extend(call.answered.map(|body| own(body, Residue::default(), &base)));
+        events.push(own(call.answered, Residue::default(), &base));
     }
     at.emit(&mut events, out);
 }
@@ -168,7 +168,7 @@ fn said<'a>(role: Option<&str>, calls: bool, object: &mut Object<'a>) -> Spoken<
 /// One element of `toolCalls`: the call, what came back, and what is left of it.
 struct Call<'a> {
     asked: Body<'a>,
-    answered: Option<Body<'a>>,
+    answered: Body<'a>,
     rest: Residue<'a>,
 }
 
@@ -198,27 +198,21 @@ fn call(raw: &str) -> Option<Call<'_>> {
         None | Some("null") => "null",
         Some(_) => object.take("input").unwrap_or("null"),
     };
-    let answered = answer(&mut object).map(|(content, error)| Body::ToolResult {
-        call: id.clone(),
-        name: None,
-        content: Content::Text(content),
-        error,
-    });
+    let (content, error) = answer(&mut object);
+    let answered = Body::ToolResult { call: id.clone(), name: None, content: Content::Text(content), error };
     // How deep a call stands in the document is no part of what it was given.
     let asked = Body::ToolCall { call: id, name, input: Input::Json(compact(input)) };
     Some(Call { asked, answered, rest: object.rest() })
 }
 
-/// What a call brought: its output, else its error. Where it has both, the error stays with what is left of the call.
-fn answer<'a>(object: &mut Object<'a>) -> Option<(Text<'a>, Option<bool>)> {
-    let failed = object.peek("error").and_then(Text::from_json).is_some_and(|error| !error.is_empty());
-    let output = object.peek("output").and_then(Text::from_json);
-    match (failed, output) {
-        (true, Some(output)) if !output.is_empty() => Some((object.take_text("output")?, Some(true))),
-        (true, _) => Some((object.take_text("error")?, Some(true))),
-        (false, Some(_)) => Some((object.take_text("output")?, None)),
-        (false, None) => None,
-    }
+/// What a call brought: its output, else its error. Where it has both, the error stays with what is left of the call. devflow
+/// records a call when it is over and leaves an empty output out: a call that brought nothing was answered with nothing.
+fn answer<'a>(object: &mut Object<'a>) -> (Text<'a>, Option<bool>) {
+    let stated = |key: &str| object.peek(key).and_then(Text::from_json).is_some_and(|text| !text.is_empty());
+    let (output, error) = (stated("output"), stated("error"));
+    let key = if output { Some("output") } else { error.then_some("error") };
+    let text = key.and_then(|key| object.take_text(key)).unwrap_or_else(|| Text::from(""));
+    (text, error.then_some(true))
 }
 
 /// Takes a moment, unless it is the one that Go writes for none.

@@ -123,6 +123,7 @@ impl Call {
         draft.set_str("name", &self.name);
         draft.set("input", self.input.as_str());
         match &self.answer {
+            Some(Answer::Output(text)) if text == "\"\"" => {}
             Some(Answer::Output(text)) => draft.set("output", text.as_str()),
             Some(Answer::Error(text)) => draft.set("error", text.as_str()),
             None => {}
@@ -181,7 +182,10 @@ fn own_calls(events: &[Event<'_>], turn: &Residue<'_>) -> String {
         }
         if let Some(Event { body: Body::ToolResult { content, error, .. }, .. }) = events.get(at + 1) {
             let failed = *error == Some(true) && left.raw("error").is_none();
-            draft.set(if failed { "error" } else { "output" }, content.joined().to_json());
+            // An empty text was not taken: where it is stated, it is among what is left.
+            if !content.is_empty() {
+                draft.set(if failed { "error" } else { "output" }, content.joined().to_json());
+            }
         }
         calls.push(draft.render(Some(&left)));
     }
