@@ -128,3 +128,64 @@ impl Composer {
         out.append(&mut self.waiting);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Input;
+
+    fn said(role: Role, text: &'static str) -> Event<'static> {
+        Event::new(Body::Message { role, content: Content::text(text) })
+    }
+
+    fn called(id: &'static str) -> Event<'static> {
+        Event::new(Body::ToolCall { call: Some(id.into()), name: "look".into(), input: Input::Json("{}".into()) })
+    }
+
+    fn answered(id: &'static str) -> Event<'static> {
+        Event::new(Body::ToolResult { call: Some(id.into()), name: None, content: Content::text(id), error: None })
+    }
+
+    fn composed(events: &[Event<'static>]) -> Vec<String> {
+        let mut composer = Composer::new(&Outline::default());
+        let mut out = Vec::new();
+        events.iter().for_each(|event| composer.event(event, &mut out));
+        composer.finish(&mut out);
+        out
+    }
+
+    #[test]
+    fn one_response_is_one_message() {
+        let thought = Event::new(Body::Thinking { content: Content::text("hm") });
+        let events =
+            [thought, said(Role::Assistant, "Let me look."), called("a"), called("b"), answered("a"), answered("b")];
+        let messages = composed(&events);
+        assert_eq!(messages.len(), 3);
+        let call =
+            |id: &str| format!(r#"{{"id":"{id}","function":{{"name":"look","arguments":"{{}}"}},"type":"function"}}"#);
+        let calls = format!(r#""tool_calls":[{},{}],"reasoning_content":"hm"}}"#, call("a"), call("b"));
+        assert_eq!(messages[0], format!(r#"{{"role":"assistant","content":"Let me look.",{calls}"#));
+        assert_eq!(messages[2], r#"{"role":"tool","tool_call_id":"b","content":"b"}"#);
+    }
+
+    #[test]
+    fn what_is_said_before_an_answer_waits_for_it() {
+        let messages =
+            composed(&[called("a"), said(Role::User, "well?"), answered("a"), said(Role::Assistant, "Here.")]);
+        assert_eq!(messages[1], r#"{"role":"tool","tool_call_id":"a","content":"a"}"#);
+        assert_eq!(messages[2], r#"{"role":"user","content":"well?"}"#);
+        assert_eq!(messages.len(), 4);
+    }
+
+    #[test]
+    fn a_call_that_nobody_answers_is_answered() {
+        let messages = composed(&[called("a"), said(Role::User, "stop"), said(Role::Assistant, "Stopped.")]);
+        assert!(
+            messages[1].starts_with(r#"{"role":"tool","tool_call_id":"a","content":"{\"result\": "#),
+            "{}",
+            messages[1]
+        );
+        assert_eq!(messages[2], r#"{"role":"user","content":"stop"}"#);
+        assert_eq!(messages.len(), 4);
+    }
+}

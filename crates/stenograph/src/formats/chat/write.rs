@@ -14,13 +14,12 @@ pub fn render(events: &[Event<'_>], origin: &str) -> String {
         if let Body::ToolResult { call, name, content, .. } = &event.body {
             draft.set_opt("tool_call_id", call.as_deref());
             put_content(content, whose(event, origin), rest, &mut draft);
-            // The API has no place for a tool's name in an answer; who read one there gets it back.
-            if rest.is_some() {
-                draft.set_opt("name", name.as_deref());
-            }
+            draft.set_opt("name", name.as_deref());
         }
         if let Body::Message { content, .. } | Body::Compaction { summary: Some(content) } = &event.body {
             put_content(content, whose(event, origin), rest, &mut draft);
+        }
+        if let Body::Message { .. } = &event.body {
             put_name(event, rest, &mut draft);
         }
     }
@@ -60,12 +59,16 @@ fn put_role(events: &[Event<'_>], rest: Option<&Residue<'_>>, draft: &mut Draft<
     }
 }
 
-/// Puts what is said. Where the message has kept an empty content, what is said was a refusal, or nothing.
+/// Puts what is said. Where a message has kept an empty content, what is said was a refusal, or nothing.
 fn put_content(content: &Content<'_>, whose: Whose, rest: Option<&Residue<'_>>, draft: &mut Draft<'_>) {
-    match rest.and_then(|rest| held(rest, "content")) {
-        Some(Held::Raw(_)) if content.is_empty() => {}
-        Some(Held::Raw(_)) => draft.set_text("refusal", &content.joined()),
-        _ => draft.set("content", pieces::content(content, whose)),
+    let kept = match rest.and_then(|rest| held(rest, "content")) {
+        Some(Held::Raw(raw)) => matches!(raw.as_ref(), "null" | "\"\"" | "[]"),
+        _ => false,
+    };
+    match (kept, content.is_empty()) {
+        (true, true) => {}
+        (true, false) => draft.set_text("refusal", &content.joined()),
+        (false, _) => draft.set("content", pieces::content(content, whose)),
     }
 }
 

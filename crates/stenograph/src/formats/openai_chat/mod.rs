@@ -84,3 +84,39 @@ fn is_conversation(object: &Object<'_>) -> bool {
         && !messages.is_empty()
         && messages.into_iter().all(|raw| Object::parse(raw).is_some_and(|message| chat::is_message(&message)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Body, NoteKind};
+
+    fn sniffed(text: &str) -> Sniff {
+        OpenaiChat.sniff(&Head::new(text.as_bytes()))
+    }
+
+    #[test]
+    fn messages_of_other_systems_are_not_claimed() {
+        for text in [
+            r#"{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"look","input":{}}]}"#,
+            r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"x"}]}"#,
+            r#"{"role":"assistant","content":[{"type":"thinking","thinking":"hm"}]}"#,
+            "{\"role\":\"_system_prompt\",\"content\":\"x\"}\n{\"role\":\"user\",\"content\":\"x\"}",
+            "{\"role\":\"user\",\"content\":\"x\"}\n{\"role\":\"_checkpoint\",\"id\":0}",
+            "{\"role\":\"user\",\"content\":\"x\"}\n{\"role\":\"_usage\",\"token_count\":3}",
+            r#"{"role":"user","message":{"content":[{"type":"text","text":"x"}]}}"#,
+            r#"{"role":"user","content":"x","timestamp":"2025-01-01T00:00:00Z"}"#,
+            r#"{"messages":[{"role":"user","content":"x"}],"kwargs":{}}"#,
+            r#"{"messages":[]}"#,
+            r#"{"banana":1}"#,
+        ] {
+            assert_eq!(sniffed(text), Sniff::No, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_role_that_nobody_has_is_kept_with_a_note() {
+        let found = crate::read::all(&OpenaiChat, br#"{"role":"narrator","content":"Meanwhile"}"#);
+        assert!(matches!(&found.events[0].body, Body::Other { name: Some(name), bytes: None } if name == "narrator"));
+        assert_eq!(found.notes[0].kind, NoteKind::UnknownType);
+    }
+}
