@@ -80,7 +80,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
     if options.strict && lost {
         report(options, &input, to, &outcome, reported, output)?;
         return Err(CommandError::new("something would be lost, and --strict forbids it: nothing was written")
-            .hint("leave --strict out, or keep the source inside with --carry"));
+            .hint("leave --strict out; with --carry the new file then holds the source, to be given back"));
     }
     target.commit(output)?;
     report(options, &input, to, &outcome, reported, output)?;
@@ -173,6 +173,9 @@ fn report(
         Way::Written => {
             output.say(&format!("{from} to {to}: {}", counted(outcome.outline.events, "event")));
             outcome.losses.summary().iter().for_each(|line| output.say(&format!("  {line}")));
+            if options.carry {
+                output.say(&format!("the source rides along: converting back to {from} gives it byte for byte"));
+            }
         }
     }
     if outcome.notes_count > 0 {

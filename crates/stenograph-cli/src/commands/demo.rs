@@ -32,7 +32,7 @@ pub struct Options {}
 /// An agent fixes a failing test.
 const CONVERSATION: &str = include_str!("demo/conversation.steno.jsonl");
 
-const WIDTH: usize = 110;
+const WIDTH: usize = 100;
 
 /// Runs it.
 pub fn run(_options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
@@ -118,7 +118,7 @@ impl Tour<'_, '_> {
         self.run(&format!("steno convert {} --to {name} -o out.{}", native.file, other.info.extension))?;
         self.heading("And when nothing may be lost? Let the new file carry the old one, and take it back.")?;
         let carried = format!("carried.{}", other.info.extension);
-        self.run(&format!("steno convert {} --to {name} --carry -o {carried}", native.file))?;
+        self.run_for_last(&format!("steno convert {} --to {name} --carry -o {carried}", native.file))?;
         self.run(&format!("steno convert {carried} --to {} -o back.jsonl", wire::NAME))?;
         self.compare(&native.file, "back.jsonl")?;
         self.say("")?;
@@ -141,22 +141,32 @@ impl Tour<'_, '_> {
 
     /// Runs a command in the folder and shows what it prints.
     fn run(&mut self, line: &str) -> Result<(), CommandError> {
+        let printed = self.print(line)?;
+        printed.lines().try_for_each(|line| self.say(&format!("  {}", shortened(line, WIDTH))))
+    }
+
+    /// Runs a command in the folder and shows the last line that it prints.
+    fn run_for_last(&mut self, line: &str) -> Result<(), CommandError> {
+        let printed = self.print(line)?;
+        let last = printed.lines().last().unwrap_or_default();
+        self.say(&format!("  \u{2026}\n  {}", shortened(last, WIDTH)))
+    }
+
+    fn print(&mut self, line: &str) -> Result<String, CommandError> {
         self.command(line)?;
-        let inside = |word: &str| {
-            if is_file_name(word) { self.folder.join(word).display().to_string() } else { word.to_owned() }
+        let folder = &self.folder;
+        // Words with a point are files in the commands of the walk.
+        let inside = |word: &str| match word.contains('.') {
+            true => folder.join(word).display().to_string(),
+            false => word.to_owned(),
         };
-        let words = line.split(' ').map(inside);
-        let args = Args::try_parse_from(words).map_err(|error| CommandError::new(error.to_string()))?;
+        let args = Args::try_parse_from(line.split(' ').map(inside));
+        let args = args.map_err(|error| CommandError::new(error.to_string()))?;
         let printed = Shared::default();
         let mut output = Output::to(printed.clone(), printed.clone());
         super::run(&args.command, &mut output)?;
         output.flush()?;
-        drop(output);
-        let printed = printed.text().replace(&format!("{}/", self.folder.display()), "");
-        for line in printed.lines() {
-            self.say(&format!("  {}", shortened(line, WIDTH)))?;
-        }
-        Ok(())
+        Ok(printed.text().replace(&format!("{}/", self.folder.display()), ""))
     }
 
     /// Really compares two files.
@@ -169,11 +179,6 @@ impl Tour<'_, '_> {
         let good = self.output.colour().ink(Ink::Good, "  identical");
         self.say(&good)
     }
-}
-
-/// Words with a point are files in the walk's commands.
-fn is_file_name(word: &str) -> bool {
-    word.contains('.')
 }
 
 /// What a format could not keep, in a few words.
