@@ -1,7 +1,7 @@
 //! `steno convert`: one file into another format, and what that cost. The data goes where it is told; the account of what was lost
 //! never mixes with it.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use stenograph::convert::{self, Carry, Outcome, Way};
@@ -74,7 +74,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
     let mut source = Watched { source: &mut input.source, progress: &progress };
     let done = convert::convert(format, &mut source, to, target.writer(output), carry);
     drop(progress);
-    let outcome = done?;
+    let outcome = done.map_err(|error| refused(error, &input))?;
     let lost = is_lossy(&outcome);
     let reported = if matches!(target, Target::File(_)) { Reported::Data } else { Reported::Talk };
     if options.strict && lost {
@@ -85,6 +85,18 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
     target.commit(output)?;
     report(options, &input, to, &outcome, reported, output)?;
     Ok(Status::Done)
+}
+
+/// What stopped a conversion: the store, standard output, or the library, which says why a source cannot be carried.
+fn refused(error: io::Error, input: &Input) -> CommandError {
+    let by_library = error.raw_os_error().is_none() && error.get_ref().is_some();
+    match stenograph_store::Error::inside(&error) {
+        None if by_library => {
+            let place = input.source.place();
+            CommandError::new(format!("{place}: {error}")).hint("leave --carry out, or choose another format")
+        }
+        _ => CommandError::from(error),
+    }
 }
 
 /// Where the output goes.

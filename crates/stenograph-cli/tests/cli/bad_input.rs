@@ -15,7 +15,9 @@ fn between(bytes: &[u8], note: &str) -> Done {
     done.says("laws hold");
     folder.run("show a").ends(0).says("Fix the test.").says("result of Bash");
     folder.run("show a --text").ends(0);
-    folder.run("show a --json").ends(0).json();
+    // A lone surrogate is valid JSON, though not every parser makes a string of it.
+    let json = folder.run("show a --json");
+    assert!(json.ends(0).text().lines().all(stenograph::json::is_valid));
     assert_eq!(folder.run("convert a --to steno").ends(0).out, text);
     folder.run("convert a --to chibi --carry -o b").ends(0);
     folder.run("convert b --to steno -o c").ends(0);
@@ -58,7 +60,7 @@ fn json_cut_short() {
 #[test]
 fn depth_ten_thousand() {
     let deep = format!("{}1{}", "[".repeat(10_000), "]".repeat(10_000));
-    between(deep.as_bytes(), "");
+    between(deep.as_bytes(), "not_a_record");
     let held = format!("{{\"v\":1,\"kind\":\"stop\",\"deep\":{deep}}}");
     between(held.as_bytes(), "");
     between("{\"a\":".repeat(10_000).as_bytes(), "not_a_record");

@@ -58,7 +58,7 @@ fn what_is_damaged_is_an_error() {
 
 #[test]
 fn a_bomb_is_given_up() {
-    let member = gzip(&vec![b'\n'; 64 << 20]);
+    let member = gzip(&vec![b' '; 64 << 20]);
     let mut bomb = gzip(NATIVE.as_bytes());
     (0..17).for_each(|_| bomb.extend_from_slice(&member));
     assert!(bomb.len() < 2 << 20);
