@@ -1,2 +1,38 @@
-//! steno
-fn main() {}
+//! The command `steno`: takes the arguments, runs one command, and turns what came of it into an exit code.
+//! What a command does is in `commands/`, one file each.
+
+mod args;
+mod commands;
+mod error;
+mod input;
+mod output;
+mod progress;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::Args;
+use error::CommandError;
+use output::Output;
+
+fn main() -> ExitCode {
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => {
+            // Help that nobody reads to its end is no failure.
+            let _ = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+        }
+    };
+    let mut output = Output::standard();
+    let ended = commands::run(&args.command, &mut output).and_then(|status| output.flush().map(|()| status));
+    match ended {
+        Ok(status) => status.into(),
+        Err(CommandError::BrokenPipe) => ExitCode::SUCCESS,
+        Err(error) => {
+            output.error(&error);
+            error::Status::Error.into()
+        }
+    }
+}

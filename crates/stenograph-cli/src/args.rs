@@ -1,0 +1,44 @@
+//! What may be typed after `steno`. The options of a command stand in its own file; this is the list.
+
+use clap::builder::PossibleValuesParser;
+use clap::{Parser, Subcommand};
+
+use crate::commands::{check, completions, convert, demo, formats, man, show};
+
+/// Keep the record of what AI agents did
+///
+/// steno reads the transcripts of AI agents without losing a byte, converts them between formats, and says what a conversion
+/// could not keep. Formats are recognised by content; gzip and zstd are opened on the way; `-` is standard input or output.
+#[derive(Debug, Parser)]
+#[command(name = "steno", version, arg_required_else_help = true, max_term_width = 100, after_help = EXAMPLES)]
+pub struct Args {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  steno demo                                see what it can do, on a small conversation of its own
+  steno check session.jsonl                 is this file whole?
+  steno show session.jsonl --last 5         what happened last?
+  steno convert in.jsonl --to steno -o out.steno.jsonl
+
+Exit codes: 0 done, 1 no (there are notes, or nothing was found), 2 error";
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    Formats(formats::Options),
+    Check(check::Options),
+    Convert(convert::Options),
+    Show(show::Options),
+    Demo(demo::Options),
+    Completions(completions::Options),
+    Man(man::Options),
+}
+
+/// Takes the name of a format, and shows all of them in help and completions.
+pub fn format_name() -> PossibleValuesParser {
+    PossibleValuesParser::new(stenograph::formats::FORMATS.iter().map(|format| format.info().name))
+}

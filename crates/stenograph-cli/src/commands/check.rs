@@ -1,0 +1,313 @@
+//! `steno check`: what a file is, what is in it, what is odd about it, and whether the laws hold for it.
+//! It reads in pieces and holds a few notes, whatever the size of the file.
+
+use std::collections::{BTreeMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+
+use stenograph::laws::{Broken, Effort, LAWS};
+use stenograph::model::{Body, Event, Kind, Note, NoteKind, Pairing, Span};
+use stenograph::read::Sink;
+use stenograph::text::quote;
+use stenograph::{laws, wire};
+use stenograph_store::Passes;
+
+use crate::error::{CommandError, Status};
+use crate::input::{self, Go, Input};
+use crate::output::{Ink, Output, counted, harmless_json, harmless_line};
+use crate::progress::Progress;
+
+/// Say what is in a file and what is odd about it
+///
+/// Says each file's format, counts its records and events, and tells what stands out: records cut short, unknown types, results
+/// without a call, bytes that are not UTF-8. Nothing of that stops the reading, and nothing is changed.
+///
+/// Exits with 0 when all is well, 1 when there are notes, 2 when a law is broken, a file cannot be read or its format is unknown.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  steno check session.jsonl
+  steno check --laws *.jsonl            prove on your own files that no byte is lost
+  steno check --json session.jsonl.gz   every note, for programs
+  zcat old.gz | steno check -")]
+pub struct Options {
+    /// The files; - is standard input
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+    /// Read as this format instead of looking at the content
+    #[arg(long, value_name = "FORMAT", value_parser = crate::args::format_name())]
+    from: Option<String>,
+    /// Prove the laws on each file: nothing silent, nothing lost, the same in any pieces
+    #[arg(long)]
+    laws: bool,
+    /// Print one JSON object for each file, with every note
+    #[arg(long)]
+    json: bool,
+}
+
+/// How many notes people are shown of each file.
+const NOTES_SHOWN: usize = 20;
+
+/// The laws hold a file in memory, and hold it several times.
+const LAWS_SIZE_MAX: u64 = 256 << 20;
+
+/// How many places the laws that try places try.
+const EFFORT: Effort = Effort { places: 64 };
+
+/// Runs it.
+pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
+    let mut worst = Status::Done;
+    for path in &options.files {
+        let status = match check(path, options, output) {
+            Ok(status) => status,
+            Err(CommandError::BrokenPipe) => return Err(CommandError::BrokenPipe),
+            Err(error) => {
+                output.error(&error);
+                Status::Error
+            }
+        };
+        worst = worst.max(status);
+    }
+    Ok(worst)
+}
+
+fn check(path: &Path, options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
+    let passes = if options.laws { Passes::Many } else { Passes::Once };
+    let mut input = match input::open(path, options.from.as_deref(), passes) {
+        Ok(input) => input,
+        Err(error) => {
+            if options.json {
+                output.line(&format!("{{\"file\":{}{}}}", quote(&path.display().to_string()), error_json(&error)))?;
+            }
+            return Err(error);
+        }
+    };
+    let progress = Progress::over(&input.source, 1);
+    let mut tally = Tally::default();
+    if options.json {
+        let (file, format) = (quote(&input.name()), quote(input.format.info().name));
+        let mut streamed = Streamed { tally: &mut tally, output, failed: None };
+        streamed.put(&format!("{{\"file\":{file},\"format\":{format},\"notes\":["));
+        let read = input.read(&mut streamed, &progress, |streamed| match streamed.failed {
+            Some(_) => Go::NoFurther,
+            None => Go::On,
+        });
+        drop(progress);
+        if let Some(error) = streamed.failed {
+            return Err(error);
+        }
+        let laws = if options.laws && read.is_ok() { Some(prove(&mut input)) } else { None };
+        return finish_json(&tally, read, laws, output);
+    }
+    let read = input.read(&mut tally, &progress, |_| Go::On);
+    drop(progress);
+    tell(&input, &tally, output)?;
+    read?;
+    let mut status = if tally.notes_count > 0 { Status::No } else { Status::Done };
+    if options.laws {
+        let broken = prove(&mut input)?;
+        tell_laws(&broken, output)?;
+        if !broken.is_empty() {
+            status = Status::Error;
+        }
+    }
+    Ok(status)
+}
+
+fn prove(input: &mut Input) -> Result<Vec<Broken>, CommandError> {
+    let bytes = input.source.read_whole(LAWS_SIZE_MAX)?;
+    Ok(laws::check(input.format, &bytes, EFFORT))
+}
+
+/// What one pass over a file counts.
+#[derive(Default)]
+struct Tally {
+    records: u64,
+    events: BTreeMap<Kind, u64>,
+    notes: Vec<Note>,
+    notes_count: u64,
+    pairs: Pairs,
+}
+
+impl Tally {
+    fn count(&mut self, event: &Event<'_>) -> Option<Note> {
+        if event.part.index == 0 {
+            self.records += 1;
+        }
+        *self.events.entry(event.kind()).or_default() += 1;
+        self.pairs.orphan(event)
+    }
+}
+
+impl Sink for Tally {
+    fn event(&mut self, event: &Event<'_>) {
+        if let Some(note) = self.count(event) {
+            self.note(note);
+        }
+    }
+
+    fn note(&mut self, note: Note) {
+        self.notes_count += 1;
+        if self.notes.len() < NOTES_SHOWN {
+            self.notes.push(note);
+        }
+    }
+}
+
+/// Finds results without their call.
+#[derive(Default)]
+struct Pairs {
+    pairing: Pairing,
+    answered: HashSet<u64>,
+}
+
+/// How many answered calls are remembered, so that a result said twice is no orphan.
+const ANSWERED_MAX: usize = 1 << 18;
+
+impl Pairs {
+    fn orphan(&mut self, event: &Event<'_>) -> Option<Note> {
+        if event.restates {
+            return None;
+        }
+        match &event.body {
+            Body::ToolCall { call, name, .. } => {
+                self.pairing.call(call.as_deref(), name);
+                None
+            }
+            Body::ToolResult { call, .. } => {
+                let answered = self.pairing.result(call.as_deref()).is_some();
+                let before = call.as_deref().is_some_and(|id| self.answered_before(id));
+                let said = match call {
+                    _ if answered || before => return None,
+                    Some(id) => format!("a result of call {id}, which is not in this file"),
+                    None => "a result without a call before it".to_owned(),
+                };
+                Some(Note::new(NoteKind::OrphanResult, event.at.unwrap_or_default(), said))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether a result with this id was seen; it is remembered from now on.
+    fn answered_before(&mut self, id: &str) -> bool {
+        let mut hasher = DefaultHasher::new();
+        id.hash(&mut hasher);
+        if self.answered.len() >= ANSWERED_MAX {
+            self.answered.clear();
+        }
+        !self.answered.insert(hasher.finish())
+    }
+}
+
+/// Writes notes as they are found: there may be more of them than fit in memory.
+struct Streamed<'a, 'o> {
+    tally: &'a mut Tally,
+    output: &'a mut Output<'o>,
+    failed: Option<CommandError>,
+}
+
+impl Streamed<'_, '_> {
+    fn put(&mut self, json: &str) {
+        if self.failed.is_none() {
+            self.failed = self.output.data().write_all(json.as_bytes()).err().map(CommandError::from);
+        }
+    }
+}
+
+impl Sink for Streamed<'_, '_> {
+    fn event(&mut self, event: &Event<'_>) {
+        if let Some(note) = self.tally.count(event) {
+            self.note(note);
+        }
+    }
+
+    fn note(&mut self, note: Note) {
+        let comma = if self.tally.notes_count > 0 { "," } else { "" };
+        self.tally.notes_count += 1;
+        self.put(&format!("{comma}{}", harmless_json(&wire::note(&note))));
+    }
+}
+
+fn finish_json(
+    tally: &Tally,
+    read: Result<(), CommandError>,
+    laws: Option<Result<Vec<Broken>, CommandError>>,
+    output: &mut Output<'_>,
+) -> Result<Status, CommandError> {
+    let events: Vec<String> =
+        tally.events.iter().map(|(kind, count)| format!("{}:{count}", quote(kind.name()))).collect();
+    let (count, records, events) = (tally.notes_count, tally.records, events.join(","));
+    let mut json = format!("],\"notes_count\":{count},\"records\":{records},\"events\":{{{events}}}");
+    let mut status = if count > 0 { Status::No } else { Status::Done };
+    let mut failed = read.err();
+    match laws {
+        Some(Ok(broken)) => {
+            let list: Vec<String> = broken.iter().map(broken_json).collect();
+            json.push_str(&format!(",\"laws_broken\":[{}]", list.join(",")));
+            if !broken.is_empty() {
+                status = Status::Error;
+            }
+        }
+        Some(Err(error)) => failed = Some(error),
+        None => {}
+    }
+    if let Some(error) = &failed {
+        json.push_str(&error_json(error));
+    }
+    output.line(&format!("{json}}}"))?;
+    failed.map_or(Ok(status), Err)
+}
+
+fn error_json(error: &CommandError) -> String {
+    let hints: Vec<String> = error.hints().iter().map(|hint| quote(hint)).collect();
+    harmless_json(&format!(",\"error\":{},\"hints\":[{}]", quote(error.message()), hints.join(","))).into_owned()
+}
+
+fn broken_json(broken: &Broken) -> String {
+    let place = broken.at.map(|at| format!(",\"line\":{},\"offset\":{}", at.line, at.offset)).unwrap_or_default();
+    let json = format!("{{\"law\":{},\"what\":{}{place}}}", quote(broken.law), quote(&broken.what));
+    harmless_json(&json).into_owned()
+}
+
+fn tell(input: &Input, tally: &Tally, output: &mut Output<'_>) -> Result<(), CommandError> {
+    let events: u64 = tally.events.values().sum();
+    let kinds = Kind::ALL.iter().filter_map(|kind| Some(format!("{} {}", tally.events.get(kind)?, kind.name())));
+    let kinds: Vec<String> = kinds.collect();
+    let name = output.colour().ink(Ink::Strong, &harmless_line(&input.name()));
+    let format = input.format.info().name;
+    let (records, events) = (counted(tally.records, "record"), counted(events, "event"));
+    let kinds = if kinds.is_empty() { String::new() } else { format!(" ({})", kinds.join(", ")) };
+    let notes = match tally.notes_count {
+        0 => output.colour().ink(Ink::Good, "no notes"),
+        count => output.colour().ink(Ink::Warning, &counted(count, "note")),
+    };
+    output.line(&format!("{name}: {format}, {records}, {events}{kinds}, {notes}"))?;
+    for note in &tally.notes {
+        let (place, text) = (place(note.at), harmless_line(&note.text));
+        output.line(&format!("  {place}: {}: {text}", note.kind.name()))?;
+    }
+    let more = tally.notes_count.saturating_sub(tally.notes.len() as u64);
+    if more > 0 {
+        output.line(&format!("  and {more} more; --json shows all"))?;
+    }
+    Ok(())
+}
+
+fn place(at: Span) -> String {
+    format!("line {}, byte {}", at.line, at.offset)
+}
+
+fn tell_laws(broken: &[Broken], output: &mut Output<'_>) -> Result<(), CommandError> {
+    for broken in broken {
+        let at = broken.at.map(|at| format!("{}: ", place(at))).unwrap_or_default();
+        let what = crate::output::harmless(&broken.what).into_owned();
+        let word = output.colour().ink(Ink::Warning, "law broken");
+        output.line(&format!("  {word}: {}: {at}{what}", broken.law))?;
+    }
+    if broken.is_empty() {
+        let names: Vec<&str> = LAWS.iter().map(|(name, _)| *name).collect();
+        let word = output.colour().ink(Ink::Good, &format!("{} laws hold", LAWS.len()));
+        output.line(&format!("  {word}: {}", names.join(", ")))?;
+    }
+    Ok(())
+}

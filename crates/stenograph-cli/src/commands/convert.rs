@@ -1,0 +1,217 @@
+//! `steno convert`: one file into another format, and what that cost. The data goes where it is told; the account of what was lost
+//! never mixes with it.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use stenograph::convert::{self, Carry, Outcome, Way};
+use stenograph::format::Format;
+use stenograph::formats::FORMATS;
+use stenograph::text::quote;
+use stenograph::wire;
+use stenograph_store::{NewFile, Passes, Spool};
+
+use crate::error::{CommandError, Status};
+use crate::input::{self, Input};
+use crate::output::{Output, counted, harmless_json};
+use crate::progress::{Progress, Watched};
+
+/// Convert a transcript to another format and say what was lost
+///
+/// What is lost is measured: the output is read back and compared with the input, event by event. One line for each kind of event goes
+/// to standard error. With --json the whole report is one JSON object instead: on standard output when -o names a file, else on
+/// standard error.
+///
+/// A file that already has the format is copied byte for byte, and a file that carries its source gives it back.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  steno convert session.jsonl --to steno -o session.steno.jsonl
+  steno convert session.jsonl --to steno --carry -o out.jsonl     keep the source inside
+  steno convert session.jsonl --to steno --strict -o out.jsonl    fail when anything is lost
+  zcat old.gz | steno convert - --to steno | wc -l")]
+pub struct Options {
+    /// The file to convert; - is standard input
+    #[arg(value_name = "INPUT")]
+    input: PathBuf,
+    /// The format to write
+    #[arg(long, value_name = "FORMAT", value_parser = crate::args::format_name())]
+    to: String,
+    /// Read as this format instead of looking at the content
+    #[arg(long, value_name = "FORMAT", value_parser = crate::args::format_name())]
+    from: Option<String>,
+    /// Write to this file, whole or not at all, instead of standard output
+    #[arg(short, long, value_name = "OUT")]
+    output: Option<PathBuf>,
+    /// Write nothing and exit with 2 when anything is lost
+    #[arg(long)]
+    strict: bool,
+    /// Let each record carry what it was made of, so that converting back gives the same bytes
+    #[arg(long)]
+    carry: bool,
+    /// Report everything that was lost as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs it.
+pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
+    let to = input::format_named(&options.to)?;
+    let carry = if options.carry { Carry::Along } else { Carry::Not };
+    if carry == Carry::Along && !to.info().traits.carries {
+        let room = FORMATS.iter().map(|format| format.info()).filter(|info| info.traits.carries);
+        let room: Vec<&str> = room.map(|info| info.name).collect();
+        return Err(CommandError::new(format!("{} has no room to carry a source along", options.to))
+            .hint(format!("these have: {}", room.join(", "))));
+    }
+    let mut input = input::open(&options.input, options.from.as_deref(), Passes::Many)?;
+    let mut target = Target::open(options, &input)?;
+    let progress = match target {
+        Target::Standard => Progress::none(),
+        Target::Held(_) | Target::File(_) => Progress::over(&input.source, 2),
+    };
+    let format = input.format;
+    let mut source = Watched { source: &mut input.source, progress: &progress };
+    let done = convert::convert(format, &mut source, to, target.writer(output), carry);
+    drop(progress);
+    let outcome = done.map_err(|error| refused(error, &input))?;
+    let lost = is_lossy(&outcome);
+    let reported = if matches!(target, Target::File(_)) { Reported::Data } else { Reported::Talk };
+    if options.strict && lost {
+        report(options, &input, to, &outcome, reported, output)?;
+        return Err(CommandError::new("something would be lost, and --strict forbids it: nothing was written")
+            .hint("leave --strict out; with --carry the new file then holds the source, to be given back"));
+    }
+    target.commit(output)?;
+    report(options, &input, to, &outcome, reported, output)?;
+    Ok(Status::Done)
+}
+
+/// What stopped a conversion: the store, standard output, or the library, which says why a source cannot be carried.
+fn refused(error: io::Error, input: &Input) -> CommandError {
+    let by_library = error.raw_os_error().is_none() && error.get_ref().is_some();
+    match stenograph_store::Error::inside(&error) {
+        None if by_library => {
+            let place = input.source.place();
+            CommandError::new(format!("{place}: {error}")).hint("leave --carry out, or choose another format")
+        }
+        _ => CommandError::from(error),
+    }
+}
+
+/// Where the output goes.
+enum Target {
+    /// To standard output, as it comes.
+    Standard,
+    /// To standard output, when it is certain that it may.
+    Held(Spool),
+    /// Into a file.
+    File(NewFile),
+}
+
+impl Target {
+    fn open(options: &Options, input: &Input) -> Result<Target, CommandError> {
+        match options.output.as_deref().filter(|path| *path != Path::new("-")) {
+            Some(path) => Ok(Target::File(NewFile::create(path, Some(&input.source))?)),
+            None if input.source.is_standard_output() => {
+                Err(CommandError::new("standard output is the input itself").hint("write to another file"))
+            }
+            None if options.strict => Ok(Target::Held(Spool::new()?)),
+            None => Ok(Target::Standard),
+        }
+    }
+
+    fn writer<'a>(&'a mut self, output: &'a mut Output<'_>) -> &'a mut dyn Write {
+        match self {
+            Target::Standard => output.data(),
+            Target::Held(spool) => spool,
+            Target::File(file) => file,
+        }
+    }
+
+    fn commit(self, output: &mut Output<'_>) -> Result<(), CommandError> {
+        match self {
+            Target::Standard => output.flush(),
+            Target::Held(spool) => Ok(spool.copy_to(output.data())?),
+            Target::File(file) => Ok(file.commit()?),
+        }
+    }
+}
+
+/// Where the report goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reported {
+    /// To standard output, which is free.
+    Data,
+    /// To standard error, beside the data.
+    Talk,
+}
+
+fn is_lossy(outcome: &Outcome) -> bool {
+    // A run that is missing is a piece of the source that nothing else says.
+    let missing = matches!(outcome.way, Way::Mended { missing, .. } if missing > 0);
+    missing || outcome.losses.is_lossy()
+}
+
+fn report(
+    options: &Options,
+    input: &Input,
+    to: &'static dyn Format,
+    outcome: &Outcome,
+    reported: Reported,
+    output: &mut Output<'_>,
+) -> Result<(), CommandError> {
+    let from = input.format;
+    if options.json {
+        let json = report_json(from, to, outcome);
+        match reported {
+            Reported::Data => output.line(&harmless_json(&json))?,
+            Reported::Talk => output.say(&harmless_json(&json)),
+        }
+        return Ok(());
+    }
+    let (from, to) = (from.info().name, to.info().name);
+    match outcome.way {
+        Way::Copied => output.say(&format!("{from} already: copied byte for byte")),
+        Way::Restored => output.say(&format!("{to} restored from what the {from} file carries, byte for byte")),
+        Way::Mended { edited, missing } => {
+            let edited = counted(edited, "record");
+            output
+                .say(&format!("{to} restored from what the {from} file carries: {edited} edited since, written anew"));
+            if missing > 0 {
+                output.say(&format!("{} of the carried source missing", counted(missing, "piece")));
+            }
+        }
+        Way::Written => {
+            output.say(&format!("{from} to {to}: {}", counted(outcome.outline.events, "event")));
+            outcome.losses.summary().iter().for_each(|line| output.say(&format!("  {line}")));
+            if options.carry {
+                output.say(&format!("the source rides along: converting back to {from} gives it byte for byte"));
+            }
+        }
+    }
+    if outcome.notes_count > 0 {
+        let notes = counted(outcome.notes_count, "note");
+        output.say(&format!("{notes} about the source: steno check {} tells", input.name()));
+    }
+    Ok(())
+}
+
+fn report_json(from: &dyn Format, to: &dyn Format, outcome: &Outcome) -> String {
+    let way = match outcome.way {
+        Way::Written => "\"written\"".to_owned(),
+        Way::Copied => "\"copied\"".to_owned(),
+        Way::Restored => "\"restored\"".to_owned(),
+        Way::Mended { edited, missing } => format!("\"mended\",\"edited\":{edited},\"missing\":{missing}"),
+    };
+    let notes: Vec<String> = outcome.notes.iter().map(wire::note).collect();
+    format!(
+        "{{\"from\":{},\"to\":{},\"way\":{way},\"lossy\":{},\"report\":{},\"notes_count\":{},\"notes\":[{}]}}",
+        quote(from.info().name),
+        quote(to.info().name),
+        is_lossy(outcome),
+        outcome.losses.to_json(),
+        outcome.notes_count,
+        notes.join(",")
+    )
+}

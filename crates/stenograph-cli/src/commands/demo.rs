@@ -1,0 +1,228 @@
+//! `steno demo`: one small conversation in every format, and a walk through what can be done with it. Everything it shows is what the
+//! commands really print: it runs them.
+
+use std::cell::RefCell;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use clap::Parser;
+use stenograph::convert::{Carry, Outcome, convert};
+use stenograph::format::{Format, Info};
+use stenograph::formats::FORMATS;
+use stenograph::loss::{How, Report};
+use stenograph::model::Kind;
+use stenograph::wire;
+use stenograph_store::{NewFile, Passes, Source, fresh_folder};
+
+use crate::args::Args;
+use crate::error::{CommandError, Status};
+use crate::input::format_named;
+use crate::output::{Ink, Output, shortened};
+
+/// Write a small conversation in every format and walk through what can be done with it
+///
+/// The files go into a new folder among the temporary ones, which stays for you to play with.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  steno demo")]
+pub struct Options {}
+
+/// An agent fixes a failing test.
+const CONVERSATION: &str = include_str!("demo/conversation.steno.jsonl");
+
+const WIDTH: usize = 100;
+
+/// Runs it.
+pub fn run(_options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
+    let folder = fresh_folder("steno-demo-")?;
+    let mut tour = Tour { folder, output };
+    let samples = write_samples(&tour.folder)?;
+    tour.introduce(&samples)?;
+    tour.walk(&samples)?;
+    Ok(Status::Done)
+}
+
+/// The conversation in one format.
+struct Sample {
+    info: &'static Info,
+    file: String,
+    outcome: Outcome,
+}
+
+fn write_samples(folder: &Path) -> Result<Vec<Sample>, CommandError> {
+    let native = format_named(wire::NAME)?;
+    FORMATS.iter().map(|format| write_sample(folder, native, *format)).collect()
+}
+
+fn write_sample(folder: &Path, native: &dyn Format, format: &'static dyn Format) -> Result<Sample, CommandError> {
+    let info = format.info();
+    let own = info.extension.strip_prefix(info.name).is_some();
+    let file = if own { format!("demo.{}", info.extension) } else { format!("demo.{}.{}", info.name, info.extension) };
+    let mut out = NewFile::create(&folder.join(&file), None)?;
+    let outcome = convert(native, &mut CONVERSATION.as_bytes(), format, &mut out, Carry::Not)?;
+    out.commit()?;
+    Ok(Sample { info, file, outcome })
+}
+
+struct Tour<'a, 'o> {
+    folder: PathBuf,
+    output: &'a mut Output<'o>,
+}
+
+impl Tour<'_, '_> {
+    fn introduce(&mut self, samples: &[Sample]) -> Result<(), CommandError> {
+        let colour = self.output.colour();
+        let events = CONVERSATION.lines().count();
+        self.say(&format!(
+            "An agent was asked to fix a failing test. That conversation, {events} events with thoughts, tool"
+        ))?;
+        self.say("calls, an error, token counts and a compaction, is now in this folder, once in every format:")?;
+        self.say("")?;
+        self.say(&format!("  {}", colour.ink(Ink::Strong, &self.folder.display().to_string())))?;
+        self.say("")?;
+        let width = samples.iter().map(|sample| sample.file.len()).max().unwrap_or(0);
+        let head = format!("  {:<width$}  {:>8}  what the format has no place for", "file", "kept");
+        self.say(&colour.ink(Ink::Faint, &head))?;
+        for sample in samples {
+            let report = &sample.outcome.losses;
+            let kept = format!("{} of {}", report.kept.values().sum::<u64>(), report.read.values().sum::<u64>());
+            let line = format!("  {:<width$}  {kept:>8}  {}", sample.file, missing(report));
+            self.say(&shortened(&line, WIDTH))?;
+        }
+        self.say("")?;
+        self.say("Every one of these was read back and compared: a loss is measured, never assumed. Try it yourself:")?;
+        self.say("")?;
+        let cd = format!("  $ cd {}", self.folder.display());
+        self.say(&colour.ink(Ink::Strong, &cd))
+    }
+
+    fn walk(&mut self, samples: &[Sample]) -> Result<(), CommandError> {
+        let native = samples.iter().find(|sample| sample.info.name == wire::NAME);
+        // The walk wants a format that keeps much, not all, and has room to carry the rest.
+        let other = samples
+            .iter()
+            .filter(|sample| sample.info.traits.carries && sample.outcome.losses.is_lossy())
+            .max_by_key(|sample| sample.outcome.losses.kept.values().sum::<u64>());
+        let (Some(native), Some(other)) = (native, other) else { return Ok(()) };
+        let (name, file) = (other.info.name, other.file.as_str());
+
+        self.heading("Is a file whole, and what is in it? The format is recognised by its content.")?;
+        self.run(&format!("steno check {file}"))?;
+        self.heading("What happened last?")?;
+        self.run(&format!("steno show {file} --last 2"))?;
+        self.heading("What did the tools do, in the words of the wire that every program can read?")?;
+        self.run(&format!("steno show {} --kind tool_result --first 1 --json", native.file))?;
+        self.heading("What does a conversion cost? One line for each kind of event.")?;
+        self.run(&format!("steno convert {} --to {name} -o out.{}", native.file, other.info.extension))?;
+        self.heading("And when nothing may be lost? Let the new file carry the old one, and take it back.")?;
+        let carried = format!("carried.{}", other.info.extension);
+        self.run_for_last(&format!("steno convert {} --to {name} --carry -o {carried}", native.file))?;
+        self.run(&format!("steno convert {carried} --to {} -o back.jsonl", wire::NAME))?;
+        self.compare(&native.file, "back.jsonl")?;
+        self.say("")?;
+        self.say("Now a file of your own: steno check FILE. All formats and where agents keep them: steno formats")
+    }
+
+    fn say(&mut self, text: &str) -> Result<(), CommandError> {
+        self.output.line(text)
+    }
+
+    fn heading(&mut self, text: &str) -> Result<(), CommandError> {
+        self.say("")?;
+        self.say(text)
+    }
+
+    fn command(&mut self, line: &str) -> Result<(), CommandError> {
+        let line = self.output.colour().ink(Ink::Strong, &format!("  $ {line}"));
+        self.say(&line)
+    }
+
+    /// Runs a command in the folder and shows what it prints.
+    fn run(&mut self, line: &str) -> Result<(), CommandError> {
+        let printed = self.print(line)?;
+        printed.lines().try_for_each(|line| self.say(&format!("  {}", shortened(line, WIDTH))))
+    }
+
+    /// Runs a command in the folder and shows the last line that it prints.
+    fn run_for_last(&mut self, line: &str) -> Result<(), CommandError> {
+        let printed = self.print(line)?;
+        let last = printed.lines().last().unwrap_or_default();
+        self.say(&format!("  \u{2026}\n  {}", shortened(last, WIDTH)))
+    }
+
+    fn print(&mut self, line: &str) -> Result<String, CommandError> {
+        self.command(line)?;
+        let folder = &self.folder;
+        // Words with a point are files in the commands of the walk.
+        let inside = |word: &str| match word.contains('.') {
+            true => folder.join(word).display().to_string(),
+            false => word.to_owned(),
+        };
+        let args = Args::try_parse_from(line.split(' ').map(inside));
+        let args = args.map_err(|error| CommandError::new(error.to_string()))?;
+        let printed = Shared::default();
+        let mut output = Output::to(printed.clone(), printed.clone());
+        super::run(&args.command, &mut output)?;
+        output.flush()?;
+        Ok(printed.text().replace(&format!("{}/", self.folder.display()), ""))
+    }
+
+    /// Really compares two files.
+    fn compare(&mut self, one: &str, other: &str) -> Result<(), CommandError> {
+        self.command(&format!("cmp {one} {other} && echo identical"))?;
+        let read = |file: &str| Source::open(&self.folder.join(file), Passes::Once)?.read_whole(1 << 20);
+        if read(one)? != read(other)? {
+            return Err(CommandError::new(format!("{one} and {other} differ, and should not")));
+        }
+        let good = self.output.colour().ink(Ink::Good, "  identical");
+        self.say(&good)
+    }
+}
+
+/// What a format could not keep, in a few words.
+fn missing(report: &Report) -> String {
+    let mut said: Vec<String> = Vec::new();
+    for kind in Kind::ALL {
+        let whole =
+            report.losses.iter().filter(|((of, field, how), _)| *of == kind && field.is_empty() && is_dropped(*how));
+        let times: u64 = whole.map(|(_, count)| count.times).sum();
+        if times > 0 {
+            said.push(format!("{times} {}", kind.name()));
+        }
+    }
+    let mut fields: Vec<&str> = Vec::new();
+    for (_, field, how) in report.losses.keys() {
+        if how.is_loss() && !field.is_empty() && !fields.contains(&field.as_str()) {
+            fields.push(field);
+        }
+    }
+    said.extend(fields.iter().map(|field| (*field).to_owned()));
+    if said.is_empty() { "nothing is lost".to_owned() } else { said.join(", ") }
+}
+
+fn is_dropped(how: How) -> bool {
+    matches!(how, How::Dropped { .. })
+}
+
+/// What a command prints, both ways together as on a terminal.
+#[derive(Clone, Default)]
+struct Shared(Rc<RefCell<Vec<u8>>>);
+
+impl Shared {
+    fn text(&self) -> String {
+        String::from_utf8_lossy(&self.0.borrow()).into_owned()
+    }
+}
+
+impl Write for Shared {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.borrow_mut().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,58 @@
+//! `steno formats`: the registry, for people and for programs.
+
+use stenograph::format::Info;
+use stenograph::formats::FORMATS;
+use stenograph::text::quote;
+
+use crate::error::{CommandError, Status};
+use crate::output::{Ink, Output};
+
+/// List the formats that can be read and written
+///
+/// For each: its name, what it is, the usual ending of its files, whether it has room to carry a source along
+/// (see `steno convert --carry`), and where an agent keeps such files. `{A|B}` stands for the environment variable A, or B
+/// when it is not set.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  steno formats
+  steno formats --json | jq -r .name")]
+pub struct Options {
+    /// Print one JSON object a line
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs it.
+pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
+    let width = FORMATS.iter().map(|format| format.info().name.len()).max().unwrap_or(0);
+    for format in FORMATS {
+        let info = format.info();
+        if options.json {
+            output.line(&json(info))?;
+            continue;
+        }
+        let name = output.colour().ink(Ink::Strong, &format!("{:<width$}", info.name));
+        output.line(&format!("{name}  {}", info.title))?;
+        let carries = if info.traits.carries { "; has room to carry" } else { "" };
+        let blank = "";
+        output.line(&format!("{blank:<width$}  reads and writes .{}{carries}", info.extension))?;
+        for home in info.homes {
+            output.line(&output.colour().ink(Ink::Faint, &format!("{blank:<width$}  {home}")))?;
+        }
+    }
+    Ok(Status::Done)
+}
+
+fn json(info: &Info) -> String {
+    let homes: Vec<String> = info.homes.iter().map(|home| quote(home)).collect();
+    format!(
+        "{{\"name\":{},\"title\":{},\"reads\":true,\"writes\":true,\"extension\":{},\"homes\":[{}],\"spec\":{},\"carries\":{}}}",
+        quote(info.name),
+        quote(info.title),
+        quote(info.extension),
+        homes.join(","),
+        quote(info.spec),
+        info.traits.carries
+    )
+}

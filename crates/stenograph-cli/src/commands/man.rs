@@ -1,0 +1,42 @@
+//! `steno man`: the manual pages, made from the same words as `--help`.
+
+use std::path::PathBuf;
+
+use clap::CommandFactory;
+use clap_mangen::Man;
+use stenograph_store::NewFile;
+
+use crate::args::Args;
+use crate::error::{CommandError, Status};
+use crate::output::Output;
+
+/// Print the manual page, or write all pages into a folder
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  steno man | man -l -
+  steno man ~/.local/share/man/man1")]
+pub struct Options {
+    /// The folder to write steno.1, steno-check.1 and so on into
+    #[arg(value_name = "DIR")]
+    folder: Option<PathBuf>,
+}
+
+/// Runs it.
+pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
+    let mut command = Args::command();
+    command.build();
+    let Some(folder) = &options.folder else {
+        Man::new(command).render(output.data())?;
+        return Ok(Status::Done);
+    };
+    let mut pages = vec![command.clone()];
+    pages.extend(command.get_subcommands().filter(|command| command.get_name() != "help").cloned());
+    for page in pages {
+        let page = Man::new(page);
+        let mut file = NewFile::create(&folder.join(page.get_filename()), None)?;
+        page.render(&mut file)?;
+        file.commit()?;
+    }
+    Ok(Status::Done)
+}

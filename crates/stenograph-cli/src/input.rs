@@ -1,0 +1,110 @@
+//! From a name on the command line to an open source and its format. Detection goes by content; `--from` overrides it.
+
+use std::io::{self, Read};
+use std::path::Path;
+
+use stenograph::format::{Detected, Format, Want, detect, named};
+use stenograph::read::{Reading, Sink};
+use stenograph_store::{Passes, Place, Source};
+
+use crate::error::CommandError;
+use crate::progress::Progress;
+
+/// How much of a source is read at a time.
+const CHUNK_SIZE: usize = 256 << 10;
+
+/// A source and what it is.
+pub struct Input {
+    /// The source.
+    pub source: Source,
+    /// Its format.
+    pub format: &'static dyn Format,
+}
+
+/// Whether to go on reading.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Go {
+    /// There is more to see.
+    On,
+    /// What was wanted is found.
+    NoFurther,
+}
+
+/// Opens a path, `-` being standard input, and finds its format.
+pub fn open(path: &Path, from: Option<&str>, passes: Passes) -> Result<Input, CommandError> {
+    let source = if path == Path::new("-") { Source::standard_input(passes)? } else { Source::open(path, passes)? };
+    let format = match from {
+        Some(name) => format_named(name)?,
+        None => format_of(&source)?,
+    };
+    Ok(Input { source, format })
+}
+
+/// The format of that name.
+pub fn format_named(name: &str) -> Result<&'static dyn Format, CommandError> {
+    named(name)
+        .ok_or_else(|| CommandError::new(format!("no format is called {name}")).hint("steno formats lists the formats"))
+}
+
+fn format_of(source: &Source) -> Result<&'static dyn Format, CommandError> {
+    let place = source.place();
+    match detect(source.head()) {
+        Detected::Format(format) => Ok(format),
+        Detected::Tie(formats) => {
+            let names: Vec<&str> = formats.iter().map(|format| format.info().name).collect();
+            Err(CommandError::new(format!("{place}: could be {}", names.join(" or ")))
+                .hint("say which with --from FORMAT"))
+        }
+        Detected::Unknown => {
+            let what = match source.head() {
+                [] => "the file is empty",
+                head if head.contains(&0) => "the format is unknown; this looks like a binary file",
+                _ => "the format is unknown",
+            };
+            Err(CommandError::new(format!("{place}: {what}"))
+                .hint("steno formats lists what can be read; --from FORMAT says what this is"))
+        }
+    }
+}
+
+impl Input {
+    /// Reads the source once, piece by piece, for as long as `go` says.
+    pub fn read<S: Sink>(
+        &mut self,
+        sink: &mut S,
+        progress: &Progress,
+        go: impl Fn(&S) -> Go,
+    ) -> Result<(), CommandError> {
+        let consumed = self.source.consumed();
+        let mut pass = self.source.pass()?;
+        let mut reading = Reading::new(self.format, Want::All);
+        let mut buffer = vec![0; CHUNK_SIZE];
+        loop {
+            let length = match pass.read(&mut buffer) {
+                Ok(0) => break,
+                Ok(length) => length,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => {
+                    // What stands before the damage is worth having.
+                    reading.end(sink);
+                    return Err(error.into());
+                }
+            };
+            reading.feed(buffer.get(..length).unwrap_or_default(), sink);
+            progress.at(consumed());
+            if go(sink) == Go::NoFurther {
+                return Ok(());
+            }
+        }
+        reading.end(sink);
+        Ok(())
+    }
+
+    /// What to call it.
+    pub fn name(&self) -> String {
+        match self.source.place() {
+            Place::Path(path) => path.display().to_string(),
+            _ => "-".to_owned(),
+        }
+    }
+}

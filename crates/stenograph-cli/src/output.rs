@@ -1,0 +1,205 @@
+//! Where words go: data to standard output, talk to standard error. Transcripts are hostile text, so everything meant for eyes
+//! passes through [`harmless`]; colour only repeats what the words say.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+use std::io::{self, BufWriter, IsTerminal, Write};
+
+use crate::error::CommandError;
+
+/// The two ways out of the program.
+pub struct Output<'a> {
+    data: Box<dyn Write + 'a>,
+    talk: Box<dyn Write + 'a>,
+    colour: Colour,
+}
+
+/// Whether words may be coloured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Colour {
+    /// They may.
+    Shown,
+    /// They may not.
+    Plain,
+}
+
+/// What a word is, for its colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ink {
+    /// A name or a heading.
+    Strong,
+    /// What matters less.
+    Faint,
+    /// What is well.
+    Good,
+    /// What wants to be looked at.
+    Warning,
+}
+
+impl Output<'_> {
+    /// Standard output and standard error.
+    pub fn standard() -> Output<'static> {
+        let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let colour = if io::stdout().is_terminal() && !plain { Colour::Shown } else { Colour::Plain };
+        let data = BufWriter::with_capacity(64 << 10, io::stdout().lock());
+        Output { data: Box::new(data), talk: Box::new(io::stderr()), colour }
+    }
+
+    /// Two writers of the caller's own, without colour.
+    pub fn to<'a>(data: impl Write + 'a, talk: impl Write + 'a) -> Output<'a> {
+        Output { data: Box::new(data), talk: Box::new(talk), colour: Colour::Plain }
+    }
+
+    /// Whether words may be coloured.
+    pub fn colour(&self) -> Colour {
+        self.colour
+    }
+
+    /// One line of data.
+    pub fn line(&mut self, text: &str) -> Result<(), CommandError> {
+        Ok(writeln!(self.data, "{text}")?)
+    }
+
+    /// Data as it comes, without a line's end.
+    pub fn data(&mut self) -> &mut dyn Write {
+        &mut self.data
+    }
+
+    /// One line of talk. That nobody listens is no reason to stop.
+    pub fn say(&mut self, text: &str) {
+        // Data first, so that both read in order on a terminal.
+        let _ = self.data.flush();
+        let _ = writeln!(self.talk, "{}", harmless(text));
+    }
+
+    /// An error and its hints.
+    pub fn error(&mut self, error: &CommandError) {
+        self.say(&format!("error: {}", error.message()));
+        for hint in error.hints() {
+            self.say(&format!("hint: {hint}"));
+        }
+    }
+
+    /// Hands everything on.
+    pub fn flush(&mut self) -> Result<(), CommandError> {
+        Ok(self.data.flush()?)
+    }
+}
+
+impl Colour {
+    /// The text in that ink.
+    pub fn ink(self, ink: Ink, text: &str) -> String {
+        let code = match ink {
+            Ink::Strong => "1",
+            Ink::Faint => "2",
+            Ink::Good => "32",
+            Ink::Warning => "33",
+        };
+        match self {
+            Colour::Shown => format!("\x1b[{code}m{text}\x1b[0m"),
+            Colour::Plain => text.to_owned(),
+        }
+    }
+}
+
+/// What a character does to a terminal or to a reader's eyes.
+enum Mischief {
+    None,
+    /// It has a picture.
+    Pictured(char),
+    /// It has none, and is spelled out.
+    Spelled,
+}
+
+fn mischief(char: char) -> Mischief {
+    match char {
+        '\n' | '\t' => Mischief::None,
+        '\0'..='\x1f' => Mischief::Pictured(char::from_u32(0x2400 + u32::from(char)).unwrap_or('\u{fffd}')),
+        '\x7f' => Mischief::Pictured('\u{2421}'),
+        // C1, what turns the direction of writing, line ends that are none, and letters nobody sees.
+        '\u{80}'..='\u{9f}'
+        | '\u{202a}'..='\u{202e}'
+        | '\u{2066}'..='\u{2069}'
+        | '\u{2028}'
+        | '\u{2029}'
+        | '\u{e0000}'..='\u{e007f}' => Mischief::Spelled,
+        _ => Mischief::None,
+    }
+}
+
+/// The text with control characters shown instead of done: newlines and tabs stay, and CRLF is a newline.
+pub fn harmless(text: &str) -> Cow<'_, str> {
+    if text.chars().all(|char| matches!(mischief(char), Mischief::None)) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    let mut chars = text.chars().peekable();
+    while let Some(char) = chars.next() {
+        match mischief(char) {
+            _ if char == '\r' && chars.peek() == Some(&'\n') => {}
+            Mischief::None => out.push(char),
+            Mischief::Pictured(picture) => out.push(picture),
+            Mischief::Spelled => out.extend(char.escape_unicode()),
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// Like [`harmless`], for what has to stay on one line.
+pub fn harmless_line(text: &str) -> String {
+    harmless(text).replace('\n', "\u{240a}").replace('\t', " ")
+}
+
+/// A line of JSON that says the same and holds no character that would do something to a terminal.
+pub fn harmless_json(json: &str) -> Cow<'_, str> {
+    if json.chars().all(|char| matches!(mischief(char), Mischief::None)) {
+        return Cow::Borrowed(json);
+    }
+    let mut out = String::with_capacity(json.len() + 16);
+    for char in json.chars() {
+        match mischief(char) {
+            Mischief::None => out.push(char),
+            Mischief::Pictured(_) | Mischief::Spelled => {
+                for unit in char.encode_utf16(&mut [0; 2]) {
+                    let _ = write!(out, "\\u{unit:04x}");
+                }
+            }
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// The text cut to so many characters, the ellipsis included.
+pub fn shortened(text: &str, chars_max: usize) -> Cow<'_, str> {
+    match text.char_indices().nth(chars_max) {
+        None => Cow::Borrowed(text),
+        Some(_) => {
+            let kept: String = text.chars().take(chars_max.saturating_sub(1)).collect();
+            Cow::Owned(kept + "\u{2026}")
+        }
+    }
+}
+
+/// A number with its word, in the singular or the plural.
+pub fn counted(number: u64, word: &str) -> String {
+    if number == 1 { format!("1 {word}") } else { format!("{number} {word}s") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_characters_are_shown_and_not_done() {
+        assert_eq!(harmless("a\x1b[31m\tb\r\nc\x07\u{9b}\u{202e}\r"), "a␛[31m\tb\nc␇\\u{9b}\\u{202e}␍");
+        assert_eq!(harmless_line("a\nb"), "a␊b");
+        assert_eq!(harmless_json("{\"a\":\"\u{9b}\u{e0041}\"}"), "{\"a\":\"\\u009b\\udb40\\udc41\"}");
+        assert!(matches!(harmless("plain é 漢\n"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn a_text_is_cut_between_characters() {
+        assert_eq!(shortened("äöü", 3), "äöü");
+        assert_eq!(shortened("äöüx", 3), "äö…");
+    }
+}

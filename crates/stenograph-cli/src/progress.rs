@@ -1,0 +1,93 @@
+//! A bar on standard error for work that takes longer than a second, where somebody watches. It never touches standard output.
+
+use std::cell::Cell;
+use std::io::{self, IsTerminal, Read};
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use stenograph::convert;
+use stenograph_store::Source;
+
+/// Work shorter than this shows no bar.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// The progress of one source.
+pub struct Progress {
+    bar: Option<ProgressBar>,
+    started: Instant,
+    shown: Cell<bool>,
+}
+
+impl Progress {
+    /// No bar, whatever happens.
+    pub fn none() -> Progress {
+        Progress { bar: None, started: Instant::now(), shown: Cell::new(false) }
+    }
+
+    /// A bar for so many passes over a source, if somebody watches and data does not fill the screen.
+    pub fn over(source: &Source, passes: u64) -> Progress {
+        if !io::stderr().is_terminal() {
+            return Progress::none();
+        }
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
+        bar.set_message(crate::output::harmless_line(&source.place().to_string()));
+        let template = match source.length() {
+            Some(length) => {
+                bar.set_length(length * passes);
+                "{msg} [{bar:30}] {bytes} of {total_bytes}, {eta} left"
+            }
+            None => "{msg} {bytes}",
+        };
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style.progress_chars("=> "));
+        }
+        Progress { bar: Some(bar), started: Instant::now(), shown: Cell::new(false) }
+    }
+
+    /// So many bytes are done.
+    pub fn at(&self, bytes: u64) {
+        let Some(bar) = &self.bar else { return };
+        if !self.shown.get() && self.started.elapsed() > PATIENCE {
+            self.shown.set(true);
+            bar.set_draw_target(ProgressDrawTarget::stderr());
+        }
+        bar.set_position(bytes);
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// A source that moves a bar as it is read.
+pub struct Watched<'a> {
+    /// The source.
+    pub source: &'a mut Source,
+    /// The bar.
+    pub progress: &'a Progress,
+}
+
+impl convert::Source for Watched<'_> {
+    fn open(&mut self) -> io::Result<Box<dyn Read + '_>> {
+        let consumed = self.source.consumed();
+        let (inner, progress) = (self.source.pass()?, self.progress);
+        Ok(Box::new(Moving { inner, moved: move || progress.at(consumed()) }))
+    }
+}
+
+struct Moving<R, F> {
+    inner: R,
+    moved: F,
+}
+
+impl<R: Read, F: Fn()> Read for Moving<R, F> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let length = self.inner.read(buffer)?;
+        (self.moved)();
+        Ok(length)
+    }
+}

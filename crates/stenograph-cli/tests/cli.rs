@@ -1,0 +1,31 @@
+//! The command as people use it: the real binary on real files. Each file in `cli/` is one subject.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may fail loudly")]
+
+#[path = "cli/bad_input.rs"]
+mod bad_input;
+#[path = "cli/check.rs"]
+mod check;
+#[path = "cli/containers.rs"]
+mod containers;
+#[path = "cli/convert.rs"]
+mod convert;
+#[path = "cli/demo.rs"]
+mod demo;
+#[path = "cli/help.rs"]
+mod help;
+#[path = "cli/runner.rs"]
+mod runner;
+#[path = "cli/show.rs"]
+mod show;
+
+/// Every file in the folder is in the list above.
+#[test]
+fn no_test_file_is_forgotten() {
+    let listed = include_str!("cli.rs");
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli");
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        assert!(listed.contains(&format!("\"cli/{name}\"")), "{name} is in no list");
+    }
+}

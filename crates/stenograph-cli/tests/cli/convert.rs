@@ -1,0 +1,153 @@
+//! `steno convert`.
+
+use stenograph::formats::FORMATS;
+
+use crate::runner::{CHIBI, Folder, NATIVE};
+
+#[test]
+fn data_goes_to_standard_output_and_the_losses_to_standard_error() {
+    let folder = Folder::with("a", NATIVE);
+    let done = folder.run("convert a --to chibi");
+    assert_eq!(done.ends(0).json().len(), 3);
+    done.talks("steno to chibi: 4 events").talks("thinking     0 of 1 kept; 1 dropped");
+    assert_eq!(folder.names(), ["a"]);
+}
+
+#[test]
+fn a_named_output_is_written_whole_and_the_input_is_untouched() {
+    let folder = Folder::with("a", NATIVE);
+    let done = folder.run("convert a --to chibi -o out");
+    assert_eq!(done.ends(0).text(), "");
+    assert_eq!(folder.names(), ["a", "out"]);
+    assert_eq!(folder.read("a"), NATIVE.as_bytes());
+    assert_eq!(folder.run("convert a --to chibi").out, folder.read("out"));
+    folder.run("convert a --to steno -o out").ends(0);
+    assert_eq!(folder.read("out"), NATIVE.as_bytes());
+}
+
+#[test]
+fn json_reports_everything_where_standard_output_is_free() {
+    let folder = Folder::with("a", NATIVE);
+    let done = folder.run("convert a --to chibi -o out --json");
+    let report = &done.ends(0).json()[0];
+    assert_eq!((&report["from"], &report["to"], &report["way"]), (&"steno".into(), &"chibi".into(), &"written".into()));
+    assert_eq!(report["lossy"], true);
+    assert_eq!(report["report"]["read"]["thinking"], 1);
+    assert_eq!(done.talk, "");
+    let done = folder.run("convert a --to chibi --json");
+    let report: serde_json::Value = serde_json::from_str(&done.ends(0).talk).unwrap();
+    assert_eq!(report["lossy"], true);
+    assert_eq!(done.json().len(), 3);
+}
+
+#[test]
+fn strict_writes_nothing_when_something_is_lost() {
+    let folder = Folder::with("a", NATIVE);
+    let done = folder.run("convert a --to chibi --strict -o out");
+    done.ends(2).talks("error: something would be lost").talks("hint: ").talks("1 dropped");
+    assert_eq!(folder.names(), ["a"]);
+    let done = folder.run("convert a --to chibi --strict");
+    assert_eq!(done.ends(2).text(), "");
+    folder.write("b", CHIBI);
+    folder.run("convert b --to steno --strict -o out").ends(0);
+    assert_eq!(folder.run("convert b --to steno --strict").ends(0).out, folder.read("out"));
+}
+
+#[test]
+fn strict_leaves_an_older_output_as_it_was() {
+    let folder = Folder::with("a", NATIVE);
+    folder.write("out", "older");
+    folder.run("convert a --to chibi --strict -o out").ends(2);
+    assert_eq!(folder.read("out"), b"older");
+    assert_eq!(folder.names(), ["a", "out"]);
+}
+
+#[test]
+fn what_is_carried_comes_back_byte_for_byte() {
+    let odd = format!("\u{feff}{}\r\n\n{{\"v\":1, \"kind\" :\"stop\"}}", NATIVE.trim_end());
+    for text in [NATIVE, odd.as_str()] {
+        let folder = Folder::with("a", text);
+        folder.run("convert a --to chibi --carry -o b --from steno").ends(0).talks("the source rides along");
+        folder.run("convert b --to steno -o c").ends(0).talks("restored from what the chibi file carries");
+        assert_eq!(folder.read("c"), text.as_bytes());
+        let changed = String::from_utf8(folder.read("b")).unwrap().replace("Fix the test.", "Mend the test.");
+        folder.write("edited", changed.split_once("\"steno\":").map_or("", |_| changed.as_str()));
+        folder.run("convert edited --to steno -o d").ends(0).talks("1 record edited since");
+    }
+}
+
+#[test]
+fn every_format_carries_every_other_or_says_that_it_cannot() {
+    let folder = Folder::with("a", NATIVE);
+    for format in FORMATS {
+        let info = format.info();
+        let done = folder.run(&format!("convert a --to {} --carry -o carried", info.name));
+        if !info.traits.carries {
+            done.fails("has no room to carry");
+            continue;
+        }
+        done.ends(0);
+        folder.run(&format!("convert carried --from {} --to steno -o back", info.name)).ends(0);
+        assert_eq!(folder.read("back"), NATIVE.as_bytes(), "{}", info.name);
+    }
+}
+
+#[test]
+fn the_same_format_is_a_copy() {
+    let odd = format!("{NATIVE}\r\n junk \n");
+    let folder = Folder::with("a", &odd);
+    let done = folder.run("convert a --to steno");
+    done.ends(0).talks("steno already: copied byte for byte").talks("1 note about the source: steno check a tells");
+    assert_eq!(done.out, odd.as_bytes());
+}
+
+#[test]
+fn a_dash_is_standard_input_and_output() {
+    let folder = Folder::new();
+    let done = folder.run_with("convert - --to chibi -o -", NATIVE.as_bytes());
+    assert_eq!(done.ends(0).json().len(), 3);
+    assert!(folder.names().is_empty());
+}
+
+#[cfg(unix)]
+#[test]
+fn the_input_is_never_written_over() {
+    let folder = Folder::with("a", NATIVE);
+    std::fs::hard_link(folder.path("a"), folder.path("hard")).unwrap();
+    std::os::unix::fs::symlink("a", folder.path("soft")).unwrap();
+    for (input, output) in [("a", "a"), ("a", "./a"), ("a", "hard"), ("a", "soft"), ("soft", "a"), ("hard", "soft")] {
+        let done = folder.run(&format!("convert {input} --to chibi -o {output}"));
+        done.fails("is the input itself");
+    }
+    let path = folder.path("a");
+    let append = std::fs::OpenOptions::new().append(true).open(&path).unwrap();
+    let ended = folder.command("convert a --to chibi").stdout(append).output().unwrap();
+    assert_eq!(ended.status.code(), Some(2));
+    let input = std::fs::File::open(&path).unwrap();
+    let ended = folder.command("convert - --to chibi -o soft").stdin(input).output().unwrap();
+    assert_eq!(ended.status.code(), Some(2));
+    assert_eq!(folder.read("a"), NATIVE.as_bytes());
+    assert_eq!(folder.names(), ["a", "hard", "soft"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_device_is_written_to_and_not_replaced() {
+    let folder = Folder::with("a", NATIVE);
+    folder.run("convert a --to chibi -o /dev/null").ends(0);
+    assert!(!std::fs::metadata("/dev/null").unwrap().is_file());
+    assert_eq!(folder.run("convert a --to chibi -o /dev/stdout").ends(0).json().len(), 3);
+}
+
+#[test]
+fn an_output_that_cannot_be_leaves_nothing() {
+    let folder = Folder::with("a", NATIVE);
+    std::fs::create_dir(folder.path("folder")).unwrap();
+    folder.run("convert a --to chibi -o folder").fails("folder: is a folder");
+    folder.run("convert a --to chibi -o none/out").fails("none/out: no such file or folder");
+    folder.run("convert missing --to chibi -o out").fails("missing: no such file");
+    folder.run("convert folder --to chibi -o out").fails("folder: is a folder");
+    folder.write("unknown", "hello\n");
+    folder.run("convert unknown --to chibi -o out").fails("the format is unknown");
+    assert_eq!(folder.names(), ["a", "folder", "unknown"]);
+}

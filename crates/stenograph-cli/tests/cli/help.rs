@@ -1,0 +1,75 @@
+//! What the command says about itself.
+
+use stenograph::formats::FORMATS;
+
+use crate::runner::{Folder, names};
+
+const COMMANDS: [&str; 7] = ["formats", "check", "convert", "show", "demo", "completions", "man"];
+
+#[test]
+fn every_command_has_help_with_examples() {
+    let folder = Folder::new();
+    let top = folder.run("--help");
+    top.ends(0).says("Examples:").says("Exit codes:");
+    for command in COMMANDS {
+        top.says(&format!("  {command} "));
+        let help = folder.run(&format!("{command} --help"));
+        help.ends(0).says("Examples:\n  steno ");
+        let first = help.text().lines().next().unwrap();
+        assert!(!first.ends_with('.') && first.chars().next().unwrap().is_uppercase(), "{command}: {first}");
+        folder.run(&format!("{command} -h")).ends(0).says("Examples:\n  steno ");
+    }
+    folder.run("--version").ends(0).says("steno ");
+}
+
+#[test]
+fn the_list_of_commands_is_whole() {
+    let top = Folder::new().run("--help");
+    let listed = top.text().lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let listed: Vec<&str> = listed.filter_map(|line| line.split_whitespace().next()).collect();
+    let expected: Vec<&str> = COMMANDS.into_iter().chain(["help"]).collect();
+    assert_eq!(listed, expected);
+}
+
+#[test]
+fn what_cannot_be_understood_gives_2() {
+    let folder = Folder::new();
+    folder.run("").ends(2).talks("Usage:");
+    folder.run("chek").ends(2).talks("check");
+    folder.run("check").ends(2).talks("FILE");
+    folder.run("convert a").ends(2).talks("--to");
+}
+
+#[test]
+fn all_formats_are_listed() {
+    let folder = Folder::new();
+    let (people, programs) = (folder.run("formats"), folder.run("formats --json"));
+    let json = programs.ends(0).json();
+    assert_eq!(json.len(), FORMATS.len());
+    for (format, json) in FORMATS.iter().zip(json) {
+        let info = format.info();
+        people.ends(0).says(info.name).says(info.title).says(info.extension);
+        info.homes.iter().for_each(|home| {
+            people.says(home);
+        });
+        assert_eq!(json["name"], info.name);
+        assert_eq!(json["carries"], info.traits.carries);
+        assert_eq!(json["homes"].as_array().unwrap().len(), info.homes.len());
+    }
+}
+
+#[test]
+fn shells_get_completions_and_man_gets_pages() {
+    let folder = Folder::new();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        folder.run(&format!("completions {shell}")).ends(0).says("convert");
+    }
+    folder.run("man").ends(0).says(".TH steno 1").says("convert");
+    std::fs::create_dir(folder.path("pages")).unwrap();
+    folder.run("man pages").ends(0);
+    let mut pages: Vec<String> = COMMANDS.iter().map(|command| format!("steno-{command}.1")).collect();
+    pages.push("steno.1".to_owned());
+    pages.sort();
+    assert_eq!(names(&folder.path("pages")), pages);
+    folder.run("man none").fails("no such file or folder");
+}

@@ -1,0 +1,102 @@
+//! `steno show`.
+
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+use crate::runner::{CHIBI, Folder, NATIVE};
+
+#[test]
+fn events_show_time_speaker_and_text() {
+    let folder = Folder::with("a", NATIVE);
+    let done = folder.run("show a");
+    assert_eq!(
+        done.ends(0).text(),
+        "\
+2026-03-02 09:14:05  user
+    Fix the test.
+2026-03-02 09:14:06  thinking
+    Run it first.
+2026-03-02 09:14:07  call Bash
+    {\"command\":\"cargo test\"}
+2026-03-02 09:14:09  result of Bash
+    ok
+"
+    );
+}
+
+#[test]
+fn the_first_the_last_and_both_ways_of_printing() {
+    let folder = Folder::with("a", NATIVE);
+    assert_eq!(folder.run("show a --last 1 --text").ends(0).text(), "ok\n");
+    assert_eq!(folder.run("show a --first 1 --text").ends(0).text(), "Fix the test.\n");
+    assert_eq!(folder.run("show a --text --last 2").ends(0).text(), "{\"command\":\"cargo test\"}\n\nok\n");
+    let done = folder.run("show a --json --first 2");
+    let json = done.ends(0).json();
+    assert_eq!(json.len(), 2);
+    assert_eq!((&json[1]["kind"], &json[1]["at"]["line"]), (&"thinking".into(), &2.into()));
+    assert_eq!(folder.run("show a --last 0").ends(0).text(), "");
+    folder.run("show a --first 1 --last 1").ends(2).talks("cannot be used with");
+}
+
+#[test]
+fn kinds_are_ours_roles_and_the_formats_own_words() {
+    let folder = Folder::with("a", NATIVE);
+    folder.write("b", CHIBI);
+    assert_eq!(folder.run("show a --kind user --text").ends(0).text(), "Fix the test.\n");
+    assert_eq!(folder.run("show a --kind thinking,tool_result --text").text(), "Run it first.\n\nok\n");
+    assert_eq!(folder.run("show a --kind thinking --kind user --text").text(), "Fix the test.\n\nRun it first.\n");
+    let system = CHIBI.replace("\"message\"", "\"system_prompt_changed\"");
+    folder.write("c", system);
+    folder.run("show c --kind system_prompt_changed").ends(0).says("What is Rust?");
+    let done = folder.run("show b --kind stop");
+    done.ends(1).talks("no event of kind stop").talks("hint: the kinds in this file are message, tool_call");
+}
+
+#[test]
+fn results_are_shortened_for_people_only() {
+    let long = (0..40).map(|line| format!("line {line}")).collect::<Vec<_>>().join("\\n");
+    let folder = Folder::with("a", NATIVE.replace("\"ok\"", &format!("\"{long}\"")));
+    folder.run("show a").says("line 7").says("… 32 more lines");
+    folder.run("show a --text").says("line 39");
+}
+
+#[test]
+fn control_characters_are_shown_and_not_obeyed() {
+    let evil = NATIVE.replace("Fix the test.", "a\\u001b]0;owned\\u0007\\r\u{9b}31m\u{202e}x\\ty\\nz\u{7f}");
+    let folder = Folder::with("a", evil);
+    for line in ["show a", "show a --text", "show a --json", "show a --last 4", "check a"] {
+        let done = folder.run(line);
+        let text = done.text().to_owned() + &done.talk;
+        let bad = |char: &char| (char.is_control() && !matches!(char, '\n' | '\t')) || *char == '\u{202e}';
+        assert_eq!(text.chars().find(bad), None, "{line}: {text:?}");
+    }
+    assert_eq!(folder.run("show a --text --first 1").text(), "a␛]0;owned␇␍\\u{9b}31m\\u{202e}x\ty\nz␡\n");
+    let json = folder.run("show a --json --first 1").json();
+    assert_eq!(json[0]["content"], "a\u{1b}]0;owned\u{7}\r\u{9b}31m\u{202e}x\ty\nz\u{7f}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_with_an_evil_name_is_named_harmlessly() {
+    let folder = Folder::with("e\u{1b}vil", NATIVE);
+    folder.run("check e\u{1b}vil").ends(0).says("e␛vil: steno");
+    let done = folder.run("check no\u{1b}ne");
+    done.ends(2).talks("no␛ne");
+}
+
+#[test]
+fn a_reader_who_has_seen_enough_is_no_error() {
+    let folder = Folder::with("a", NATIVE.repeat(20_000));
+    for line in ["show a", "show a --json", "convert a --to chibi", "check a --json"] {
+        let mut child = folder.command(line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut first = String::new();
+        let mut out = BufReader::with_capacity(16, child.stdout.take().unwrap());
+        if line != "check a --json" {
+            out.read_line(&mut first).unwrap();
+        }
+        drop(out);
+        let output = child.wait_with_output().unwrap();
+        let talk = String::from_utf8(output.stderr).unwrap();
+        assert_eq!((output.status.code(), talk.as_str()), (Some(0), ""), "{line}");
+    }
+}

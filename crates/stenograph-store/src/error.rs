@@ -1,0 +1,161 @@
+//! The one error of this crate: where, what, and the way out. What is wrong inside a transcript is a note, never an error.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+use crate::decode::Container;
+
+/// What is opened or written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// A file or folder.
+    Path(PathBuf),
+    /// Standard input.
+    StandardInput,
+    /// Standard output.
+    StandardOutput,
+    /// A file that only this process sees.
+    Temporary,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Path(path) => write!(formatter, "{}", path.display()),
+            Place::StandardInput => formatter.write_str("standard input"),
+            Place::StandardOutput => formatter.write_str("standard output"),
+            Place::Temporary => formatter.write_str("temporary file"),
+        }
+    }
+}
+
+/// What went wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Problem {
+    /// There is nothing of that name.
+    Missing,
+    /// It may not be read or written.
+    Denied,
+    /// It is a folder.
+    Folder,
+    /// It ends in the middle of its compressed data.
+    Truncated(Container),
+    /// Its compressed data makes no sense.
+    Corrupt(Container),
+    /// It decodes to absurdly much.
+    Bomb {
+        /// Bytes that came out.
+        decoded: u64,
+        /// Bytes that went in.
+        raw: u64,
+    },
+    /// It does not fit where it has to be held whole.
+    TooLarge {
+        /// What would fit.
+        size_max: u64,
+    },
+    /// It can be read only once, and was.
+    ReadAlready,
+    /// What is to be written is the input itself.
+    OwnInput,
+    /// Reading failed.
+    Unreadable,
+    /// Writing failed.
+    Unwritable,
+}
+
+/// An error of opening, reading or writing.
+#[derive(Debug)]
+pub struct Error {
+    /// Where.
+    pub place: Place,
+    /// What.
+    pub problem: Problem,
+    source: Option<io::Error>,
+}
+
+impl Error {
+    /// An error of which nothing more is known.
+    pub(crate) fn new(place: &Place, problem: Problem) -> Error {
+        Error { place: place.clone(), problem, source: None }
+    }
+
+    /// An error from the system; `otherwise` is what it is when the system's word says nothing better.
+    pub(crate) fn from_system(place: &Place, otherwise: Problem, source: io::Error) -> Error {
+        let problem = match source.kind() {
+            io::ErrorKind::NotFound => Problem::Missing,
+            io::ErrorKind::PermissionDenied => Problem::Denied,
+            io::ErrorKind::IsADirectory => Problem::Folder,
+            _ => otherwise,
+        };
+        Error { place: place.clone(), problem, source: Some(source) }
+    }
+
+    /// The way out, where there is one.
+    pub fn hint(&self) -> Option<&'static str> {
+        Some(match self.problem {
+            Problem::Missing => "check the spelling of the path",
+            Problem::Denied => "check who may read or write it: ls -l shows it",
+            Problem::Folder => "name the files in it, for example with a pattern of the shell: folder/*.jsonl",
+            Problem::Truncated(_) => {
+                "the file was probably copied while it was being written, or only in part: copy it again"
+            }
+            Problem::Corrupt(_) => "copy the file again; if it is not compressed at all, it is no transcript either",
+            Problem::Bomb { .. } => "if you trust the file, decompress it yourself and name the result",
+            Problem::TooLarge { .. } => "cut the file into smaller ones; everything else works on files of any size",
+            Problem::ReadAlready => "name a file instead",
+            Problem::OwnInput => "write to another file: an input is never written over",
+            Problem::Unreadable | Problem::Unwritable => return None,
+        })
+    }
+
+    /// The error inside an error of input or output, where this crate put one there.
+    pub fn inside(error: &io::Error) -> Option<&Error> {
+        error.get_ref()?.downcast_ref()
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}: ", self.place)?;
+        match self.problem {
+            Problem::Missing => formatter.write_str("no such file or folder"),
+            Problem::Denied => formatter.write_str("permission denied"),
+            Problem::Folder => formatter.write_str("is a folder"),
+            Problem::Truncated(container) => write!(formatter, "the {container} data ends in the middle"),
+            Problem::Corrupt(container) => write!(formatter, "the {container} data is damaged"),
+            Problem::Bomb { decoded, raw } => {
+                let ratio = decoded / raw.max(1);
+                write!(
+                    formatter,
+                    "{raw} bytes decode to {decoded} and more, {ratio} times as many: a decompression bomb?"
+                )
+            }
+            Problem::TooLarge { size_max } => write!(formatter, "is larger than {} MiB", size_max >> 20),
+            Problem::ReadAlready => formatter.write_str("can be read only once"),
+            Problem::OwnInput => formatter.write_str("is the input itself"),
+            Problem::Unreadable => formatter.write_str("cannot be read"),
+            Problem::Unwritable => formatter.write_str("cannot be written"),
+        }?;
+        match (&self.source, self.problem) {
+            (Some(source), Problem::Unreadable | Problem::Unwritable | Problem::Corrupt(_)) => {
+                write!(formatter, ": {source}")
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.source.as_ref().map(|source| source as _)
+    }
+}
+
+impl From<Error> for io::Error {
+    fn from(error: Error) -> io::Error {
+        let kind = error.source.as_ref().map_or(io::ErrorKind::Other, io::Error::kind);
+        io::Error::new(kind, error)
+    }
+}

@@ -1,0 +1,63 @@
+//! Whether two names mean the same file, however they spell it. Nothing here reads what is in a file.
+
+use std::fs::{File, Metadata};
+use std::io;
+use std::path::Path;
+
+/// What makes a file the one it is: device and inode where the system has them, else the whole path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Identity(Kind);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Kind {
+    #[cfg(unix)]
+    Inode { device: u64, inode: u64 },
+    #[cfg(not(unix))]
+    Path(std::path::PathBuf),
+}
+
+impl Identity {
+    /// The identity of the file of that name, through links; `None` when there is none.
+    pub(crate) fn of_path(path: &Path) -> Option<Identity> {
+        #[cfg(unix)]
+        return std::fs::metadata(path).ok().as_ref().and_then(Identity::of_metadata);
+        #[cfg(not(unix))]
+        return std::fs::canonicalize(path).ok().map(|path| Identity(Kind::Path(path)));
+    }
+
+    /// The identity of an open file; only regular files have one worth guarding.
+    pub(crate) fn of_metadata(metadata: &Metadata) -> Option<Identity> {
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::MetadataExt;
+            let inode = Kind::Inode { device: metadata.dev(), inode: metadata.ino() };
+            metadata.is_file().then_some(Identity(inode))
+        }
+        #[cfg(not(unix))]
+        {
+            let _ = metadata;
+            None
+        }
+    }
+
+    /// The file that standard input was redirected from.
+    pub(crate) fn of_standard_input() -> Option<Identity> {
+        of_open(&io::stdin())
+    }
+
+    /// The file that standard output was redirected into.
+    pub(crate) fn of_standard_output() -> Option<Identity> {
+        of_open(&io::stdout())
+    }
+}
+
+#[cfg(unix)]
+fn of_open(open: &impl std::os::fd::AsFd) -> Option<Identity> {
+    let file = File::from(open.as_fd().try_clone_to_owned().ok()?);
+    Identity::of_metadata(&file.metadata().ok()?)
+}
+
+#[cfg(not(unix))]
+fn of_open<T>(_open: &T) -> Option<Identity> {
+    None
+}

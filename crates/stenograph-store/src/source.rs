@@ -1,0 +1,242 @@
+//! What is read: a file or standard input, opened once and read as often as needed. Nothing here is ever written.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Cursor, Read, Seek};
+use std::path::Path;
+
+use stenograph::format::Head;
+
+use crate::decode::{Counter, Decoded, Guard, decode};
+use crate::error::{Error, Place, Problem};
+use crate::identity::Identity;
+use crate::output::Spool;
+
+/// How often a source will be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Passes {
+    /// From beginning to end, once.
+    Once,
+    /// More than once: what cannot be read again is spooled into a temporary file.
+    Many,
+}
+
+/// An open source of bytes, decoded.
+pub struct Source {
+    place: Place,
+    origin: Origin,
+    identity: Option<Identity>,
+    head: Vec<u8>,
+    consumed: Counter,
+}
+
+enum Origin {
+    /// A file: each pass reads it from the beginning to where it ended when it was opened, so that all passes see the same
+    /// of a file that grows.
+    File { file: File, length: u64 },
+    /// What can be read only once: its head was read already, and this is the rest.
+    Stream(Option<Rest>),
+}
+
+/// What follows the head of a stream.
+enum Rest {
+    Bytes(Decoded<'static>),
+    Failed(io::Error),
+}
+
+impl fmt::Debug for Source {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Source").field("place", &self.place).finish_non_exhaustive()
+    }
+}
+
+impl Source {
+    /// Opens a file. Pipes and devices have names too, and are read like standard input.
+    pub fn open(path: &Path, passes: Passes) -> Result<Source, Error> {
+        let place = Place::Path(path.to_owned());
+        let unreadable = |error| Error::from_system(&place, Problem::Unreadable, error);
+        let file = File::open(path).map_err(unreadable)?;
+        let metadata = file.metadata().map_err(unreadable)?;
+        if metadata.is_dir() {
+            return Err(Error::new(&place, Problem::Folder));
+        }
+        let identity = Identity::of_path(path);
+        // Files of the system say that they are empty and are not: what says so is read like a pipe.
+        if metadata.is_file() && metadata.len() > 0 {
+            return Source::of_file(place, file, metadata.len(), identity);
+        }
+        Source::of_stream(place, file, identity, passes)
+    }
+
+    /// Opens standard input.
+    pub fn standard_input(passes: Passes) -> Result<Source, Error> {
+        let identity = Identity::of_standard_input();
+        Source::of_stream(Place::StandardInput, io::stdin().lock(), identity, passes)
+    }
+
+    fn of_file(place: Place, file: File, length: u64, identity: Option<Identity>) -> Result<Source, Error> {
+        let consumed = Counter::default();
+        let mut source = Source { place, origin: Origin::File { file, length }, identity, head: Vec::new(), consumed };
+        let mut head = Vec::new();
+        let read = source.pass()?.take(Head::SIZE_MAX as u64).read_to_end(&mut head);
+        // A file that is damaged further on still has a head; the pass that reads it meets the damage again.
+        match read {
+            Err(error) if head.is_empty() => return Err(source.explain(error)),
+            _ => source.head = head,
+        }
+        source.consumed = Counter::default();
+        Ok(source)
+    }
+
+    fn of_stream(
+        place: Place,
+        stream: impl Read + 'static,
+        identity: Option<Identity>,
+        passes: Passes,
+    ) -> Result<Source, Error> {
+        if passes == Passes::Many {
+            let mut spool = Spool::new()?;
+            let copied = io::copy(&mut { stream }, &mut spool);
+            let length = copied.map_err(|error| Error::from_system(&place, Problem::Unreadable, error))?;
+            return Source::of_file(place, spool.into_file(), length, identity);
+        }
+        let consumed = Counter::default();
+        let mut rest = decode(stream, &place, &consumed, Guard::USUAL)?;
+        let mut head = Vec::new();
+        let rest = match rest.by_ref().take(Head::SIZE_MAX as u64).read_to_end(&mut head) {
+            Ok(_) => Rest::Bytes(rest),
+            Err(error) => Rest::Failed(error),
+        };
+        Ok(Source { place, origin: Origin::Stream(Some(rest)), identity, head, consumed })
+    }
+
+    /// Where it comes from.
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// The first bytes, decoded, as many as detection looks at.
+    pub fn head(&self) -> &[u8] {
+        &self.head
+    }
+
+    /// How many bytes a pass reads before they are decoded, where that is known.
+    pub fn length(&self) -> Option<u64> {
+        match self.origin {
+            Origin::File { length, .. } => Some(length),
+            Origin::Stream(_) => None,
+        }
+    }
+
+    /// How many bytes all passes have read so far, before they were decoded.
+    pub fn consumed(&self) -> impl Fn() -> u64 + 'static {
+        let consumed = self.consumed.clone();
+        move || consumed.count()
+    }
+
+    /// Whether `path` is this very file, under whatever name.
+    pub fn is_at(&self, path: &Path) -> bool {
+        self.identity.is_some() && Identity::of_path(path) == self.identity
+    }
+
+    /// Whether standard output was redirected into this very file.
+    pub fn is_standard_output(&self) -> bool {
+        self.identity.is_some() && Identity::of_standard_output() == self.identity
+    }
+
+    /// The whole source in memory, unless it is larger than `size_max`.
+    pub fn read_whole(&mut self, size_max: u64) -> Result<Vec<u8>, Error> {
+        let mut bytes = Vec::new();
+        let read = self.pass()?.take(size_max + 1).read_to_end(&mut bytes);
+        read.map_err(|error| self.explain(error))?;
+        if bytes.len() as u64 > size_max {
+            return Err(Error::new(&self.place, Problem::TooLarge { size_max }));
+        }
+        Ok(bytes)
+    }
+
+    /// Reads from the beginning.
+    pub fn pass(&mut self) -> Result<Box<dyn Read + '_>, Error> {
+        let place = &self.place;
+        match &mut self.origin {
+            Origin::File { file, length } => {
+                let mut file: &File = file;
+                file.rewind().map_err(|error| Error::from_system(place, Problem::Unreadable, error))?;
+                Ok(Box::new(decode(file.take(*length), place, &self.consumed, Guard::USUAL)?))
+            }
+            Origin::Stream(rest) => {
+                let head = Cursor::new(self.head.as_slice());
+                match rest.take() {
+                    Some(Rest::Bytes(rest)) => Ok(Box::new(head.chain(rest))),
+                    Some(Rest::Failed(error)) => Ok(Box::new(head.chain(Failing(Some(error))))),
+                    None => Err(Error::new(place, Problem::ReadAlready)),
+                }
+            }
+        }
+    }
+
+    fn explain(&self, error: io::Error) -> Error {
+        match Error::inside(&error) {
+            Some(inside) => Error::new(&inside.place, inside.problem),
+            None => Error::from_system(&self.place, Problem::Unreadable, error),
+        }
+    }
+}
+
+impl stenograph::convert::Source for Source {
+    fn open(&mut self) -> io::Result<Box<dyn Read + '_>> {
+        Ok(self.pass()?)
+    }
+}
+
+/// Fails once, where a stream was found to be damaged.
+struct Failing(Option<io::Error>);
+
+impl Read for Failing {
+    fn read(&mut self, _buffer: &mut [u8]) -> io::Result<usize> {
+        self.0.take().map_or(Ok(0), Err)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_read_as_often_as_needed_and_a_stream_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        std::fs::write(&path, "hello").unwrap();
+        let mut source = Source::open(&path, Passes::Once).unwrap();
+        assert_eq!(source.head(), b"hello");
+        assert_eq!(source.read_whole(5).unwrap(), b"hello");
+        assert_eq!(source.read_whole(4).unwrap_err().problem, Problem::TooLarge { size_max: 4 });
+
+        let mut stream = Source::of_stream(Place::StandardInput, b"hello".as_slice(), None, Passes::Once).unwrap();
+        assert_eq!(stream.read_whole(9).unwrap(), b"hello");
+        assert_eq!(stream.read_whole(9).unwrap_err().problem, Problem::ReadAlready);
+
+        let mut spooled = Source::of_stream(Place::StandardInput, b"hello".as_slice(), None, Passes::Many).unwrap();
+        assert_eq!(spooled.read_whole(9).unwrap(), b"hello");
+        assert_eq!(spooled.read_whole(9).unwrap(), b"hello");
+    }
+
+    #[test]
+    fn every_pass_sees_the_same_of_a_file_that_grows() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        std::fs::write(&path, "hello").unwrap();
+        let mut source = Source::open(&path, Passes::Many).unwrap();
+        std::fs::write(&path, "hello, world").unwrap();
+        assert_eq!(source.read_whole(99).unwrap(), b"hello");
+    }
+
+    #[test]
+    fn what_cannot_be_opened_says_why() {
+        let folder = tempfile::tempdir().unwrap();
+        let missing = Source::open(&folder.path().join("none"), Passes::Once).unwrap_err();
+        assert_eq!(missing.problem, Problem::Missing);
+        assert!(missing.hint().is_some());
+        assert_eq!(Source::open(folder.path(), Passes::Once).unwrap_err().problem, Problem::Folder);
+    }
+}
