@@ -57,7 +57,7 @@ const HEAD: &str = "\
 # What every conversion loses
 
 Measured, not declared: each format's demonstration fixture is read, written in every other format and read back. What
-differs is listed here. Converting with `--carry` loses nothing, whatever stands below: the source rides along.
+differs is listed here. Where the target carries, `--carry` takes the source along and nothing below is lost for good.
 
 ## The matrix
 
