@@ -147,9 +147,9 @@ fn texts_that_are_kept_are_kept_whole_or_cut() {
 }
 
 /// Records of one to four events that share their envelope, as readers make them.
-fn stream() -> impl Strategy<Value = Events> {
+fn stream() -> BoxedStrategy<Events> {
     let record = (envelope(), prop::collection::vec((body(), extra(elsewhere())), 1..4), prop::option::of(usage()));
-    prop::collection::vec(record, 0..8).prop_map(|records| records.into_iter().flat_map(numbered).collect())
+    prop::collection::vec(record, 0..8).prop_map(|records| records.into_iter().flat_map(numbered).collect()).boxed()
 }
 
 fn numbered(
@@ -164,20 +164,27 @@ fn numbered(
 }
 
 /// An event whose parts and leftovers fit nothing: what an edited native stream may hold.
-fn wild_event() -> impl Strategy<Value = Event<'static>> {
+fn wild_event() -> BoxedStrategy<Event<'static>> {
     let names: Vec<&'static str> = FORMATS.iter().map(|format| format.info().name).collect();
     let part = (0..4_u32, 0..4_u32).prop_map(|(index, of)| Part { index, of });
-    (envelope(), body(), part, prop::option::of(usage()), extra(prop::sample::select(names)), any::<bool>()).prop_map(
-        |(envelope, body, part, usage, extra, restates)| Event { body, part, usage, extra, restates, ..envelope },
-    )
+    (envelope(), body(), part, prop::option::of(usage()), extra(prop::sample::select(names).boxed()), any::<bool>())
+        .prop_map(|(envelope, body, part, usage, extra, restates)| Event {
+            body,
+            part,
+            usage,
+            extra,
+            restates,
+            ..envelope
+        })
+        .boxed()
 }
 
-fn envelope() -> impl Strategy<Value = Event<'static>> {
+fn envelope() -> BoxedStrategy<Event<'static>> {
     let name = || prop::option::of(name());
     let names = (name(), name(), name(), name(), name());
     let more = (name(), name(), name(), name(), name());
-    (names, more, prop::option::of(time())).prop_map(
-        |((session, id, parent, group, from), (to, model, cwd, branch, version), time)| Event {
+    (names, more, prop::option::of(time()))
+        .prop_map(|((session, id, parent, group, from), (to, model, cwd, branch, version), time)| Event {
             session,
             id,
             parent,
@@ -190,28 +197,30 @@ fn envelope() -> impl Strategy<Value = Event<'static>> {
             version,
             time,
             ..Event::default()
-        },
-    )
+        })
+        .boxed()
 }
 
-fn time() -> impl Strategy<Value = Time<'static>> {
+fn time() -> BoxedStrategy<Time<'static>> {
     let seconds = 0..4_000_000_000_u64;
-    (seconds, 0..1000_u64, 0..4_usize).prop_map(|(seconds, millis, shape)| {
-        let made = match shape {
-            0 => Time::number(seconds.to_string().into(), Unit::Seconds),
-            1 => Time::number((seconds * 1000 + millis).to_string().into(), Unit::Millis),
-            2 => Time::number(format!("{seconds}.{millis:03}").into(), Unit::Seconds),
-            _ => {
-                let (hours, minutes) = (seconds % 24, seconds % 60);
-                Time::iso(format!("2026-02-0{}T{hours:02}:{minutes:02}:07.{millis:03}Z", 1 + seconds % 9).into())
-            }
-        };
-        made.unwrap()
-    })
+    (seconds, 0..1000_u64, 0..4_usize)
+        .prop_map(|(seconds, millis, shape)| {
+            let made = match shape {
+                0 => Time::number(seconds.to_string().into(), Unit::Seconds),
+                1 => Time::number((seconds * 1000 + millis).to_string().into(), Unit::Millis),
+                2 => Time::number(format!("{seconds}.{millis:03}").into(), Unit::Seconds),
+                _ => {
+                    let (hours, minutes) = (seconds % 24, seconds % 60);
+                    Time::iso(format!("2026-02-0{}T{hours:02}:{minutes:02}:07.{millis:03}Z", 1 + seconds % 9).into())
+                }
+            };
+            made.unwrap()
+        })
+        .boxed()
 }
 
 /// Ids and names: usual ones, and what a hostile source puts in their place.
-fn name() -> impl Strategy<Value = Cow<'static, str>> {
+fn name() -> BoxedStrategy<Cow<'static, str>> {
     prop_oneof![
         6 => "[a-z]{1,8}(_[0-9]{1,4})?",
         1 => Just("user".to_owned()),
@@ -222,6 +231,7 @@ fn name() -> impl Strategy<Value = Cow<'static, str>> {
         1 => any::<String>(),
     ]
     .prop_map(Cow::Owned)
+    .boxed()
 }
 
 /// Lines that mean something in one of the formats that are text.
@@ -250,7 +260,7 @@ const MARKERS: [&str; 22] = [
     "  indented",
 ];
 
-fn text() -> impl Strategy<Value = Text<'static>> {
+fn text() -> BoxedStrategy<Text<'static>> {
     let marker_lines = prop::collection::vec(
         prop_oneof![prop::sample::select(MARKERS.to_vec()).prop_map(str::to_owned), "[a-z ]{0,20}"],
         1..5,
@@ -266,16 +276,18 @@ fn text() -> impl Strategy<Value = Text<'static>> {
         1 => prop::collection::vec(any::<u8>(), 0..20).prop_map(|bytes| Text::from_bytes(&bytes).into_owned()),
         1 => "[a-z\n]{300,600}".prop_map(|text| Text::from(text.repeat(50))),
     ]
+    .boxed()
 }
 
-fn content() -> impl Strategy<Value = Content<'static>> {
+fn content() -> BoxedStrategy<Content<'static>> {
     prop_oneof![
         3 => text().prop_map(Content::Text),
         1 => prop::collection::vec(piece(), 0..4).prop_map(Content::Pieces),
     ]
+    .boxed()
 }
 
-fn piece() -> impl Strategy<Value = Piece<'static>> {
+fn piece() -> BoxedStrategy<Piece<'static>> {
     let data = prop_oneof![
         Just(Data::Inline(Text::from("aGVsbG8="))),
         text().prop_map(Data::Url),
@@ -286,11 +298,11 @@ fn piece() -> impl Strategy<Value = Piece<'static>> {
         1 => (prop::option::of(name()), data).prop_map(|(media, data)| PieceKind::Blob { media, data }),
         1 => raw().prop_map(PieceKind::Other),
     ];
-    kind.prop_map(|kind| Piece { kind, extra: Residue::default() })
+    kind.prop_map(|kind| Piece { kind, extra: Residue::default() }).boxed()
 }
 
 /// JSON values, in spellings a serialiser would not choose.
-fn raw() -> impl Strategy<Value = Cow<'static, str>> {
+fn raw() -> BoxedStrategy<Cow<'static, str>> {
     prop::sample::select(vec![
         "{}",
         "null",
@@ -303,9 +315,10 @@ fn raw() -> impl Strategy<Value = Cow<'static, str>> {
         "{\"type\":\"text\",\"text\":\"hi\"}",
     ])
     .prop_map(Cow::Borrowed)
+    .boxed()
 }
 
-fn body() -> impl Strategy<Value = Body<'static>> {
+fn body() -> BoxedStrategy<Body<'static>> {
     let role = prop::sample::select(Role::ALL.to_vec());
     let input = prop_oneof![raw().prop_map(Input::Json), text().prop_map(Input::Text)];
     let (said, named) = (|| prop::option::of(content()), || prop::option::of(name()));
@@ -320,40 +333,43 @@ fn body() -> impl Strategy<Value = Body<'static>> {
         1 => (named(), flag(), said()).prop_map(|(reason, success, content)| Body::Stop { reason, success, content }),
         1 => (name(), said()).prop_map(|(name, content)| Body::Fact { name, content }),
         1 => (named(), prop::option::of(text())).prop_map(|(name, bytes)| Body::Other { name, bytes }),
-    ]
+    ].boxed()
 }
 
-fn usage() -> impl Strategy<Value = Usage> {
-    let number = || prop::option::of(prop_oneof![0..100_000_u64, Just(u64::from(u32::MAX)), Just(1 << 53), Just(u64::MAX)]);
-    (number(), number(), number(), number(), number(), prop::option::of(0.0..10.0_f64)).prop_map(
-        |(input, output, cache_read, cache_write, reasoning, cost)| Usage {
+fn usage() -> BoxedStrategy<Usage> {
+    let number =
+        || prop::option::of(prop_oneof![0..100_000_u64, Just(u64::from(u32::MAX)), Just(1 << 53), Just(u64::MAX)]);
+    (number(), number(), number(), number(), number(), prop::option::of(0.0..10.0_f64))
+        .prop_map(|(input, output, cache_read, cache_write, reasoning, cost)| Usage {
             input,
             output,
             cache_read,
             cache_write,
             reasoning,
             cost,
-        },
-    )
+        })
+        .boxed()
 }
 
 /// A format that we do not have: its words mean nothing to any writer.
-fn elsewhere() -> impl Strategy<Value = &'static str> {
-    Just("elsewhere")
+fn elsewhere() -> BoxedStrategy<&'static str> {
+    Just("elsewhere").boxed()
 }
 
-fn extra(origin: impl Strategy<Value = &'static str>) -> impl Strategy<Value = Extra<'static>> {
+fn extra(origin: BoxedStrategy<&'static str>) -> BoxedStrategy<Extra<'static>> {
     let held = prop_oneof![Just(Held::Hole), raw().prop_map(Held::Raw)];
     let key = prop_oneof![
         prop::sample::select(vec!["type", "role", "content", "message", "payload", "id"]).prop_map(Cow::Borrowed),
         name()
     ];
     let residue = prop::collection::vec((key, held), 0..4).prop_map(Residue);
-    prop::option::of((origin, residue)).prop_map(|found| {
-        let mut extra = Extra::default();
-        if let Some((origin, residue)) = found {
-            extra.add(Cow::Borrowed(origin), residue);
-        }
-        extra
-    })
+    prop::option::of((origin, residue))
+        .prop_map(|found| {
+            let mut extra = Extra::default();
+            if let Some((origin, residue)) = found {
+                extra.add(Cow::Borrowed(origin), residue);
+            }
+            extra
+        })
+        .boxed()
 }
