@@ -1,2 +1,71 @@
-//! Development tasks.
-fn main() {}
+//! Development tasks: what a checked repository needs beside the compiler. Nothing here is part of the product, so it alone
+//! may name formats and start programs.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a task talks to the person who started it")]
+
+mod bench;
+mod code;
+mod generate;
+mod scaffold;
+mod synthetic;
+mod tidy;
+mod tree;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// What a task says when it cannot go on.
+type Failure = Box<dyn std::error::Error>;
+
+/// Development tasks.
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "Development tasks of Stenograph")]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Write the documents that are made from code: docs/formats.md, docs/losses.md, docs/cli.md
+    Gen {
+        /// Write nothing, and fail when a document differs
+        #[arg(long)]
+        check: bool,
+    },
+    /// Check the style that matters: file heads, format names, fixtures, lengths, documents
+    Tidy,
+    /// Start a new format: its folder, and its line in formats/mod.rs
+    NewFormat {
+        /// Its name, such as `my-agent`
+        name: String,
+    },
+    /// Measure
+    Bench {
+        #[command(subcommand)]
+        what: Bench,
+    },
+}
+
+#[derive(Subcommand)]
+enum Bench {
+    /// Reading against building a value per line, and peak memory on a large file
+    Read(bench::Options),
+}
+
+fn main() -> ExitCode {
+    let done = match Arguments::parse().task {
+        Task::Gen { check: true } => generate::check(),
+        Task::Gen { check: false } => generate::write(),
+        Task::Tidy => tidy::tidy(),
+        Task::NewFormat { name } => scaffold::new_format(&name),
+        Task::Bench { what: Bench::Read(options) } => bench::read(&options),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("error: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -2,6 +2,7 @@
 //! Laws that need a golden are in the conformance test; these need nothing but a source.
 
 mod coverage;
+pub mod pairs;
 mod round;
 mod stream;
 

@@ -120,7 +120,8 @@ impl Outline {
         };
         let add = |total: Option<u64>, new: Option<u64>, old: Option<u64>| match (total, new) {
             (None, None) => None,
-            _ => Some((total.unwrap_or(0) + new.unwrap_or(0)).saturating_sub(old.unwrap_or(0))),
+            // A source may state any number: totals stop at the largest.
+            _ => Some(total.unwrap_or(0).saturating_add(new.unwrap_or(0)).saturating_sub(old.unwrap_or(0))),
         };
         let total = &mut self.total;
         total.input = add(total.input, usage.input, before.input);

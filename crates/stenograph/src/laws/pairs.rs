@@ -1,0 +1,176 @@
+//! Every conversion, measured: what of one source per format comes through in every other format. The answer is a page of
+//! Markdown that is kept as a golden, so that a change in any reader or writer shows what it costs.
+//! It takes sources that are in memory; it must not look for them.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use crate::convert::{Carry, convert};
+use crate::format::Format;
+use crate::loss::{Count, How, Report};
+use crate::model::Kind;
+
+/// A source to be converted to every format.
+#[derive(Clone, Debug)]
+pub struct Sample {
+    /// Its format.
+    pub format: &'static dyn Format,
+    /// The name of its file.
+    pub name: String,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// One conversion and what it lost.
+struct Pair {
+    to: &'static str,
+    losses: Report,
+}
+
+/// The manners of a loss, in the order people care about them, with the marks of the matrix.
+const MANNERS: [(&str, &str); 5] =
+    [("dropped", "−"), ("cut", "✂"), ("changed", "≠"), ("moved", "→"), ("invented", "+")];
+
+/// The fixture of a format that stands for it: the one named `demo…`, else the first by name.
+pub fn sample_name(names: &[String]) -> Option<&String> {
+    names.iter().filter(|name| name.starts_with("demo")).min().or_else(|| names.iter().min())
+}
+
+/// The measured table of all pairs, as Markdown. Reading memory cannot fail; a conversion that is refused says why.
+pub fn table(samples: &[Sample], targets: &[&'static dyn Format]) -> String {
+    let mut rows: Vec<(&Sample, Vec<Result<Pair, String>>)> = Vec::new();
+    for sample in samples {
+        let others = targets.iter().filter(|to| to.info().name != sample.format.info().name);
+        rows.push((sample, others.map(|to| measure(sample, *to)).collect()));
+    }
+    let mut page = String::from(HEAD);
+    matrix(&rows, targets, &mut page);
+    for (sample, pairs) in &rows {
+        section(sample, pairs, &mut page);
+    }
+    page
+}
+
+const HEAD: &str = "\
+<!-- Written by `cargo xtask gen` and checked by the tests: do not edit. -->
+
+# What every conversion loses
+
+Measured, not declared: each format's demonstration fixture is read, written in every other format and read back. What
+differs is listed here. Where the target carries, `--carry` takes the source along and nothing below is lost for good.
+
+## The matrix
+
+Rows convert to columns. A cell counts the events that came through, of those read. Then the marks: `−` fields dropped,
+`✂` texts cut, `≠` changed, `→` moved to another place, `+` made up because the target demands it.
+
+";
+
+fn measure(sample: &Sample, to: &'static dyn Format) -> Result<Pair, String> {
+    let mut out = Vec::new();
+    match convert(sample.format, &mut sample.bytes.as_slice(), to, &mut out, Carry::Not) {
+        Ok(outcome) => Ok(Pair { to: to.info().name, losses: outcome.losses }),
+        Err(error) => Err(format!("`{}`: {error}", to.info().name)),
+    }
+}
+
+fn matrix(rows: &[(&Sample, Vec<Result<Pair, String>>)], targets: &[&'static dyn Format], page: &mut String) {
+    let names: Vec<&str> = targets.iter().map(|to| to.info().name).collect();
+    let _ = writeln!(page, "| from \\ to | {} |", names.join(" | "));
+    let _ = writeln!(page, "|---|{}", "---|".repeat(names.len()));
+    for (sample, pairs) in rows {
+        let mut pairs = pairs.iter();
+        let own = sample.format.info().name;
+        let cells: Vec<String> = names
+            .iter()
+            .map(|name| match (*name == own).then_some(()).map_or_else(|| pairs.next(), |()| None) {
+                Some(Ok(pair)) => cell(&pair.losses),
+                Some(Err(_)) => "refused".to_owned(),
+                None => "copied".to_owned(),
+            })
+            .collect();
+        let _ = writeln!(page, "| **{own}** | {} |", cells.join(" | "));
+    }
+}
+
+fn cell(losses: &Report) -> String {
+    let sum = |counts: &BTreeMap<Kind, u64>| counts.values().sum::<u64>();
+    let mut marks = String::new();
+    for (manner, mark) in MANNERS {
+        // That whole events are gone is said by the numbers already.
+        let shows = |((_, field, how), _): (&(Kind, String, How), &Count)| {
+            how.name() == manner && !(field.is_empty() && manner == "dropped")
+        };
+        if losses.losses.iter().any(shows) {
+            marks.push_str(mark);
+        }
+    }
+    let (kept, read) = (sum(&losses.kept), sum(&losses.read));
+    let counts = if kept == read { format!("**{kept}/{read}**") } else { format!("{kept}/{read}") };
+    if marks.is_empty() { counts } else { format!("{counts} {marks}") }
+}
+
+fn section(sample: &Sample, pairs: &[Result<Pair, String>], page: &mut String) {
+    let _ = writeln!(page, "\n## From `{}`\n", sample.format.info().name);
+    let _ = writeln!(page, "Source: `{}`.", sample.name);
+    for pair in pairs {
+        match pair {
+            Err(refusal) => {
+                let _ = writeln!(page, "\n**to {refusal}**");
+            }
+            Ok(pair) if pair.losses.losses.is_empty() => {
+                let _ = writeln!(page, "\n**to `{}`**: nothing is lost.", pair.to);
+            }
+            Ok(pair) => {
+                let _ = writeln!(page, "\n**to `{}`**\n", pair.to);
+                for kind in Kind::ALL {
+                    kind_line(kind, &pair.losses, page);
+                }
+            }
+        }
+    }
+}
+
+/// All that happened to the events of one kind, in one line.
+fn kind_line(kind: Kind, losses: &Report, page: &mut String) {
+    let count = |counts: &BTreeMap<Kind, u64>| counts.get(&kind).copied().unwrap_or(0);
+    let mut said: Vec<String> = Vec::new();
+    for (manner, _) in MANNERS {
+        let of_manner = losses.losses.iter().filter(|((of, _, how), _)| *of == kind && how.name() == manner);
+        let (events, fields): (Vec<_>, Vec<_>) = of_manner.partition(|((_, field, _), _)| field.is_empty());
+        for ((_, _, how), count) in events {
+            said.push(format!("{} {manner}{}", count.times, reason(*how)));
+        }
+        if !fields.is_empty() {
+            let fields: Vec<String> =
+                fields.into_iter().map(|((_, name, how), count)| field(name, *how, count)).collect();
+            said.push(format!("{manner} {}", fields.join(", ")));
+        }
+    }
+    if !said.is_empty() {
+        let _ = writeln!(
+            page,
+            "- {}, {} of {} kept: {}",
+            kind.name(),
+            count(&losses.kept),
+            count(&losses.read),
+            said.join("; ")
+        );
+    }
+}
+
+fn field(name: &str, how: How, count: &Count) -> String {
+    let times = if count.times == 1 { String::new() } else { format!(" ×{}", count.times) };
+    let bytes = match how {
+        How::Cut => format!(" ({} of {} bytes)", count.kept, count.of),
+        How::Dropped { .. } | How::Changed | How::Moved | How::Invented => String::new(),
+    };
+    format!("`{name}`{times}{bytes}{}", reason(how))
+}
+
+fn reason(how: How) -> String {
+    match how {
+        How::Dropped { why } if !why.is_empty() => format!(" ({why})"),
+        How::Dropped { .. } | How::Cut | How::Changed | How::Moved | How::Invented => String::new(),
+    }
+}

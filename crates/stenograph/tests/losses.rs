@@ -1,0 +1,39 @@
+//! `docs/losses.md` says what every conversion loses; here it is measured again.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use stenograph::formats::FORMATS;
+use stenograph::laws::pairs::{Sample, sample_name, table};
+
+fn samples() -> Vec<Sample> {
+    let formats = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/formats");
+    let mut samples = Vec::new();
+    for format in FORMATS {
+        let folder: PathBuf = formats.join(format.info().name.replace('-', "_")).join("fixtures");
+        let names = fs::read_dir(&folder).into_iter().flatten().flatten();
+        let mut names: Vec<String> = names.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        names.retain(|name| !name.ends_with(".golden") && !name.ends_with(".losses"));
+        if let Some(name) = sample_name(&names) {
+            let bytes = fs::read(folder.join(name)).unwrap();
+            samples.push(Sample { format: *format, name: name.clone(), bytes });
+        }
+    }
+    samples
+}
+
+#[test]
+fn the_losses_of_all_pairs_are_as_documented() {
+    let found = table(&samples(), FORMATS);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/losses.md");
+    let golden = fs::read_to_string(&path).unwrap_or_default();
+    let line = golden.lines().zip(found.lines()).take_while(|(a, b)| a == b).count();
+    let show = |text: &str| text.lines().nth(line).unwrap_or("(end)").to_owned();
+    assert!(
+        golden == found,
+        "docs/losses.md differs at line {}; `cargo xtask gen` writes it anew\n  golden {}\n  found  {}",
+        line + 1,
+        show(&golden),
+        show(&found)
+    );
+}

@@ -1,0 +1,179 @@
+//! The documents that are made from code, so that they cannot be wrong. Each is a pure function of the code; writing and
+//! checking are the same but for the last step.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::process::{Command, Stdio};
+
+use stenograph::format::Format;
+use stenograph::formats::FORMATS;
+use stenograph::frame::{Framing, Items};
+use stenograph::laws::pairs::{Sample, sample_name, table};
+
+use crate::{Failure, tree};
+
+const DO_NOT_EDIT: &str = "<!-- Written by `cargo xtask gen` and checked by the tests: do not edit. -->\n\n";
+
+/// Writes all documents.
+pub fn write() -> Result<(), Failure> {
+    for (name, text) in documents()? {
+        let path = tree::root().join(name);
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        if fs::read_to_string(&path).ok().as_deref() != Some(&text) {
+            fs::write(&path, text)?;
+            println!("wrote {name}");
+        }
+    }
+    Ok(())
+}
+
+/// Fails when a document differs from what would be written.
+pub fn check() -> Result<(), Failure> {
+    let mut stale = Vec::new();
+    for (name, text) in documents()? {
+        let found = fs::read_to_string(tree::root().join(name)).unwrap_or_default();
+        if found != text {
+            let line = found.lines().zip(text.lines()).take_while(|(a, b)| a == b).count() + 1;
+            stale.push(format!("{name} (line {line})"));
+        }
+    }
+    if stale.is_empty() {
+        return Ok(());
+    }
+    Err(format!("out of date: {}\nhint: `cargo xtask gen` writes them anew", stale.join(", ")).into())
+}
+
+fn documents() -> Result<Vec<(&'static str, String)>, Failure> {
+    let mut documents = vec![("docs/formats.md", formats()), ("docs/losses.md", table(&samples()?, FORMATS))];
+    match command_line()? {
+        Some(text) => documents.push(("docs/cli.md", text)),
+        None => eprintln!("warning: the command has no help yet; docs/cli.md is left as it is"),
+    }
+    Ok(documents)
+}
+
+/// The fixture that stands for each format.
+fn samples() -> Result<Vec<Sample>, Failure> {
+    let mut samples = Vec::new();
+    for format in FORMATS {
+        let folder = tree::format(*format).join("fixtures");
+        let mut names = tree::names(&folder);
+        names.retain(|name| !tree::is_golden(name));
+        if let Some(name) = sample_name(&names) {
+            samples.push(Sample { format: *format, name: name.clone(), bytes: fs::read(folder.join(name))? });
+        }
+    }
+    Ok(samples)
+}
+
+/// The page of all formats.
+fn formats() -> String {
+    let mut page = format!("{DO_NOT_EDIT}# Formats\n\nEach of these is read and written.\n\n");
+    page.push_str("| name | what it is | records | carries | lossy |\n|---|---|---|---|---|\n");
+    let mark = |is: bool| if is { "yes" } else { "" };
+    for format in FORMATS {
+        let info = format.info();
+        let (carries, lossy) = (mark(info.traits.carries), mark(info.traits.lossy));
+        let framing = framing(info.framing);
+        let _ = writeln!(page, "| [`{0}`](#{0}) | {1} | {framing} | {carries} | {lossy} |", info.name, info.title);
+    }
+    page.push_str(
+        "\n*carries*: a conversion with `--carry` can put the source into its records. *lossy*: text for people, which \
+         cannot say everything a source says.\nWhat each conversion loses is measured in [losses.md](losses.md).\n",
+    );
+    for format in FORMATS {
+        section(*format, &mut page);
+    }
+    page
+}
+
+fn section(format: &dyn Format, page: &mut String) {
+    let info = format.info();
+    let folder = info.name.replace('-', "_");
+    let _ = writeln!(page, "\n## {}\n\n{}.\n", info.name, info.title.trim_end_matches('.'));
+    let _ = writeln!(page, "- Specified by: {}", info.spec);
+    let _ = writeln!(page, "- Records: {}; files end in `.{}`", framing(info.framing), info.extension);
+    match info.homes {
+        [] => {
+            let _ = writeln!(page, "- Found: wherever you put it");
+        }
+        homes => {
+            let homes: Vec<String> = homes.iter().map(|home| format!("`{home}`")).collect();
+            let _ = writeln!(page, "- Found: {}", homes.join(", "));
+        }
+    }
+    if info.traits.pieces {
+        let _ = writeln!(page, "- Reading may begin at any record");
+    }
+    let _ =
+        writeln!(page, "- How it is read and written: [README](../crates/stenograph/src/formats/{folder}/README.md)");
+}
+
+fn framing(framing: Framing) -> String {
+    let items = |items: Items| match items {
+        Items::Array(key) => format!("the items of `{key}` in one document"),
+        Items::Members => "the members of one document".to_owned(),
+    };
+    match framing {
+        Framing::Lines => "lines".to_owned(),
+        Framing::Items(of) => items(of),
+        Framing::LinesOrItems(of) => format!("lines, or {}", items(of)),
+    }
+}
+
+/// The page of all commands, from the command's own help. `None` while it has none.
+fn command_line() -> Result<Option<String>, Failure> {
+    let Some(overview) = help(&[])? else { return Ok(None) };
+    let commands = commands(&overview);
+    if commands.is_empty() {
+        return Ok(None);
+    }
+    let mut page = format!("{DO_NOT_EDIT}# The command `steno`\n\n```text\n{}\n```\n", overview.trim_end());
+    for command in commands {
+        let text = help(&[&command])?.unwrap_or_default();
+        let _ = writeln!(page, "\n## steno {command}\n\n```text\n{}\n```", text.trim_end());
+    }
+    Ok(Some(page))
+}
+
+/// The commands that a help text lists.
+fn commands(overview: &str) -> Vec<String> {
+    let listed = overview.lines().skip_while(|line| !line.starts_with("Commands:")).skip(1);
+    let listed = listed.take_while(|line| line.starts_with(' ') || line.is_empty());
+    let names = listed.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    let names = names.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help");
+    names.map(str::to_owned).collect()
+}
+
+fn help(command: &[&str]) -> Result<Option<String>, Failure> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    // No terminal and a fixed width: the page must be the same on every machine.
+    let output = Command::new(cargo)
+        .args(["run", "--quiet", "--package", "stenograph-cli", "--"])
+        .args(command)
+        .arg("--help")
+        .current_dir(tree::root())
+        .env("COLUMNS", "100")
+        .env("NO_COLOR", "1")
+        .stdin(Stdio::null())
+        .output()?;
+    if !output.status.success() {
+        return Err(format!("steno --help failed: {}", String::from_utf8_lossy(&output.stderr)).into());
+    }
+    let text = String::from_utf8(output.stdout)?;
+    let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+    Ok(Some(lines.join("\n")).filter(|text| !text.trim().is_empty()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_read_off_the_help() {
+        let help = "Usage: x\n\nCommands:\n  one   does\n          more of it\n  two   does\n  help  Print\n\nOptions:\n  -h\n";
+        assert_eq!(commands(help), ["one", "two"]);
+    }
+}
