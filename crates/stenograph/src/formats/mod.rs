@@ -4,8 +4,10 @@ use crate::format::Format;
 
 mod blocks;
 pub mod chibi;
+pub mod chibi_markdown;
+pub mod cycod_trajectory;
 pub mod leslie;
 pub mod steno;
 
 /// Every format, in the order people see them.
-pub static FORMATS: &[&dyn Format] = &[&steno::Steno, &chibi::Chibi, &leslie::Leslie];
+pub static FORMATS: &[&dyn Format] = &[&steno::Steno, &chibi::Chibi, &chibi_markdown::ChibiMarkdown, &cycod_trajectory::CycodTrajectory, &leslie::Leslie];
