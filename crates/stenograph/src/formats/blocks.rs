@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use crate::frame::{RECORD_SIZE_MAX, Record};
-use crate::model::{Body, Event, Extra, Held, Note, NoteKind, Residue, Span};
+use crate::model::{Body, Event, Held, Note, NoteKind, Residue, Span};
 use crate::read::{Reader, Sink};
 use crate::text::Text;
 
@@ -33,6 +33,8 @@ pub enum Step<K> {
     Passes,
     /// It is the last line of the block.
     Ends,
+    /// It stands after the end of the block, and between blocks.
+    Follows,
     /// It is the first line of a block.
     Begins(K),
     /// It shows that a block began at this line of the open one.
@@ -219,6 +221,7 @@ where
                 }
             }
             Step::Passes => {}
+            Step::Follows => self.end(Ending::Next, out),
             Step::Ends => {
                 if let Some(open) = &mut self.open {
                     open.push(record.at, line);
@@ -232,7 +235,7 @@ where
                 self.open = Some(block);
             }
             Step::BeganAt(index, kind) => {
-                let mut tail = self.open.as_mut().map_or_else(|| None, |open| Some(open.split(index, kind)));
+                let mut tail = self.open.as_mut().map(|open| open.split(index, kind));
                 self.end(Ending::Next, out);
                 if let Some(block) = &mut tail {
                     block.push(record.at, line);
@@ -276,12 +279,12 @@ pub fn emit_stray<K>(block: &Block<K>, out: &mut dyn Sink) {
 pub const SPELLED: &str = "spelled";
 
 /// What is left of a block that the format's writer would spell otherwise: its bytes. Nothing for all others.
-pub fn leftover(origin: &'static str, source: &[u8], usual: Option<&[u8]>) -> Extra<'static> {
+pub fn leftover(source: &[u8], usual: Option<&[u8]>) -> Residue<'static> {
     if usual == Some(source) {
-        return Extra::default();
+        return Residue::default();
     }
     let spelled = Text::from_bytes(source).to_json();
-    Extra::of(origin, Residue(vec![(Cow::Borrowed(SPELLED), Held::Raw(Cow::Owned(spelled)))]))
+    Residue(vec![(Cow::Borrowed(SPELLED), Held::Raw(Cow::Owned(spelled)))])
 }
 
 /// The spelling that a block had in its source, if it still says what these events say. An edited event loses it.

@@ -7,11 +7,13 @@ mod blocks;
 mod chat;
 pub mod chibi;
 pub mod chibi_inbox;
+pub mod chibi_markdown;
 pub mod chibi_requests;
 pub mod chibi_responses;
 pub mod claude_code;
 pub mod claude_events;
 pub mod codex;
+pub mod cycod_trajectory;
 pub mod devflow;
 pub mod goodvibes_telemetry;
 pub mod goodvibes_tracking;
@@ -23,6 +25,7 @@ pub mod steno;
 pub static FORMATS: &[&dyn Format] = &[
     &steno::Steno,
     &chibi::Chibi,
+    &chibi_markdown::ChibiMarkdown,
     &chibi_inbox::ChibiInbox,
     &chibi_requests::ChibiRequests,
     &chibi_responses::ChibiResponses,
@@ -31,6 +34,7 @@ pub static FORMATS: &[&dyn Format] = &[
     &goodvibes_telemetry::GoodvibesTelemetry,
     &claude_code::ClaudeCode,
     &openai_chat::OpenaiChat,
+    &cycod_trajectory::CycodTrajectory,
     &devflow::Devflow,
     &leslie::Leslie,
     &codex::Codex,

@@ -15,14 +15,13 @@ pub fn file_name(start: &Time<'_>, query: &str) -> String {
 }
 
 /// A question as a part of a name: letters, marks and digits of every script, `-` and `_`. Every run of anything else is one
-/// hyphen.
+/// hyphen, and so are several hyphens.
 fn sanitize(query: &str) -> String {
     let mut name = String::new();
     for char in query.chars() {
-        if is_allowed(char) {
+        let char = if is_allowed(char) { char } else { '-' };
+        if char != '-' || !name.ends_with('-') {
             name.push(char);
-        } else if !name.ends_with('-') {
-            name.push('-');
         }
     }
     let cut: String = name.chars().take(QUERY_LENGTH_MAX).collect();

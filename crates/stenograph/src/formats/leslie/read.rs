@@ -92,7 +92,7 @@ impl Blockwise for Transcript {
                 open.kind = Kind::Entry;
                 Step::GoesOn
             }
-            Kind::Entry if marked && is_blank(last) => Step::Begins(Kind::Entry),
+            Kind::Entry if marked && last.is_empty() => Step::Begins(Kind::Entry),
             Kind::Entry if line == OPENS_QUERY.as_bytes() && open.len() == 1 && last == b"user:" => {
                 open.kind = Kind::Query;
                 Step::GoesOn
@@ -164,13 +164,16 @@ impl Transcript {
     }
 
     fn entry(&mut self, block: &Block<Kind>, ending: Ending, out: &mut dyn Sink) {
-        let separated = ending == Ending::Next && block.len() > 1 && is_blank(block.line(block.len() - 1));
+        let separated = ending == Ending::Next && block.len() > 1 && block.line(block.len() - 1).is_empty();
         let end = if separated { block.len() - 1 } else { block.len() };
         let (at, source) = (block.span(0, end), block.text(0, end));
         let Some(body) = body(source) else { return emit_stray(block, out) };
         doubts(block, end, &body, out);
         let mut event = Event { at: Some(at), ..Event::new(body) };
-        event.extra = leftover(NAME, source, write::usual(&event).as_deref());
+        let left = leftover(source, write::usual(&event).as_deref());
+        if !left.is_empty() {
+            event.extra = Extra::of(NAME, left);
+        }
         out.event(&event);
     }
 }

@@ -1,0 +1,71 @@
+//! Chibi's `transcript.md`: what user and assistant said, for people. See `README.md` beside this file.
+
+mod read;
+mod write;
+
+use super::blocks::Blocks;
+use crate::format::{Format, Head, Info, Sniff, Traits, Want};
+use crate::frame::Framing;
+use crate::model::{Outline, Role};
+use crate::read::Reader;
+use crate::write::Writer;
+
+/// The format.
+#[derive(Debug)]
+pub struct ChibiMarkdown;
+
+const NAME: &str = "chibi-markdown";
+
+static INFO: Info = Info {
+    name: NAME,
+    title: "Chibi's readable archive, transcript.md",
+    framing: Framing::Lines,
+    extension: "md",
+    homes: &["{CHIBI_HOME|~/.chibi}/contexts/*/transcript.md"],
+    spec: "Chibi, docs/transcript-format.md",
+    traits: Traits { pieces: false, carries: false, lossy: true },
+    spelling: &[],
+};
+
+/// How a message of each role begins.
+const MARKERS: [(Role, &str); 2] = [(Role::User, "[USER]: "), (Role::Assistant, "[ASSISTANT]: ")];
+
+/// The role that a line's marker names, and what follows the marker.
+fn marker(line: &[u8]) -> Option<(Role, &[u8])> {
+    MARKERS.iter().find_map(|(role, marker)| Some((*role, line.strip_prefix(marker.as_bytes())?)))
+}
+
+impl Format for ChibiMarkdown {
+    fn info(&self) -> &'static Info {
+        &INFO
+    }
+
+    fn sniff(&self, head: &Head<'_>) -> Sniff {
+        let mut roles = Vec::new();
+        let mut before = "";
+        for line in head.text().trim_start().lines() {
+            if before.trim().is_empty() {
+                roles.extend(marker(line.as_bytes()).map(|(role, _)| role));
+            }
+            if roles.is_empty() {
+                // Whatever begins otherwise only mentions such lines.
+                return Sniff::No;
+            }
+            before = line;
+        }
+        let both = MARKERS.iter().all(|(role, _)| roles.contains(role));
+        match roles.as_slice() {
+            [] => Sniff::No,
+            _ if both => Sniff::Certain,
+            _ => Sniff::Likely,
+        }
+    }
+
+    fn reader(&self, _want: Want) -> Box<dyn Reader> {
+        Box::new(Blocks::new(read::Archive))
+    }
+
+    fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
+        Box::new(write::Archive::new(outline))
+    }
+}

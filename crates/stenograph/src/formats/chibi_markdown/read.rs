@@ -1,0 +1,65 @@
+//! Reads Chibi's `transcript.md`. Nothing in it is escaped: a line is only taken for a marker after a blank line, where Chibi
+//! would write one, and a text with such a line in that place is read as two.
+
+use super::marker;
+use crate::formats::blocks::{Block, Blockwise, Ending, LineEnds, Step, emit_stray, is_blank};
+use crate::model::{Body, Content, Event, Note, NoteKind};
+use crate::read::Sink;
+use crate::text::Text;
+
+/// Reads one file.
+#[derive(Debug)]
+pub struct Archive;
+
+/// What a block is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// What a marker begins.
+    Message,
+    /// Text that no marker stands before.
+    Stray,
+}
+
+impl Blockwise for Archive {
+    type Kind = Kind;
+
+    fn step(&mut self, open: Option<&mut Block<Kind>>, line: &[u8]) -> Step<Kind> {
+        let marked = marker(line).is_some();
+        match open {
+            None if is_blank(line) => Step::Passes,
+            None => Step::Begins(if marked { Kind::Message } else { Kind::Stray }),
+            Some(open) if marked && (open.kind == Kind::Stray || separates(open.line(open.len() - 1))) => {
+                Step::Begins(Kind::Message)
+            }
+            Some(_) => Step::GoesOn,
+        }
+    }
+
+    fn block(&mut self, block: &Block<Kind>, _ending: Ending, out: &mut dyn Sink) {
+        // Chibi ends every message with a blank line, the last one too.
+        let separated = block.len() > 1 && separates(block.line(block.len() - 1));
+        let end = if separated { block.len() - 1 } else { block.len() };
+        let source = block.text(0, end);
+        let Some(body) = body(source).filter(|_| block.kind == Kind::Message) else { return emit_stray(block, out) };
+        for index in (1..end).filter(|index| marker(block.line(*index)).is_some()) {
+            let said = "looks like a marker, but no blank line stands before it; read as text";
+            out.note(Note::new(NoteKind::Ambiguous, block.span(index, index + 1), said));
+        }
+        out.event(&Event { at: Some(block.span(0, end)), ..Event::new(body) });
+    }
+
+    fn line_ends(&self) -> LineEnds {
+        LineEnds::Text
+    }
+}
+
+/// Whether a line is the blank one between two messages. A line of spaces is somebody's text.
+fn separates(line: &[u8]) -> bool {
+    matches!(line, b"" | b"\r")
+}
+
+/// What a message says.
+fn body(source: &[u8]) -> Option<Body<'static>> {
+    let (role, text) = marker(source)?;
+    Some(Body::Message { role, content: Content::Text(Text::from_bytes(text).into_owned()) })
+}

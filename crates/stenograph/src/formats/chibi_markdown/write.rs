@@ -1,0 +1,48 @@
+//! Writes Chibi's `transcript.md`. Only what user and assistant said has a place: system prompts and tools are left out.
+
+use super::{MARKERS, NAME};
+use crate::model::{Body, Event, Outline, Role};
+use crate::write::{Output, Writer};
+
+/// Writes one message an event.
+#[derive(Debug)]
+pub struct Archive {
+    origin: &'static str,
+}
+
+impl Archive {
+    /// A writer for a session.
+    pub fn new(outline: &Outline) -> Archive {
+        Archive { origin: outline.origin }
+    }
+}
+
+impl Writer for Archive {
+    fn record(&mut self, events: &[Event<'_>], out: &mut Output) {
+        for event in events {
+            let message = match &event.body {
+                // Bytes that never were a message return to the file they came from, and go nowhere else.
+                Body::Other { bytes: Some(bytes), .. } if self.origin == NAME => Some(bytes.bytes().into_owned()),
+                _ => message(event),
+            };
+            if let Some(message) = message {
+                out.record(message);
+                out.glue("\n\n");
+            }
+        }
+    }
+}
+
+/// How an event is spelled.
+fn message(event: &Event<'_>) -> Option<Vec<u8>> {
+    let Body::Message { role, content } = &event.body else { return None };
+    let role = match role {
+        Role::Assistant => Role::Assistant,
+        Role::User | Role::Tool | Role::Unknown => Role::User,
+        Role::System | Role::Developer => return None,
+    };
+    let (_, marker) = MARKERS.iter().find(|(name, _)| *name == role)?;
+    let mut message = marker.as_bytes().to_vec();
+    message.extend_from_slice(&content.joined().bytes());
+    Some(message)
+}

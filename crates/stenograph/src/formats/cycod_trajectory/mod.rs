@@ -1,0 +1,92 @@
+//! CycoD's trajectories: Markdown for people, with calls and results as XML. See `README.md` beside this file.
+
+mod calls;
+mod read;
+mod write;
+
+use super::blocks::{Blocks, SPELLED};
+use crate::format::{Format, Head, Info, Sniff, Traits, Want};
+use crate::frame::Framing;
+use crate::model::Outline;
+use crate::read::Reader;
+use crate::write::Writer;
+
+/// The format.
+#[derive(Debug)]
+pub struct CycodTrajectory;
+
+const NAME: &str = "cycod-trajectory";
+
+/// The key under which a block keeps the blank lines before it, where they are not the usual ones.
+const BEFORE: &str = "before";
+
+/// The key of the header's second line.
+const STATUS: &str = "status";
+
+static INFO: Info = Info {
+    name: NAME,
+    title: "CycoD's readable trajectories",
+    framing: Framing::Lines,
+    extension: "md",
+    homes: &["~/.cycod/history/trajectory-*.md", "~/.cycod/exceptions/exception-trajectory-*.md"],
+    spec: "CycoD, docs/chat-history.md",
+    traits: Traits { pieces: false, carries: false, lossy: true },
+    spelling: &[SPELLED, BEFORE],
+};
+
+const TITLE_OPENS: &str = "# Title: \"";
+const STATUS_OPENS: &str = "**Status:** ";
+const RULE: &str = "---";
+
+const OPENS_CALLS: &str = "<function_calls>";
+const CLOSES_CALLS: &str = "</function_calls>";
+const OPENS_RESULTS: &str = "<function_results>";
+const CLOSES_RESULTS: &str = "</function_results>";
+
+/// How many backticks open a fence of XML, if the line does.
+fn fence(line: &[u8]) -> Option<usize> {
+    let ticks = line.iter().take_while(|byte| **byte == b'`').count();
+    (ticks >= 3 && line.get(ticks..) == Some(b"xml")).then_some(ticks)
+}
+
+impl Format for CycodTrajectory {
+    fn info(&self) -> &'static Info {
+        &INFO
+    }
+
+    fn sniff(&self, head: &Head<'_>) -> Sniff {
+        let text = head.text().trim_start();
+        let mut lines = text.lines();
+        let first = lines.next().unwrap_or_default();
+        if first.starts_with(TITLE_OPENS) && lines.next().is_some_and(|line| line.starts_with(STATUS_OPENS)) {
+            return Sniff::Certain;
+        }
+        let (mut fenced, mut bare, mut in_fence) = (0, Vec::new(), false);
+        let mut before = "";
+        for line in text.lines() {
+            let ticks = line.starts_with("```");
+            if !in_fence && line.starts_with('#') {
+                // A document about trajectories has headings; a trajectory of that form has none before its first call.
+                break;
+            }
+            if line == OPENS_CALLS && fence(before.as_bytes()).is_some() {
+                fenced += 1;
+            }
+            if !in_fence && [OPENS_CALLS, CLOSES_CALLS, OPENS_RESULTS, CLOSES_RESULTS].contains(&line) {
+                bare.push(line);
+            }
+            in_fence ^= ticks;
+            before = line;
+        }
+        let whole = bare.starts_with(&[OPENS_CALLS, CLOSES_CALLS, OPENS_RESULTS, CLOSES_RESULTS]);
+        if whole || (fenced > 0 && first.starts_with('>')) { Sniff::Likely } else { Sniff::No }
+    }
+
+    fn reader(&self, _want: Want) -> Box<dyn Reader> {
+        Box::new(Blocks::new(read::Trajectory::default()))
+    }
+
+    fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
+        Box::new(write::Trajectory::new(outline))
+    }
+}

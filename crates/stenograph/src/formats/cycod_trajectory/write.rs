@@ -1,0 +1,234 @@
+//! Writes CycoD's trajectories in today's form. Calls wait for their results, so that both stand together.
+
+use super::{BEFORE, NAME, RULE, STATUS, STATUS_OPENS, TITLE_OPENS, calls, read};
+use crate::formats::blocks::spelled;
+use crate::model::{Body, Content, Event, Outline, Role};
+use crate::text::Text;
+use crate::write::{Output, Writer};
+
+/// What a block looks like from outside: it decides how many blank lines follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// The title.
+    Header,
+    /// Words, quoted or not.
+    Talk,
+    /// Calls and results in a fence.
+    Fence,
+}
+
+impl Shape {
+    /// How many blank lines CycoD leaves after such a block.
+    pub fn gap(before: Option<Shape>) -> u64 {
+        match before {
+            None | Some(Shape::Fence) => 0,
+            Some(Shape::Talk) => 1,
+            Some(Shape::Header) => 2,
+        }
+    }
+}
+
+/// Writes one file. System prompts, thoughts, failures and stops have no place.
+#[derive(Debug)]
+pub struct Trajectory {
+    origin: &'static str,
+    title: Option<String>,
+    before: Option<Shape>,
+    waiting: Vec<Waiting>,
+}
+
+/// A call and its result, either of which may be missing.
+#[derive(Debug)]
+struct Waiting {
+    call: Option<Event<'static>>,
+    result: Option<Event<'static>>,
+}
+
+impl Trajectory {
+    /// A writer for a session.
+    pub fn new(outline: &Outline) -> Trajectory {
+        Trajectory { origin: outline.origin, title: outline.title.clone(), before: None, waiting: Vec::new() }
+    }
+
+    /// A block returns to the file it came from: in its own spelling, unless it was edited.
+    fn own(&mut self, events: &[Event<'_>], out: &mut Output) {
+        let Some(first) = events.first() else { return };
+        let residue = first.extra.get(NAME);
+        let gap = residue.and_then(|own| own.raw(BEFORE)).and_then(crate::json::number);
+        let (shape, record) = match &first.body {
+            Body::Fact { .. } => (Shape::Header, Some(header(first, residue.and_then(|own| own.raw(STATUS))))),
+            Body::ToolCall { .. } | Body::ToolResult { .. } => (Shape::Fence, usual(events)),
+            Body::Message { .. } => (Shape::Talk, usual(events)),
+            Body::Thinking { .. } | Body::Compaction { .. } | Body::Failure { .. } | Body::Stop { .. } | Body::Other { .. } => {
+                return;
+            }
+        };
+        let Some(record) = spelled(NAME, events, read::again).or(record) else { return };
+        let bare = shape == Shape::Fence && !record.starts_with(b"`");
+        self.put(if bare { Shape::Talk } else { shape }, record, gap, out);
+    }
+
+    fn event(&mut self, event: &Event<'_>, out: &mut Output) {
+        match &event.body {
+            Body::ToolCall { .. } => {
+                self.waiting.push(Waiting { call: Some(event.clone().into_owned()), result: None });
+            }
+            Body::ToolResult { call, .. } => self.result(call.as_deref(), event, out),
+            Body::Message { .. } => {
+                if let Some(record) = usual(std::slice::from_ref(event)) {
+                    self.flush(out);
+                    self.put(Shape::Talk, record, None, out);
+                }
+            }
+            Body::Fact { .. } | Body::Thinking { .. } | Body::Compaction { .. } => {}
+            Body::Failure { .. } | Body::Stop { .. } | Body::Other { .. } => {}
+        }
+    }
+
+    /// A result joins its call: the one with its id, else the oldest that waits. When nobody waits any more, all are written.
+    fn result(&mut self, id: Option<&str>, event: &Event<'_>, out: &mut Output) {
+        let event = event.clone().into_owned();
+        let open = |waiting: &&mut Waiting| waiting.result.is_none();
+        let mut waiting = self.waiting.iter_mut().filter(open);
+        let found = match id {
+            Some(id) => waiting.find(|waiting| waiting.call.as_ref().and_then(Event::call) == Some(id)),
+            None => waiting.next(),
+        };
+        match found {
+            Some(waiting) => waiting.result = Some(event),
+            None => {
+                self.flush(out);
+                self.waiting.push(Waiting { call: None, result: Some(event) });
+            }
+        }
+        if self.waiting.iter().all(|waiting| waiting.result.is_some()) {
+            self.flush(out);
+        }
+    }
+
+    /// Writes what waits. A call that got no answer stands alone, as it did before CycoD began to wait.
+    fn flush(&mut self, out: &mut Output) {
+        let waiting = std::mem::take(&mut self.waiting);
+        let events: Vec<Event<'static>> =
+            waiting.into_iter().flat_map(|waiting| [waiting.call, waiting.result]).flatten().collect();
+        if !events.is_empty() {
+            self.put(Shape::Fence, fenced(events.iter()), None, out);
+        }
+    }
+
+    fn put(&mut self, shape: Shape, record: Vec<u8>, gap: Option<u64>, out: &mut Output) {
+        let gap = usize::try_from(gap.unwrap_or(Shape::gap(self.before))).unwrap_or(0).min(GAP_MAX);
+        out.glue("\n".repeat(gap));
+        out.record(record);
+        out.glue("\n");
+        self.before = Some(shape);
+    }
+}
+
+/// More blank lines than this are nobody's spelling.
+const GAP_MAX: usize = 1024;
+
+impl Writer for Trajectory {
+    fn record(&mut self, events: &[Event<'_>], out: &mut Output) {
+        if self.origin == NAME {
+            return self.own(events, out);
+        }
+        if self.before.is_none() {
+            let title = self.title.take().unwrap_or_else(|| "Untitled".to_owned());
+            let body = Body::Fact { name: "title".into(), content: Some(Content::text(title)) };
+            self.put(Shape::Header, header(&Event::new(body), None), None, out);
+        }
+        events.iter().for_each(|event| self.event(event, out));
+    }
+
+    fn finish(&mut self, out: &mut Output) {
+        self.flush(out);
+    }
+}
+
+/// The header of a title; `status` is a JSON string.
+pub fn header(event: &Event<'_>, status: Option<&str>) -> Vec<u8> {
+    let title = event.content().map(|content| content.joined().bytes().into_owned()).unwrap_or_default();
+    let status = status.and_then(Text::from_json).map_or_else(|| b"Unlocked".to_vec(), |status| status.bytes().into_owned());
+    let on_one_line = title.into_iter().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { byte });
+    let mut header = TITLE_OPENS.as_bytes().to_vec();
+    header.extend(on_one_line);
+    header.extend_from_slice(format!("\"\n{STATUS_OPENS}").as_bytes());
+    header.extend_from_slice(&status);
+    header.extend_from_slice(format!("\n\n{RULE}").as_bytes());
+    header
+}
+
+/// How the events of one block are spelled today. `None` for what has no place.
+pub fn usual(events: &[Event<'_>]) -> Option<Vec<u8>> {
+    let first = events.first()?;
+    match &first.body {
+        Body::Message { role: Role::User | Role::Tool, content } => Some(quoted(content)),
+        Body::Message { role: Role::Assistant | Role::Unknown, content } => {
+            let text = content.joined();
+            let text = without_blank_lines(&text.bytes()).to_vec();
+            (!text.is_empty()).then_some(text)
+        }
+        Body::Message { role: Role::System | Role::Developer, .. } => None,
+        Body::ToolCall { .. } | Body::ToolResult { .. } => Some(fenced(in_pairs(events).into_iter())),
+        Body::Fact { .. } | Body::Thinking { .. } | Body::Compaction { .. } => None,
+        Body::Failure { .. } | Body::Stop { .. } | Body::Other { .. } => None,
+    }
+}
+
+/// Calls that are followed by as many results: each call with its own.
+fn in_pairs<'e, 'a>(events: &'e [Event<'a>]) -> Vec<&'e Event<'a>> {
+    let is_call = |event: &&Event<'_>| matches!(event.body, Body::ToolCall { .. });
+    let (calls, results) = events.split_at(events.len() / 2);
+    if calls.len() == results.len() && calls.iter().all(|event| is_call(&event)) && !results.iter().any(|event| is_call(&event))
+    {
+        return calls.iter().zip(results).flat_map(|(call, result)| [call, result]).collect();
+    }
+    events.iter().collect()
+}
+
+fn fenced<'e, 'a: 'e>(events: impl Iterator<Item = &'e Event<'a>>) -> Vec<u8> {
+    let mut inside = Vec::new();
+    for event in events {
+        match &event.body {
+            Body::ToolCall { name, input, .. } => calls::write_call(name, input, &mut inside),
+            Body::ToolResult { content, .. } => calls::write_result(content, &mut inside),
+            _ => {}
+        }
+    }
+    let longest = inside.split(|byte| *byte != b'`').map(<[u8]>::len).max().unwrap_or(0);
+    let fence = "`".repeat((longest + 1).max(3));
+    let mut block = format!("{fence}xml\n").into_bytes();
+    block.extend_from_slice(&inside);
+    block.extend_from_slice(fence.as_bytes());
+    block
+}
+
+fn quoted(content: &Content<'_>) -> Vec<u8> {
+    let text = content.joined();
+    let mut block = Vec::new();
+    for (index, line) in text.bytes().split(|byte| *byte == b'\n').enumerate() {
+        if index > 0 {
+            block.push(b'\n');
+        }
+        let line = [b"> ", line].concat();
+        block.extend_from_slice(trimmed_end(&line));
+    }
+    block
+}
+
+/// A line without the space, tabs and carriage returns at its end.
+pub fn trimmed_end(line: &[u8]) -> &[u8] {
+    let end = line.iter().rposition(|byte| !matches!(byte, b' ' | b'\t' | b'\r')).map_or(0, |last| last + 1);
+    line.get(..end).unwrap_or_default()
+}
+
+/// A text without the blank lines at its ends.
+fn without_blank_lines(text: &[u8]) -> &[u8] {
+    let lead = text.len() - text.trim_ascii_start().len();
+    let from = text.get(..lead).unwrap_or_default().iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    let kept = text.trim_ascii_end().len();
+    let tail = text.get(kept..).unwrap_or_default();
+    let to = kept + memchr::memchr(b'\n', tail).unwrap_or(tail.len());
+    text.get(from..to).filter(|_| kept > 0).unwrap_or_default()
+}
