@@ -94,7 +94,7 @@ fn put_body(body: &Body<'_>, draft: &mut Draft<'_>) {
             draft.set_str("name", name);
             draft.set_opt("call", call.as_deref());
             match input {
-                Input::Json(raw) => draft.set("input", crate::json::compact(raw).into_owned()),
+                Input::Json(raw) => draft.set("input", one_line(raw)),
                 Input::Text(text) => draft.set_text("input_text", text),
             }
         }
@@ -123,6 +123,11 @@ fn put_body(body: &Body<'_>, draft: &mut Draft<'_>) {
     }
 }
 
+/// A JSON value on one line. Only a value that has lines loses its spaces.
+fn one_line(raw: &str) -> String {
+    if raw.contains(['\n', '\r']) { crate::json::compact(raw).into_owned() } else { raw.to_owned() }
+}
+
 fn content_json(content: &Content<'_>) -> String {
     match content {
         Content::Text(text) => text.to_json(),
@@ -145,12 +150,12 @@ fn piece_json(piece: &Piece<'_>) -> String {
                 Data::File(text) => draft.set_text("file", text),
             }
         }
-        PieceKind::Other(raw) => draft.set("other", crate::json::compact(raw).into_owned()),
+        PieceKind::Other(raw) => draft.set("other", one_line(raw)),
     }
     if !piece.extra.is_empty() {
         let mut extra = String::new();
         piece.extra.write_json(&mut extra);
-        draft.set("extra", crate::json::compact(&extra).into_owned());
+        draft.set("extra", one_line(&extra));
     }
     draft.render(None)
 }
@@ -173,7 +178,7 @@ fn put_extra(extra: &Extra<'_>, draft: &mut Draft<'_>) {
     for (origin, residue) in extra.iter().filter(|(origin, _)| *origin != NAME) {
         let mut json = String::new();
         residue.write_json(&mut json);
-        origins.set(origin.to_owned(), crate::json::compact(&json).into_owned());
+        origins.set(origin.to_owned(), one_line(&json));
     }
     if !origins.is_empty() {
         draft.nest("extra", origins);

@@ -107,7 +107,8 @@ pub(super) fn scarred(case: &mut Case<'_>) {
 /// There with the source carried along, and back: byte for byte the same.
 pub(super) fn carry(case: &mut Case<'_>) {
     let from = case.format;
-    if from.info().framing != Framing::Lines && !coverage::is_document(case.source) {
+    // A source without a record has nothing that could be carried, or carry.
+    if case.found.events.is_empty() || from.info().framing != Framing::Lines && !coverage::is_document(case.source) {
         return;
     }
     let others =

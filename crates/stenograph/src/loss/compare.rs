@@ -159,6 +159,7 @@ impl<'a> Settling<'a> {
         for (a, b) in matches {
             settling.pair(a, b);
         }
+        settling.pair_reordered();
         settling.pair_changed();
         settling
     }
@@ -167,6 +168,25 @@ impl<'a> Settling<'a> {
         if let (Some(twin), Some(taken)) = (self.twin.get_mut(a), self.taken.get_mut(b)) {
             *twin = Some(b);
             *taken = true;
+        }
+    }
+
+    /// Pairs events that say the same and stand in another order.
+    fn pair_reordered(&mut self) {
+        let mut open: HashMap<u64, Vec<usize>> = HashMap::new();
+        for (b, digest) in self.target.iter().enumerate().rev() {
+            if self.taken.get(b) == Some(&false) {
+                open.entry(digest.key).or_default().push(b);
+            }
+        }
+        for (a, digest) in self.source.iter().enumerate() {
+            // An empty text is no ground to call two events the same, wherever they stand.
+            if self.twin.get(a) == Some(&None)
+                && digest.length > 0
+                && let Some(b) = open.get_mut(&digest.key).and_then(Vec::pop)
+            {
+                self.pair(a, b);
+            }
         }
     }
 
@@ -223,6 +243,9 @@ impl<'a> Settling<'a> {
                 report.add(digest.kind, "", how, digest.at);
                 continue;
             };
+            if b < seen {
+                report.add(digest.kind, "order", How::Moved, digest.at);
+            }
             for other in self.target.get(seen..=b).unwrap_or_default() {
                 state(other, &mut in_force.target);
             }
@@ -359,7 +382,16 @@ fn compare_fields(
             (_, 0) => How::Dropped { why: "" },
             _ => How::Changed,
         };
-        report.add(source.kind, name, how, source.at);
+        report.add(source.kind, field_name(source.kind, name), how, source.at);
+    }
+}
+
+/// The word for a field in events of this kind.
+fn field_name(kind: Kind, name: &'static str) -> &'static str {
+    match (kind, name) {
+        (Kind::Stop, "error") => "success",
+        (Kind::Stop, "name") => "reason",
+        _ => name,
     }
 }
 

@@ -26,7 +26,7 @@ impl Pairing {
         let id = id.map_or_else(
             || {
                 self.made += 1;
-                format!("call_{}", self.made)
+                format!("call_steno_{}", self.made)
             },
             str::to_owned,
         );
@@ -52,7 +52,7 @@ impl Pairing {
     /// An id for a result whose call was never seen.
     pub fn orphan(&mut self) -> String {
         self.made += 1;
-        format!("call_{}", self.made)
+        format!("call_steno_{}", self.made)
     }
 
     /// Calls that have no result yet: ids and tools, oldest first.

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 
 use super::write::{self, Shape};
 use super::{
-    BEFORE, CLOSES_CALLS, CLOSES_RESULTS, NAME, OPENS_CALLS, OPENS_RESULTS, RULE, STATUS, STATUS_OPENS, TITLE_OPENS, calls,
-    fence,
+    BEFORE, CLOSES_CALLS, CLOSES_RESULTS, NAME, OPENS_CALLS, OPENS_RESULTS, RULE, STATUS, STATUS_OPENS, TITLE_OPENS,
+    calls, fence,
 };
 use crate::formats::blocks::{Block, Blockwise, Ending, Step, is_blank, leftover};
 use crate::model::{Body, Content, Event, Extra, Held, Note, NoteKind, Part, Residue, Role};

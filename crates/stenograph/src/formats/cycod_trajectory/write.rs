@@ -59,7 +59,11 @@ impl Trajectory {
             Body::Fact { .. } => (Shape::Header, Some(header(first, residue.and_then(|own| own.raw(STATUS))))),
             Body::ToolCall { .. } | Body::ToolResult { .. } => (Shape::Fence, usual(events)),
             Body::Message { .. } => (Shape::Talk, usual(events)),
-            Body::Thinking { .. } | Body::Compaction { .. } | Body::Failure { .. } | Body::Stop { .. } | Body::Other { .. } => {
+            Body::Thinking { .. }
+            | Body::Compaction { .. }
+            | Body::Failure { .. }
+            | Body::Stop { .. }
+            | Body::Other { .. } => {
                 return;
             }
         };
@@ -149,7 +153,8 @@ impl Writer for Trajectory {
 /// The header of a title; `status` is a JSON string.
 pub fn header(event: &Event<'_>, status: Option<&str>) -> Vec<u8> {
     let title = event.content().map(|content| content.joined().bytes().into_owned()).unwrap_or_default();
-    let status = status.and_then(Text::from_json).map_or_else(|| b"Unlocked".to_vec(), |status| status.bytes().into_owned());
+    let status =
+        status.and_then(Text::from_json).map_or_else(|| b"Unlocked".to_vec(), |status| status.bytes().into_owned());
     let on_one_line = title.into_iter().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { byte });
     let mut header = TITLE_OPENS.as_bytes().to_vec();
     header.extend(on_one_line);
@@ -180,7 +185,9 @@ pub fn usual(events: &[Event<'_>]) -> Option<Vec<u8>> {
 fn in_pairs<'e, 'a>(events: &'e [Event<'a>]) -> Vec<&'e Event<'a>> {
     let is_call = |event: &&Event<'_>| matches!(event.body, Body::ToolCall { .. });
     let (calls, results) = events.split_at(events.len() / 2);
-    if calls.len() == results.len() && calls.iter().all(|event| is_call(&event)) && !results.iter().any(|event| is_call(&event))
+    if calls.len() == results.len()
+        && calls.iter().all(|event| is_call(&event))
+        && !results.iter().any(|event| is_call(&event))
     {
         return calls.iter().zip(results).flat_map(|(call, result)| [call, result]).collect();
     }
