@@ -30,6 +30,8 @@ impl Composer {
     /// Takes one event and gives the messages it completes. Facts, failures and stops have no place in a message.
     pub fn event(&mut self, event: &Event<'_>, out: &mut Vec<String>) {
         match &event.body {
+            // A thought of which nothing is readable has no place: what seals it is another vendor's own.
+            Body::Thinking { content } if content.is_empty() => {}
             Body::Thinking { .. } | Body::Message { role: Role::Assistant, .. } | Body::ToolCall { .. } => {
                 self.model(event, out);
             }
@@ -156,9 +158,17 @@ mod tests {
 
     #[test]
     fn one_response_is_one_message() {
+        let sealed = Event::new(Body::Thinking { content: Content::text("") });
         let thought = Event::new(Body::Thinking { content: Content::text("hm") });
-        let events =
-            [thought, said(Role::Assistant, "Let me look."), called("a"), called("b"), answered("a"), answered("b")];
+        let events = [
+            sealed,
+            thought,
+            said(Role::Assistant, "Let me look."),
+            called("a"),
+            called("b"),
+            answered("a"),
+            answered("b"),
+        ];
         let messages = composed(&events);
         assert_eq!(messages.len(), 3);
         let call =

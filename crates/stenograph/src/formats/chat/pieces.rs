@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use super::{Whose, held};
+use super::Whose;
 use crate::json::{Draft, Object};
-use crate::model::{Content, Data, Held, Piece, PieceKind, Residue};
+use crate::model::{Content, Data, Piece, PieceKind, Residue};
 use crate::text::{Str, Text};
 
 /// Reads a content list.
@@ -114,7 +114,7 @@ fn element(piece: &Piece<'_>, whose: Whose) -> Option<String> {
                 None => blob_type(media, data)?,
             };
             draft.default_str("type", kind);
-            draft.nest(kind, blob(kind, media, data, rest));
+            draft.nest(kind, blob(kind, media, data));
         }
         PieceKind::Other(raw) => return rest.map(|_| raw.to_string()),
     }
@@ -134,7 +134,7 @@ fn blob_type(media: Option<&str>, data: &Data<'_>) -> Option<&'static str> {
     }
 }
 
-fn blob<'d>(kind: &str, media: Option<&str>, data: &Data<'_>, rest: Option<&Residue<'_>>) -> Draft<'d> {
+fn blob<'d>(kind: &str, media: Option<&str>, data: &Data<'_>) -> Draft<'d> {
     let mut draft = Draft::new();
     match (kind, data) {
         ("input_audio", Data::Inline(data)) => {
@@ -146,22 +146,17 @@ fn blob<'d>(kind: &str, media: Option<&str>, data: &Data<'_>, rest: Option<&Resi
         ("file", Data::File(id)) => draft.set_text("file_id", id),
         ("file", _) => {
             draft.default_str("filename", "file");
-            draft.set_text("file_data", &to_address(media, data, rest));
+            draft.set_text("file_data", &to_address(media, data));
         }
-        _ => draft.set_text("url", &to_address(media, data, rest)),
+        _ => draft.set_text("url", &to_address(media, data)),
     }
     draft
 }
 
-fn to_address<'t>(media: Option<&str>, data: &'t Data<'_>, rest: Option<&Residue<'_>>) -> Text<'t> {
-    let Data::Inline(base64) = data else {
-        let (Data::Inline(text) | Data::Url(text) | Data::File(text)) = data;
-        return text.borrow();
-    };
-    let stand_in = if rest.is_some_and(|rest| matches!(held(rest, "file"), Some(Held::Object(_)))) {
-        "application/octet-stream"
-    } else {
-        "image/png"
-    };
-    Text::from(format!("data:{};base64,{}", media.unwrap_or(stand_in), base64.decode()))
+fn to_address<'t>(media: Option<&str>, data: &'t Data<'_>) -> Text<'t> {
+    match data {
+        // Only a picture gets here without a media type, and the API wants one.
+        Data::Inline(base64) => Text::from(format!("data:{};base64,{}", media.unwrap_or("image/png"), base64.decode())),
+        Data::Url(address) | Data::File(address) => address.borrow(),
+    }
 }
