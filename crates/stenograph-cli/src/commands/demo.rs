@@ -110,8 +110,8 @@ impl Tour<'_, '_> {
 
         self.heading("Is a file whole, and what is in it? The format is recognised by its content.")?;
         self.run(&format!("steno check {file}"))?;
-        self.heading("What happened last?")?;
-        self.run(&format!("steno show {file} --last 2"))?;
+        self.heading("What was said last?")?;
+        self.run(&format!("steno show {file} --kind user,assistant --last 2"))?;
         self.heading("What did the tools do, in the words of the wire that every program can read?")?;
         self.run(&format!("steno show {} --kind tool_result --first 1 --json", native.file))?;
         self.heading("What does a conversion cost? One line for each kind of event.")?;

@@ -93,3 +93,10 @@ fn a_pipe_with_a_name_is_read_like_standard_input() {
     folder.run_with("check /dev/stdin", NATIVE.as_bytes()).ends(0).says("4 records");
     folder.run_with("convert /dev/stdin --to chibi", NATIVE.as_bytes()).ends(0).says("cargo test");
 }
+
+#[test]
+fn the_laws_refuse_what_they_cannot_hold() {
+    let folder = Folder::new();
+    std::fs::File::create(folder.path("large")).unwrap().set_len(257 << 20).unwrap();
+    folder.run("check --laws --from steno large").fails("is larger than 256 MiB").says("large: steno, 1 record");
+}
