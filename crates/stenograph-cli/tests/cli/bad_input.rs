@@ -142,7 +142,7 @@ fn what_is_no_transcript_is_said_plainly() {
 fn a_file_that_may_not_be_read() {
     use std::os::unix::fs::PermissionsExt;
     let folder = Folder::with("a", NATIVE);
-    std::fs::set_permissions(folder.path("a"), std::fs::Permissions::from_mode(0)).unwrap();
+    std::fs::set_permissions(folder.path("a"), std::fs::Permissions::from_mode(0o000)).unwrap();
     // Nothing is denied to the superuser.
     if std::fs::File::open(folder.path("a")).is_err() {
         folder.run("check a").fails("a: permission denied");

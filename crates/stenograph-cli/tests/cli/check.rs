@@ -36,6 +36,13 @@ fn a_result_without_its_call_is_noted_and_a_repeated_one_is_not() {
 }
 
 #[test]
+fn a_result_may_stand_before_its_call() {
+    let lines: Vec<&str> = NATIVE.lines().collect();
+    let folder = Folder::with("a", [lines[0], lines[3], lines[2], ""].join("\n"));
+    folder.run("check a").ends(0).says("3 records");
+}
+
+#[test]
 fn people_see_twenty_notes_and_programs_all_of_them() {
     let folder = Folder::with("a", format!("{NATIVE}{}", "junk\n".repeat(50)));
     let done = folder.run("check a");
