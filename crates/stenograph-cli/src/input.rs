@@ -1,6 +1,6 @@
 //! From a name on the command line to an open source and its format. Detection goes by content; `--from` overrides it.
 
-use std::io::{self, Read};
+use std::io::Read;
 use std::path::Path;
 
 use stenograph::format::{Detected, Format, Want, detect, named};
@@ -83,7 +83,6 @@ impl Input {
             let length = match pass.read(&mut buffer) {
                 Ok(0) => break,
                 Ok(length) => length,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => {
                     // What stands before the damage is worth having.
                     reading.end(sink);

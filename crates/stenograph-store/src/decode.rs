@@ -141,10 +141,13 @@ impl Decoded<'_> {
 
 impl Read for Decoded<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let length = match self.inner.read(buffer) {
-            Ok(length) => length,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Err(error),
-            Err(error) => return Err(self.explain(error).into()),
+        let length = loop {
+            match self.inner.read(buffer) {
+                Ok(length) => break length,
+                // A signal is no reason to stop, and not every caller knows that.
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(self.explain(error).into()),
+            }
         };
         self.decoded += length as u64;
         let (decoded, raw) = (self.decoded, self.raw.count());

@@ -1,12 +1,13 @@
 //! `steno check`: what a file is, what is in it, what is odd about it, and whether the laws hold for it.
 //! It reads in pieces and holds a few notes, whatever the size of the file.
 
-use std::collections::{BTreeMap, HashSet};
-use std::hash::{DefaultHasher, Hash, Hasher};
+mod orphans;
+
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use stenograph::laws::{Broken, Effort, LAWS};
-use stenograph::model::{Body, Event, Kind, Note, NoteKind, Pairing, Span};
+use stenograph::model::{Event, Kind, Note, Span};
 use stenograph::read::Sink;
 use stenograph::text::quote;
 use stenograph::{laws, wire};
@@ -16,6 +17,7 @@ use crate::error::{CommandError, Status};
 use crate::input::{self, Go, Input};
 use crate::output::{Ink, Output, counted, harmless_json, harmless_line};
 use crate::progress::Progress;
+use orphans::Orphans;
 
 /// Say what is in a file and what is odd about it
 ///
@@ -93,6 +95,7 @@ fn check(path: &Path, options: &Options, output: &mut Output<'_>) -> Result<Stat
             None => Go::On,
         });
         drop(progress);
+        streamed.tally.orphans.finish().into_iter().for_each(|note| streamed.note(note));
         if let Some(error) = streamed.failed {
             return Err(error);
         }
@@ -101,6 +104,8 @@ fn check(path: &Path, options: &Options, output: &mut Output<'_>) -> Result<Stat
     }
     let read = input.read(&mut tally, &progress, |_| Go::On);
     drop(progress);
+    tally.orphans.finish().into_iter().for_each(|note| tally.note(note));
+    tally.notes.sort_by_key(|note| note.at.offset);
     tell(&input, &tally, output)?;
     read?;
     let mut status = if tally.notes_count > 0 { Status::No } else { Status::Done };
@@ -126,7 +131,7 @@ struct Tally {
     events: BTreeMap<Kind, u64>,
     notes: Vec<Note>,
     notes_count: u64,
-    pairs: Pairs,
+    orphans: Orphans,
 }
 
 impl Tally {
@@ -135,7 +140,7 @@ impl Tally {
             self.records += 1;
         }
         *self.events.entry(event.kind()).or_default() += 1;
-        self.pairs.orphan(event)
+        self.orphans.event(event)
     }
 }
 
@@ -151,51 +156,6 @@ impl Sink for Tally {
         if self.notes.len() < NOTES_SHOWN {
             self.notes.push(note);
         }
-    }
-}
-
-/// Finds results without their call.
-#[derive(Default)]
-struct Pairs {
-    pairing: Pairing,
-    answered: HashSet<u64>,
-}
-
-/// How many answered calls are remembered, so that a result said twice is no orphan.
-const ANSWERED_MAX: usize = 1 << 18;
-
-impl Pairs {
-    fn orphan(&mut self, event: &Event<'_>) -> Option<Note> {
-        if event.restates {
-            return None;
-        }
-        match &event.body {
-            Body::ToolCall { call, name, .. } => {
-                self.pairing.call(call.as_deref(), name);
-                None
-            }
-            Body::ToolResult { call, .. } => {
-                let answered = self.pairing.result(call.as_deref()).is_some();
-                let before = call.as_deref().is_some_and(|id| self.answered_before(id));
-                let said = match call {
-                    _ if answered || before => return None,
-                    Some(id) => format!("a result of call {id}, which is not in this file"),
-                    None => "a result without a call before it".to_owned(),
-                };
-                Some(Note::new(NoteKind::OrphanResult, event.at.unwrap_or_default(), said))
-            }
-            _ => None,
-        }
-    }
-
-    /// Whether a result with this id was seen; it is remembered from now on.
-    fn answered_before(&mut self, id: &str) -> bool {
-        let mut hasher = DefaultHasher::new();
-        id.hash(&mut hasher);
-        if self.answered.len() >= ANSWERED_MAX {
-            self.answered.clear();
-        }
-        !self.answered.insert(hasher.finish())
     }
 }
 

@@ -175,11 +175,13 @@ fn report(
         Way::Copied => output.say(&format!("{from} already: copied byte for byte")),
         Way::Restored => output.say(&format!("{to} restored from what the {from} file carries, byte for byte")),
         Way::Mended { edited, missing } => {
-            let edited = counted(edited, "record");
-            output
-                .say(&format!("{to} restored from what the {from} file carries: {edited} edited since, written anew"));
+            output.say(&format!("{to} restored from what the {from} file carries"));
+            if edited > 0 {
+                output.say(&format!("{} edited since: written anew", counted(edited, "record")));
+            }
             if missing > 0 {
-                output.say(&format!("{} of the carried source missing", counted(missing, "piece")));
+                let are = if missing == 1 { "is" } else { "are" };
+                output.say(&format!("{} of the carried source {are} missing", counted(missing, "piece")));
             }
         }
         Way::Written => {

@@ -2,6 +2,7 @@
 //! commands really print: it runs them.
 
 use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -110,8 +111,8 @@ impl Tour<'_, '_> {
 
         self.heading("Is a file whole, and what is in it? The format is recognised by its content.")?;
         self.run(&format!("steno check {file}"))?;
-        self.heading("What happened last?")?;
-        self.run(&format!("steno show {file} --last 2"))?;
+        self.heading("What was said last?")?;
+        self.run(&format!("steno show {file} --kind user,assistant --last 2"))?;
         self.heading("What did the tools do, in the words of the wire that every program can read?")?;
         self.run(&format!("steno show {} --kind tool_result --first 1 --json", native.file))?;
         self.heading("What does a conversion cost? One line for each kind of event.")?;
@@ -181,29 +182,32 @@ impl Tour<'_, '_> {
     }
 }
 
+/// How many kinds or fields the table names; more are counted.
+const NAMED_MAX: usize = 4;
+
 /// What a format could not keep, in a few words.
 fn missing(report: &Report) -> String {
+    let mut events: BTreeMap<Kind, u64> = BTreeMap::new();
+    let mut fields: BTreeSet<&str> = BTreeSet::new();
+    for ((kind, field, how), count) in report.losses.iter().filter(|((_, _, how), _)| how.is_loss()) {
+        match (field.as_str(), how) {
+            ("", How::Dropped { .. }) => *events.entry(*kind).or_default() += count.times,
+            ("", _) => {}
+            (field, _) => drop(fields.insert(field)),
+        }
+    }
     let mut said: Vec<String> = Vec::new();
-    for kind in Kind::ALL {
-        let whole =
-            report.losses.iter().filter(|((of, field, how), _)| *of == kind && field.is_empty() && is_dropped(*how));
-        let times: u64 = whole.map(|(_, count)| count.times).sum();
-        if times > 0 {
-            said.push(format!("{times} {}", kind.name()));
-        }
+    if events.len() > NAMED_MAX {
+        said.push(format!("{} events of {} kinds", events.values().sum::<u64>(), events.len()));
+    } else {
+        said.extend(events.iter().map(|(kind, times)| format!("{times} {}", kind.name())));
     }
-    let mut fields: Vec<&str> = Vec::new();
-    for (_, field, how) in report.losses.keys() {
-        if how.is_loss() && !field.is_empty() && !fields.contains(&field.as_str()) {
-            fields.push(field);
-        }
+    if fields.len() > NAMED_MAX {
+        said.push(format!("{} fields", fields.len()));
+    } else {
+        said.extend(fields.into_iter().map(str::to_owned));
     }
-    said.extend(fields.iter().map(|field| (*field).to_owned()));
     if said.is_empty() { "nothing is lost".to_owned() } else { said.join(", ") }
-}
-
-fn is_dropped(how: How) -> bool {
-    matches!(how, How::Dropped { .. })
 }
 
 /// What a command prints, both ways together as on a terminal.

@@ -36,6 +36,13 @@ fn a_result_without_its_call_is_noted_and_a_repeated_one_is_not() {
 }
 
 #[test]
+fn a_result_may_stand_before_its_call() {
+    let lines: Vec<&str> = NATIVE.lines().collect();
+    let folder = Folder::with("a", [lines[0], lines[3], lines[2], ""].join("\n"));
+    folder.run("check a").ends(0).says("3 records");
+}
+
+#[test]
 fn people_see_twenty_notes_and_programs_all_of_them() {
     let folder = Folder::with("a", format!("{NATIVE}{}", "junk\n".repeat(50)));
     let done = folder.run("check a");
@@ -92,4 +99,11 @@ fn a_pipe_with_a_name_is_read_like_standard_input() {
     let folder = Folder::new();
     folder.run_with("check /dev/stdin", NATIVE.as_bytes()).ends(0).says("4 records");
     folder.run_with("convert /dev/stdin --to chibi", NATIVE.as_bytes()).ends(0).says("cargo test");
+}
+
+#[test]
+fn the_laws_refuse_what_they_cannot_hold() {
+    let folder = Folder::new();
+    std::fs::File::create(folder.path("large")).unwrap().set_len(257 << 20).unwrap();
+    folder.run("check --laws --from steno large").fails("is larger than 256 MiB").says("large: steno, 1 record");
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use stenograph::format::named;
-use stenograph::model::{Body, Event, Span};
+use stenograph::model::{Body, Event, Role, Span};
 use stenograph::text::Text;
 
 /// What is asked for.
@@ -45,7 +45,7 @@ impl Selection {
             self.record = event.at;
         }
         self.types.extend(types(event));
-        let role = event.role().map(|role| role.name());
+        let role = event.role().map(Role::name);
         let ours = [Some(event.kind().name()), role].into_iter().flatten();
         let theirs = own_name(event).into_iter().chain(self.types.iter().map(String::as_str));
         let wanted = |name: &str| self.wanted.iter().any(|wanted| wanted == name);
