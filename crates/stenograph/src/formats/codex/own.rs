@@ -37,8 +37,9 @@ pub fn record(events: &[Event<'_>], rest: &Residue<'_>) -> Written {
             header.set_opt("timestamp", time.as_deref());
             session(events, &below(rest, "session"), Instructions::Plain, &mut header);
             draft.nest("session", header);
-            let whole = draft.render(Some(rest));
-            return Written::Prologue(whole.strip_suffix("]}").unwrap_or(&whole).to_owned());
+            // A brace on a line of its own is what tells a document from lines.
+            let whole = crate::json::indent(&draft.render(Some(rest)), 0);
+            return Written::Prologue(whole.strip_suffix("]\n}").unwrap_or(&whole).to_owned());
         }
         _ if rest.has("payload") || name.as_deref().is_some_and(|name| LINE_TYPES.contains(&name)) => {
             draft.set_opt("timestamp", time.as_deref());
@@ -63,10 +64,7 @@ fn epilogue(rest: &Residue<'_>) -> Written {
 }
 
 /// What is left of an object in what is left of a record.
-fn below<'a>(rest: &'a Residue<'a>, key: &str) -> Cow<'a, Residue<'a>>
-where
-    Residue<'a>: Clone,
-{
+fn below<'a>(rest: &'a Residue<'a>, key: &str) -> Cow<'a, Residue<'a>> {
     match rest.object(key) {
         Some(inner) => Cow::Borrowed(inner),
         // A record that went through another file has its leftovers as plain JSON.

@@ -12,6 +12,7 @@ use crate::json::{At, JsonRecord, Object};
 use crate::model::{Body, Content, Event, Extra, Residue, Role};
 use crate::read::{Reader, Sink};
 use crate::text::Text;
+use crate::time::Time;
 
 /// Reads one record at a time.
 #[derive(Debug)]
@@ -65,7 +66,7 @@ fn prologue(mut document: Object<'_>) -> Option<Vec<Event<'static>>> {
     let time = header.take_iso("timestamp");
     let events = session(&mut header);
     document.close("session", header);
-    Some(finish(events, time, document).into_iter().map(Event::into_owned).collect())
+    Some(finish(events, time.as_ref(), document).into_iter().map(Event::into_owned).collect())
 }
 
 /// The end of a document, and whatever stands there.
@@ -87,7 +88,7 @@ fn line(mut object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) {
         None if is_bare_header(&object) => {
             let time = object.take_iso("timestamp");
             let events = session(&mut object);
-            return at.emit(&mut finish(events, time, object), out);
+            return at.emit(&mut finish(events, time.as_ref(), object), out);
         }
         None if object.peek_str("record_type").is_some() => {
             let name = object.peek_str("record_type").unwrap_or_default();
@@ -121,7 +122,7 @@ fn enveloped(name: Option<&str>, mut object: Object<'_>, at: &At<'_>, out: &mut 
     match events {
         Some(events) => {
             let time = object.take_iso("timestamp");
-            at.emit(&mut finish(events, time, object), out);
+            at.emit(&mut finish(events, time.as_ref(), object), out);
         }
         None => at.emit_unknown(NAME, kind.as_deref().or(name), object, out),
     }
@@ -184,10 +185,10 @@ fn instructions<'a>(header: &mut Object<'a>) -> Option<Text<'a>> {
 }
 
 /// Gives the events of one record what they share, and the first one what is left of the record.
-fn finish<'a>(mut events: Vec<Event<'a>>, time: Option<crate::time::Time<'a>>, object: Object<'a>) -> Vec<Event<'a>> {
+fn finish<'a>(mut events: Vec<Event<'a>>, time: Option<&Time<'a>>, object: Object<'a>) -> Vec<Event<'a>> {
     let mut rest = Some(object.rest());
     for event in &mut events {
-        event.time = time.clone();
+        event.time = time.cloned();
         event.extra = Extra::default();
         event.extra.add(Cow::Borrowed(NAME), rest.take().unwrap_or(Residue(Vec::new())));
     }

@@ -111,7 +111,7 @@ impl Rollout {
     }
 
     /// A line with a payload; in a document only items have a place.
-    fn line(&mut self, kind: &str, payload: Draft<'_>, time: &Time<'_>, out: &mut Output) {
+    fn line(&mut self, kind: &str, payload: &Draft<'_>, time: &Time<'_>, out: &mut Output) {
         if self.layout != Layout::Lines {
             if kind == "response_item" {
                 self.put(payload.render(None), out);
@@ -144,7 +144,7 @@ impl Rollout {
                 let mut payload = Draft::new();
                 let said = summary.as_ref().map(|summary| summary.joined().to_json());
                 payload.set("message", said.unwrap_or_else(|| "\"\"".to_owned()));
-                self.line("compacted", payload, &time, out);
+                self.line("compacted", &payload, &time, out);
             }
             Body::Failure { name, content } => {
                 let mut payload = typed("error");
@@ -152,14 +152,14 @@ impl Rollout {
                     (Some(content), _) => payload.set("message", content.joined().to_json()),
                     (None, name) => payload.set_str("message", name.as_deref().unwrap_or("error")),
                 }
-                self.line("event_msg", payload, &time, out);
+                self.line("event_msg", &payload, &time, out);
             }
             Body::Stop { success, content, .. } => self.stop(*success, content.as_ref(), &time, out),
             Body::Fact { name, content: Some(content) } if name == "title" => {
                 let mut payload = typed("thread_name_updated");
                 payload.set_str("thread_id", &self.session());
                 payload.set("thread_name", content.joined().to_json());
-                self.line("event_msg", payload, &time, out);
+                self.line("event_msg", &payload, &time, out);
             }
             Body::Fact { .. } | Body::Other { .. } => {}
         }
@@ -191,7 +191,7 @@ impl Rollout {
             payload.nest("git", git);
         }
         self.cwd = Some(cwd);
-        self.line("session_meta", payload, time, out);
+        self.line("session_meta", &payload, time, out);
     }
 
     /// Says which model is at work and where, whenever that changes. A context needs a model.
@@ -209,7 +209,7 @@ impl Rollout {
         payload.set("sandbox_policy", r#"{"type":"read-only"}"#);
         payload.set_str("model", &model);
         payload.set_str("summary", "auto");
-        self.line("turn_context", payload, time, out);
+        self.line("turn_context", &payload, time, out);
     }
 
     fn message(&mut self, role: Role, content: &Content<'_>, time: &Time<'_>, out: &mut Output) {
@@ -226,7 +226,7 @@ impl Rollout {
         let mut payload = typed("message");
         payload.set_str("role", role);
         payload.set("content", content::array(&elements));
-        self.line("response_item", payload, time, out);
+        self.line("response_item", &payload, time, out);
         // Codex lists and shows a session by what its user was told, so that has to be said too.
         if let Some(twin) = twin {
             let mut payload = typed(twin);
@@ -236,7 +236,7 @@ impl Rollout {
                     payload.set(key, "[]");
                 }
             }
-            self.line("event_msg", payload, time, out);
+            self.line("event_msg", &payload, time, out);
         }
     }
 
@@ -249,7 +249,7 @@ impl Rollout {
         payload.set("summary", "[]");
         payload.set("content", content::array(&elements));
         payload.set("encrypted_content", "null");
-        self.line("response_item", payload, time, out);
+        self.line("response_item", &payload, time, out);
     }
 
     fn tool_call(&mut self, call: String, name: &str, input: &Input<'_>, time: &Time<'_>, out: &mut Output) {
@@ -273,7 +273,7 @@ impl Rollout {
                 payload
             }
         };
-        self.line("response_item", payload, time, out);
+        self.line("response_item", &payload, time, out);
     }
 
     fn tool_result(&mut self, call: Option<&str>, content: &Content<'_>, time: &Time<'_>, out: &mut Output) {
@@ -284,7 +284,7 @@ impl Rollout {
         let mut payload = typed(kind);
         payload.set_str("call_id", &call);
         payload.set("output", content::render(content, Voice::Input, Words::Theirs));
-        self.line("response_item", payload, time, out);
+        self.line("response_item", &payload, time, out);
     }
 
     /// The end of a turn. Codex knows a few reasons of its own and takes no other.
@@ -302,7 +302,7 @@ impl Rollout {
             payload.set("last_agent_message", said.unwrap_or_else(|| "null".to_owned()));
             payload
         };
-        self.line("event_msg", payload, time, out);
+        self.line("event_msg", &payload, time, out);
     }
 
     fn count(&mut self, usage: &Usage, time: &Time<'_>, out: &mut Output) {
@@ -323,7 +323,7 @@ impl Rollout {
         let mut payload = typed("token_count");
         payload.nest("info", info);
         payload.set("rate_limits", "null");
-        self.line("event_msg", payload, time, out);
+        self.line("event_msg", &payload, time, out);
     }
 }
 
