@@ -10,4 +10,10 @@ pub mod leslie;
 pub mod steno;
 
 /// Every format, in the order people see them.
-pub static FORMATS: &[&dyn Format] = &[&steno::Steno, &chibi::Chibi, &chibi_markdown::ChibiMarkdown, &cycod_trajectory::CycodTrajectory, &leslie::Leslie];
+pub static FORMATS: &[&dyn Format] = &[
+    &steno::Steno,
+    &chibi::Chibi,
+    &chibi_markdown::ChibiMarkdown,
+    &cycod_trajectory::CycodTrajectory,
+    &leslie::Leslie,
+];

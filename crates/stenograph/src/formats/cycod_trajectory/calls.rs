@@ -202,7 +202,9 @@ mod tests {
         let text = written(&[call]);
         assert!(text.contains("<invoke name=\"T&quot;\">\n<parameter name=\"a\">x&lt;y</parameter>\n"));
         assert!(text.contains("<parameter name=\"b\">True</parameter>\n<parameter name=\"c\"></parameter>\n"));
-        assert!(text.contains("<parameter name=\"d\">[1, 2]</parameter>\n<parameter name=\"e\">\none\ntwo\n</parameter>"));
+        assert!(
+            text.contains("<parameter name=\"d\">[1, 2]</parameter>\n<parameter name=\"e\">\none\ntwo\n</parameter>")
+        );
         let again = parse(text.as_bytes()).unwrap();
         let Body::ToolCall { input: Input::Json(raw), .. } = &again[0] else { panic!() };
         assert_eq!(raw, r#"{"a":"x<y","b":"True","c":"","d":"[1, 2]","e":"one\ntwo"}"#);
@@ -211,10 +213,10 @@ mod tests {
 
     #[test]
     fn calls_of_pairs_come_first() {
-        let call = |name: &'static str| Body::ToolCall { call: None, name: name.into(), input: Input::Json("{}".into()) };
-        let result = |said: &'static str| {
-            Body::ToolResult { call: None, name: None, content: Content::text(said), error: None }
-        };
+        let call =
+            |name: &'static str| Body::ToolCall { call: None, name: name.into(), input: Input::Json("{}".into()) };
+        let result =
+            |said: &'static str| Body::ToolResult { call: None, name: None, content: Content::text(said), error: None };
         let text = written(&[call("a"), result(""), call("b"), result("<system>")]);
         assert!(text.contains(NOTHING) && text.contains("&lt;system&gt;"));
         assert_eq!(parse(text.as_bytes()).unwrap(), [call("a"), call("b"), result(""), result("<system>")]);

@@ -1,7 +1,7 @@
 //! Writes CycoD's trajectories in today's form. Calls wait for their results, so that both stand together.
 
 use super::{BEFORE, NAME, RULE, STATUS, STATUS_OPENS, TITLE_OPENS, calls, read};
-use crate::formats::blocks::spelled;
+use crate::formats::blocks::{is_blank, spelled};
 use crate::model::{Body, Content, Event, Outline, Role};
 use crate::text::Text;
 use crate::write::{Output, Writer};
@@ -59,7 +59,11 @@ impl Trajectory {
             Body::Fact { .. } => (Shape::Header, Some(header(first, residue.and_then(|own| own.raw(STATUS))))),
             Body::ToolCall { .. } | Body::ToolResult { .. } => (Shape::Fence, usual(events)),
             Body::Message { .. } => (Shape::Talk, usual(events)),
-            Body::Thinking { .. } | Body::Compaction { .. } | Body::Failure { .. } | Body::Stop { .. } | Body::Other { .. } => {
+            Body::Thinking { .. }
+            | Body::Compaction { .. }
+            | Body::Failure { .. }
+            | Body::Stop { .. }
+            | Body::Other { .. } => {
                 return;
             }
         };
@@ -149,7 +153,8 @@ impl Writer for Trajectory {
 /// The header of a title; `status` is a JSON string.
 pub fn header(event: &Event<'_>, status: Option<&str>) -> Vec<u8> {
     let title = event.content().map(|content| content.joined().bytes().into_owned()).unwrap_or_default();
-    let status = status.and_then(Text::from_json).map_or_else(|| b"Unlocked".to_vec(), |status| status.bytes().into_owned());
+    let status =
+        status.and_then(Text::from_json).map_or_else(|| b"Unlocked".to_vec(), |status| status.bytes().into_owned());
     let on_one_line = title.into_iter().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { byte });
     let mut header = TITLE_OPENS.as_bytes().to_vec();
     header.extend(on_one_line);
@@ -180,7 +185,9 @@ pub fn usual(events: &[Event<'_>]) -> Option<Vec<u8>> {
 fn in_pairs<'e, 'a>(events: &'e [Event<'a>]) -> Vec<&'e Event<'a>> {
     let is_call = |event: &&Event<'_>| matches!(event.body, Body::ToolCall { .. });
     let (calls, results) = events.split_at(events.len() / 2);
-    if calls.len() == results.len() && calls.iter().all(|event| is_call(&event)) && !results.iter().any(|event| is_call(&event))
+    if calls.len() == results.len()
+        && calls.iter().all(|event| is_call(&event))
+        && !results.iter().any(|event| is_call(&event))
     {
         return calls.iter().zip(results).flat_map(|(call, result)| [call, result]).collect();
     }
@@ -223,12 +230,61 @@ pub fn trimmed_end(line: &[u8]) -> &[u8] {
     line.get(..end).unwrap_or_default()
 }
 
-/// A text without the blank lines at its ends.
+/// A text without the blank lines before it and the empty lines after it; nothing, where it says nothing.
 fn without_blank_lines(text: &[u8]) -> &[u8] {
     let lead = text.len() - text.trim_ascii_start().len();
     let from = text.get(..lead).unwrap_or_default().iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-    let kept = text.trim_ascii_end().len();
-    let tail = text.get(kept..).unwrap_or_default();
-    let to = kept + memchr::memchr(b'\n', tail).unwrap_or(tail.len());
-    text.get(from..to).filter(|_| kept > 0).unwrap_or_default()
+    let to = text.iter().rposition(|byte| *byte != b'\n').map_or(0, |last| last + 1);
+    text.get(from..to).filter(|text| !is_blank(text)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::formats::cycod_trajectory::CycodTrajectory;
+    use crate::model::Input;
+    use crate::write;
+
+    fn call(id: &'static str) -> Event<'static> {
+        Event::new(Body::ToolCall { call: Some(id.into()), name: id.into(), input: Input::Json("{}".into()) })
+    }
+
+    fn result(id: &'static str) -> Event<'static> {
+        let content = Content::text(id);
+        Event::new(Body::ToolResult { call: Some(id.into()), name: None, content, error: None })
+    }
+
+    fn said(role: Role, text: &'static str) -> Event<'static> {
+        Event::new(Body::Message { role, content: Content::text(text) })
+    }
+
+    fn written(events: &[Event<'_>]) -> String {
+        String::from_utf8(write::all(&CycodTrajectory, &Outline::of("codex", events), events)).unwrap()
+    }
+
+    #[test]
+    fn parallel_calls_stand_in_one_fence_each_with_its_result() {
+        let text = written(&[call("a"), call("b"), result("b"), result("a"), call("c"), result("c")]);
+        let tools: Vec<&str> =
+            text.lines().filter(|line| line.len() == 1 || line.contains('"') || line.contains("```")).collect();
+        let expected =
+            ["# Title: \"Untitled\"", "```xml", "<invoke name=\"a\">", "a", "<invoke name=\"b\">", "b", "```"];
+        assert_eq!(tools[..7], expected);
+        assert_eq!(tools[7..], ["```xml", "<invoke name=\"c\">", "c", "```"]);
+    }
+
+    #[test]
+    fn a_call_without_a_result_is_not_lost() {
+        let events = [said(Role::User, "hi"), call("a"), said(Role::Assistant, "stopped")];
+        let found = crate::read::all(&CycodTrajectory, written(&events).as_bytes());
+        let kinds: Vec<&str> = found.events.iter().map(|event| event.kind().name()).collect();
+        assert_eq!(kinds, ["fact", "message", "tool_call", "message"]);
+    }
+
+    #[test]
+    fn users_are_quoted_and_system_prompts_left_out() {
+        let text =
+            written(&[said(Role::System, "be kind"), said(Role::User, "a \n\nb"), said(Role::Assistant, "\n c\n")]);
+        assert_eq!(text, "# Title: \"Untitled\"\n**Status:** Unlocked\n\n---\n\n\n> a\n>\n> b\n\n c\n");
+    }
 }

@@ -140,7 +140,7 @@ impl Transcript {
                     Held::Hole
                 }
                 (TIME_RANGE, Some(range)) if event.time.is_none() => self.range(range, &mut event),
-                (STOP_REASON, Some(reason)) => {
+                (STOP_REASON, Some(reason)) if self.stop.is_none() => {
                     self.stop = Some((block.span(index, index + 1), reason.to_owned()));
                     raw(value)
                 }
@@ -203,7 +203,9 @@ pub fn body(source: &[u8]) -> Option<Body<'static>> {
 
 /// The question between its tags. Where text follows the closing tag, the tag itself is part of the text.
 fn query(rest: &[u8]) -> &[u8] {
-    let Some(inside) = rest.strip_prefix(b"<user_query>").and_then(|rest| rest.strip_prefix(b"\n")) else { return rest };
+    let Some(inside) = rest.strip_prefix(b"<user_query>").and_then(|rest| rest.strip_prefix(b"\n")) else {
+        return rest;
+    };
     let lines = inside.trim_ascii_end();
     match lines.strip_suffix(CLOSES_QUERY.as_bytes()) {
         Some([]) => &[],
@@ -220,7 +222,9 @@ fn doubts(block: &Block<Kind>, end: usize, body: &Body<'_>, out: &mut dyn Sink) 
         let follows = closes.and_then(|closes| (closes + 1..end).find(|index| !is_blank(block.line(*index))));
         match (block.kind, follows) {
             (Kind::Query, _) => note(NoteKind::Torn, 1, "the question is not closed"),
-            (_, Some(index)) => note(NoteKind::Ambiguous, index, "text after the end of a question; read as part of it"),
+            (_, Some(index)) => {
+                note(NoteKind::Ambiguous, index, "text after the end of a question; read as part of it");
+            }
             (_, None) => {}
         }
         return;
