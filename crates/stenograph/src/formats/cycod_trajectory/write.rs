@@ -200,7 +200,8 @@ fn fenced<'e, 'a: 'e>(events: impl Iterator<Item = &'e Event<'a>>) -> Vec<u8> {
         match &event.body {
             Body::ToolCall { name, input, .. } => calls::write_call(name, input, &mut inside),
             Body::ToolResult { content, .. } => calls::write_result(content, &mut inside),
-            _ => {}
+            Body::Message { .. } | Body::Fact { .. } | Body::Thinking { .. } | Body::Compaction { .. } => {}
+            Body::Failure { .. } | Body::Stop { .. } | Body::Other { .. } => {}
         }
     }
     let longest = inside.split(|byte| *byte != b'`').map(<[u8]>::len).max().unwrap_or(0);

@@ -56,10 +56,8 @@ impl Transcript {
 
     /// The header stands before everything else: the source's own, else one made of what is known of the session.
     fn header(&mut self, event: &Event<'_>, out: &mut Output) {
-        let own = match &event.body {
-            Body::Fact { name, .. } if name == "session" => event.extra.get(NAME),
-            _ => None,
-        };
+        let is_header = matches!(&event.body, Body::Fact { name, .. } if name == "session");
+        let own = event.extra.get(NAME).filter(|_| is_header);
         let fields = match (own, self.room) {
             (Some(own), _) => self.stated(event, own),
             (None, Room::Unlimited) => return,
@@ -138,14 +136,12 @@ impl Transcript {
                 return self.put(spelled, out);
             }
         }
-        let tool = match &event.body {
-            Body::ToolCall { call, name, .. } => {
-                self.stand_ins.pairing.call(call.as_deref(), name);
-                None
-            }
-            Body::ToolResult { call, .. } => self.stand_ins.pairing.result(call.as_deref()).map(|(_, tool)| tool),
-            _ => None,
-        };
+        let mut tool = None;
+        if let Body::ToolCall { call, name, .. } = &event.body {
+            self.stand_ins.pairing.call(call.as_deref(), name);
+        } else if let Body::ToolResult { call, .. } = &event.body {
+            tool = self.stand_ins.pairing.result(call.as_deref()).map(|(_, tool)| tool);
+        }
         let Some(mut entry) = Entry::of(event, tool.as_deref()) else { return };
         let is_tools = matches!(event.body, Body::ToolCall { .. } | Body::ToolResult { .. });
         if is_tools && self.room != Room::Unlimited {
