@@ -140,10 +140,10 @@ impl<K> Block<K> {
         first.to(last)
     }
 
-    /// The lines without the blank ones at both ends.
+    /// The lines without the empty ones at both ends. A line of spaces is text.
     pub fn trimmed(&self) -> (usize, usize) {
-        let first = self.lines().position(|line| !is_blank(line));
-        let last = (0..self.len()).rev().find(|index| !is_blank(self.line(*index)));
+        let first = self.lines().position(|line| !line.is_empty());
+        let last = (0..self.len()).rev().find(|index| !self.line(*index).is_empty());
         first.zip(last).map_or((0, 0), |(first, last)| (first, last + 1))
     }
 

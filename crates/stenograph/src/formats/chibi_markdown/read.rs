@@ -63,3 +63,22 @@ fn body(source: &[u8]) -> Option<Body<'static>> {
     let (role, text) = marker(source)?;
     Some(Body::Message { role, content: Content::Text(Text::from_bytes(text).into_owned()) })
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::formats::chibi_markdown::ChibiMarkdown;
+    use crate::model::{Body, NoteKind, Outline};
+    use crate::{read, write};
+
+    #[test]
+    fn text_before_the_first_marker_is_not_silent() {
+        let found = read::all(&ChibiMarkdown, b"An old heading\n[USER]: hi\n");
+        assert!(
+            matches!(&found.events[0].body, Body::Other { bytes: Some(text), .. } if text.decode() == "An old heading")
+        );
+        assert!(matches!(&found.events[1].body, Body::Message { .. }));
+        assert_eq!(found.notes[0].kind, NoteKind::NotARecord);
+        let outline = Outline::of("chibi-markdown", &found.events);
+        assert_eq!(write::all(&ChibiMarkdown, &outline, &found.events), b"An old heading\n\n[USER]: hi\n\n");
+    }
+}

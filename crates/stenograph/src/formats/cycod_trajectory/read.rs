@@ -61,14 +61,14 @@ impl Blockwise for Trajectory {
 
     fn step(&mut self, open: Option<&mut Block<Kind>>, line: &[u8]) -> Step<Kind> {
         let Some(open) = open else {
-            return if line.is_empty() { Step::Passes } else { Step::Begins(self.begin(line)) };
+            return if is_blank(line) { Step::Passes } else { Step::Begins(self.begin(line)) };
         };
         let last = open.line(open.len() - 1);
         let separated = last.is_empty();
         let is_bare = is_bare(line);
         match open.kind {
             Kind::Header if line == RULE.as_bytes() => Step::Ends,
-            Kind::Header if line.is_empty() || line.starts_with(STATUS_OPENS.as_bytes()) => Step::GoesOn,
+            Kind::Header if is_blank(line) || line.starts_with(STATUS_OPENS.as_bytes()) => Step::GoesOn,
             Kind::Header => Step::Begins(self.begin(line)),
             Kind::User if line.starts_with(b">") => Step::GoesOn,
             Kind::User if line.is_empty() => Step::Follows,
@@ -191,7 +191,7 @@ impl Trajectory {
 
     fn text(&mut self, block: &Block<Kind>, out: &mut dyn Sink) {
         let (first, end) = block.trimmed();
-        if first == end {
+        if is_blank(block.text(first, end)) {
             return;
         }
         let role = match self.form {
@@ -247,6 +247,5 @@ fn user(source: &[u8]) -> Body<'static> {
         let line = line.strip_prefix(b">").unwrap_or(line);
         text.extend_from_slice(write::trimmed_end(line.strip_prefix(b" ").unwrap_or(line)));
     }
-    debug_assert!(!is_blank(source), "a quotation has its mark");
     Body::Message { role: Role::User, content: Content::Text(Text::from_bytes(&text).into_owned()) }
 }

@@ -1,7 +1,7 @@
 //! Writes CycoD's trajectories in today's form. Calls wait for their results, so that both stand together.
 
 use super::{BEFORE, NAME, RULE, STATUS, STATUS_OPENS, TITLE_OPENS, calls, read};
-use crate::formats::blocks::spelled;
+use crate::formats::blocks::{is_blank, spelled};
 use crate::model::{Body, Content, Event, Outline, Role};
 use crate::text::Text;
 use crate::write::{Output, Writer};
@@ -200,7 +200,8 @@ fn fenced<'e, 'a: 'e>(events: impl Iterator<Item = &'e Event<'a>>) -> Vec<u8> {
         match &event.body {
             Body::ToolCall { name, input, .. } => calls::write_call(name, input, &mut inside),
             Body::ToolResult { content, .. } => calls::write_result(content, &mut inside),
-            _ => {}
+            Body::Message { .. } | Body::Fact { .. } | Body::Thinking { .. } | Body::Compaction { .. } => {}
+            Body::Failure { .. } | Body::Stop { .. } | Body::Other { .. } => {}
         }
     }
     let longest = inside.split(|byte| *byte != b'`').map(<[u8]>::len).max().unwrap_or(0);
@@ -230,12 +231,61 @@ pub fn trimmed_end(line: &[u8]) -> &[u8] {
     line.get(..end).unwrap_or_default()
 }
 
-/// A text without the blank lines at its ends.
+/// A text without the blank lines before it and the empty lines after it; nothing, where it says nothing.
 fn without_blank_lines(text: &[u8]) -> &[u8] {
     let lead = text.len() - text.trim_ascii_start().len();
     let from = text.get(..lead).unwrap_or_default().iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-    let kept = text.trim_ascii_end().len();
-    let tail = text.get(kept..).unwrap_or_default();
-    let to = kept + memchr::memchr(b'\n', tail).unwrap_or(tail.len());
-    text.get(from..to).filter(|_| kept > 0).unwrap_or_default()
+    let to = text.iter().rposition(|byte| *byte != b'\n').map_or(0, |last| last + 1);
+    text.get(from..to).filter(|text| !is_blank(text)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::formats::cycod_trajectory::CycodTrajectory;
+    use crate::model::Input;
+    use crate::write;
+
+    fn call(id: &'static str) -> Event<'static> {
+        Event::new(Body::ToolCall { call: Some(id.into()), name: id.into(), input: Input::Json("{}".into()) })
+    }
+
+    fn result(id: &'static str) -> Event<'static> {
+        let content = Content::text(id);
+        Event::new(Body::ToolResult { call: Some(id.into()), name: None, content, error: None })
+    }
+
+    fn said(role: Role, text: &'static str) -> Event<'static> {
+        Event::new(Body::Message { role, content: Content::text(text) })
+    }
+
+    fn written(events: &[Event<'_>]) -> String {
+        String::from_utf8(write::all(&CycodTrajectory, &Outline::of("codex", events), events)).unwrap()
+    }
+
+    #[test]
+    fn parallel_calls_stand_in_one_fence_each_with_its_result() {
+        let text = written(&[call("a"), call("b"), result("b"), result("a"), call("c"), result("c")]);
+        let tools: Vec<&str> =
+            text.lines().filter(|line| line.len() == 1 || line.contains('"') || line.contains("```")).collect();
+        let expected =
+            ["# Title: \"Untitled\"", "```xml", "<invoke name=\"a\">", "a", "<invoke name=\"b\">", "b", "```"];
+        assert_eq!(tools[..7], expected);
+        assert_eq!(tools[7..], ["```xml", "<invoke name=\"c\">", "c", "```"]);
+    }
+
+    #[test]
+    fn a_call_without_a_result_is_not_lost() {
+        let events = [said(Role::User, "hi"), call("a"), said(Role::Assistant, "stopped")];
+        let found = crate::read::all(&CycodTrajectory, written(&events).as_bytes());
+        let kinds: Vec<&str> = found.events.iter().map(|event| event.kind().name()).collect();
+        assert_eq!(kinds, ["fact", "message", "tool_call", "message"]);
+    }
+
+    #[test]
+    fn users_are_quoted_and_system_prompts_left_out() {
+        let text =
+            written(&[said(Role::System, "be kind"), said(Role::User, "a \n\nb"), said(Role::Assistant, "\n c\n")]);
+        assert_eq!(text, "# Title: \"Untitled\"\n**Status:** Unlocked\n\n---\n\n\n> a\n>\n> b\n\n c\n");
+    }
 }

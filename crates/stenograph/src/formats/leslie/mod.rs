@@ -60,7 +60,7 @@ impl Format for Leslie {
                 Some((key, _)) => keys.push(key),
                 None if line.trim_end() == RULE => {
                     let known = KEYS.iter().filter(|key| keys.contains(key)).count();
-                    let ours = keys.first() == Some(&THREAD_ID) && known >= 3 && known == keys.len();
+                    let ours = keys.first() == Some(&THREAD_ID) && known >= 3;
                     return if ours { Sniff::Certain } else { Sniff::No };
                 }
                 None => return Sniff::No,

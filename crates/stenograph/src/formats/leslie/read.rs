@@ -140,7 +140,7 @@ impl Transcript {
                     Held::Hole
                 }
                 (TIME_RANGE, Some(range)) if event.time.is_none() => self.range(range, &mut event),
-                (STOP_REASON, Some(reason)) => {
+                (STOP_REASON, Some(reason)) if self.stop.is_none() => {
                     self.stop = Some((block.span(index, index + 1), reason.to_owned()));
                     raw(value)
                 }
@@ -223,7 +223,7 @@ fn doubts(block: &Block<Kind>, end: usize, body: &Body<'_>, out: &mut dyn Sink) 
         match (block.kind, follows) {
             (Kind::Query, _) => note(NoteKind::Torn, 1, "the question is not closed"),
             (_, Some(index)) => {
-                note(NoteKind::Ambiguous, index, "text after the end of a question; read as part of it")
+                note(NoteKind::Ambiguous, index, "text after the end of a question; read as part of it");
             }
             (_, None) => {}
         }

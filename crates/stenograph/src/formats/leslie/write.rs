@@ -56,10 +56,8 @@ impl Transcript {
 
     /// The header stands before everything else: the source's own, else one made of what is known of the session.
     fn header(&mut self, event: &Event<'_>, out: &mut Output) {
-        let own = match &event.body {
-            Body::Fact { name, .. } if name == "session" => event.extra.get(NAME),
-            _ => None,
-        };
+        let is_header = matches!(&event.body, Body::Fact { name, .. } if name == "session");
+        let own = event.extra.get(NAME).filter(|_| is_header);
         let fields = match (own, self.room) {
             (Some(own), _) => self.stated(event, own),
             (None, Room::Unlimited) => return,
@@ -90,19 +88,20 @@ impl Transcript {
             keys.extend([THREAD_ID, TIME_RANGE].iter().filter(|key| !own.has(key)).map(|key| (*key, None)));
             keys.sort_by_key(|(key, _)| KEYS.iter().position(|known| known == key).unwrap_or(KEYS.len()));
         }
-        let stop = self.stand_ins.outline().stop.as_deref();
-        let value = |key: &str, held: Option<&Held<'_>>| -> Option<Vec<u8>> {
+        // The first stop reason is the one that was read; it may have been edited since.
+        let mut stop = self.stand_ins.outline().stop.as_deref();
+        let mut value = |key: &str, held: Option<&Held<'_>>| -> Option<Vec<u8>> {
             let raw = match held {
                 Some(Held::Raw(raw)) => Some(raw.as_ref()),
                 _ => None,
             };
-            match (key, stop) {
-                (STOP_REASON, Some(stop)) => Some(stop.as_bytes().to_vec()),
-                (TIME_RANGE, _) if raw.is_none_or(|raw| raw.trim_start().starts_with('{')) => {
+            match key {
+                STOP_REASON if stop.is_some() => stop.take().map(|stop| stop.as_bytes().to_vec()),
+                TIME_RANGE if raw.is_none_or(|raw| raw.trim_start().starts_with('{')) => {
                     let start = event.time.as_ref()?.to_iso()?;
                     Some(format!("{start} ~ {}", end_of(held).unwrap_or_default()).into_bytes())
                 }
-                (THREAD_ID, _) if raw.is_none() => Some(event.session.as_deref()?.as_bytes().to_vec()),
+                THREAD_ID if raw.is_none() => Some(event.session.as_deref()?.as_bytes().to_vec()),
                 _ => Text::from_json(raw?).map(|text| text.bytes().into_owned()),
             }
         };
@@ -137,14 +136,12 @@ impl Transcript {
                 return self.put(spelled, out);
             }
         }
-        let tool = match &event.body {
-            Body::ToolCall { call, name, .. } => {
-                self.stand_ins.pairing.call(call.as_deref(), name);
-                None
-            }
-            Body::ToolResult { call, .. } => self.stand_ins.pairing.result(call.as_deref()).map(|(_, tool)| tool),
-            _ => None,
-        };
+        let mut tool = None;
+        if let Body::ToolCall { call, name, .. } = &event.body {
+            self.stand_ins.pairing.call(call.as_deref(), name);
+        } else if let Body::ToolResult { call, .. } = &event.body {
+            tool = self.stand_ins.pairing.result(call.as_deref()).map(|(_, tool)| tool);
+        }
         let Some(mut entry) = Entry::of(event, tool.as_deref()) else { return };
         let is_tools = matches!(event.body, Body::ToolCall { .. } | Body::ToolResult { .. });
         if is_tools && self.room != Room::Unlimited {
@@ -257,8 +254,8 @@ pub fn usual(event: &Event<'_>) -> Option<Vec<u8>> {
 /// The end of the time range, from a residue or from the wire.
 fn end_of(held: Option<&Held<'_>>) -> Option<String> {
     match held? {
-        Held::Object(range) => range.text("end").map(|end| end.into_owned()),
-        Held::Raw(raw) => Object::parse(raw)?.peek_str("end").map(|end| end.into_owned()),
+        Held::Object(range) => range.text("end").map(Cow::into_owned),
+        Held::Raw(raw) => Object::parse(raw)?.peek_str("end").map(Cow::into_owned),
         Held::Hole => None,
     }
 }
@@ -266,4 +263,77 @@ fn end_of(held: Option<&Held<'_>>) -> Option<String> {
 /// A name or a value for a line of its own.
 fn on_one_line(text: &[u8]) -> Vec<u8> {
     text.iter().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { *byte }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::convert::{Carry, convert};
+    use crate::formats::{leslie::Leslie, steno::Steno};
+    use crate::loss::Report;
+    use crate::model::{Input, Kind};
+
+    fn converted(bodies: Vec<Body<'_>>) -> (String, Report) {
+        let lines: Vec<String> = bodies.into_iter().map(|body| crate::wire::event(&Event::new(body))).collect();
+        let (source, mut out) = (lines.join("\n"), Vec::new());
+        let outcome = convert(&Steno, &mut source.as_bytes(), &Leslie, &mut out, Carry::Not).unwrap();
+        (String::from_utf8(out).unwrap(), outcome.losses)
+    }
+
+    fn said(role: Role, text: String) -> Body<'static> {
+        Body::Message { role, content: Content::text(text) }
+    }
+
+    fn how(losses: &Report, kind: Kind) -> Vec<(&str, &'static str)> {
+        let of_kind = losses.losses.keys().filter(|(of, _, _)| *of == kind);
+        of_kind.map(|(_, field, how)| (field.as_str(), how.name())).collect()
+    }
+
+    #[test]
+    fn tools_are_cut_to_two_hundred_characters_and_errors_are_not() {
+        let long = "é".repeat(300);
+        let (text, losses) = converted(vec![
+            said(Role::User, "go".into()),
+            Body::ToolCall { call: None, name: "t".into(), input: Input::Text(long.clone().into()) },
+            Body::ToolResult { call: None, name: None, content: Content::text(long.clone()), error: None },
+            Body::Failure { name: None, content: Some(Content::text(long.clone())) },
+        ]);
+        let cut = format!("{}...", "é".repeat(197));
+        assert!(text.contains(&format!("[Tool call] t\n{cut}\n\n[Tool result] t\n{cut}\n\n[Error]\n{long}\n")));
+        assert_eq!(how(&losses, Kind::ToolCall), [("content", "cut")]);
+        assert_eq!(how(&losses, Kind::ToolResult), [("content", "cut"), ("name", "invented")]);
+        assert_eq!(how(&losses, Kind::Failure), []);
+    }
+
+    #[test]
+    fn a_file_has_at_most_twenty_kilobytes_and_ends_honestly() {
+        for size in 20_200..20_280 {
+            let (text, losses) = converted(vec![
+                said(Role::User, "x".repeat(size)),
+                said(Role::Assistant, "é".repeat(300)),
+                said(Role::Assistant, "left out".into()),
+            ]);
+            assert!(text.len() <= FILE_SIZE_MAX, "{size}: {}", text.len());
+            assert!(text.ends_with("...\n") || text.ends_with("</user_query>\n"), "{size}");
+            assert!(!text.contains("left out"));
+            assert!(how(&losses, Kind::Message).contains(&("", "dropped")));
+        }
+        let (text, losses) = converted(vec![said(Role::User, "é".repeat(30_000))]);
+        assert!(
+            text.len() <= FILE_SIZE_MAX && text.len() > FILE_SIZE_MAX - 4 && text.ends_with("...\n</user_query>\n")
+        );
+        assert_eq!(how(&losses, Kind::Message), [("content", "cut")]);
+    }
+
+    #[test]
+    fn a_stop_goes_into_the_header_and_comes_back_at_the_end() {
+        let stop = Body::Stop { reason: Some("end_turn".into()), success: None, content: None };
+        let (text, losses) = converted(vec![said(Role::User, "hi".into()), said(Role::Assistant, "ho".into()), stop]);
+        assert!(
+            text.contains("Agent Mode: agent\nStop Reason: end_turn\nTool Calls: 0\n---\n\nuser:\n<user_query>\nhi\n")
+        );
+        assert!(how(&losses, Kind::Stop).iter().all(|(_, how)| *how == "invented"));
+        let (text, _) = converted(vec![said(Role::User, "hi".into())]);
+        assert!(!text.contains("Stop Reason"));
+    }
 }
