@@ -55,9 +55,6 @@ fn record(events: &[Event<'_>], first: &Event<'_>, left: &Residue<'_>) -> String
     let kind = left.text("type");
     let kind = kind.as_deref();
     let mut draft = Draft::new();
-    if matches!(first.body, Body::Other { .. }) && !matches!(kind, Some("user" | "assistant") | None) {
-        return draft.render(Some(left));
-    }
     envelope(first, left, kind, &mut draft);
     match kind {
         Some("user" | "assistant") | None => talk(events, first, left, &mut draft),
@@ -70,6 +67,7 @@ fn record(events: &[Event<'_>], first: &Event<'_>, left: &Residue<'_>) -> String
             }
         }
         Some("result") if left.raw("key").is_none() => result(first, left, &mut draft),
+        Some(_) if matches!(first.body, Body::Other { .. }) => {}
         Some(kind) => {
             let text = known(kind).and_then(|known| known.text);
             if let (Some(key), Some(content)) = (text, first.content()) {
