@@ -17,8 +17,15 @@ use crate::text::Str;
 /// Reads one record at a time.
 #[derive(Debug)]
 pub struct Records {
-    /// What the caller will look at.
-    pub want: Want,
+    want: Want,
+    usage: memmem::Finder<'static>,
+}
+
+impl Records {
+    /// Reads what the caller will look at.
+    pub fn new(want: Want) -> Records {
+        Records { want, usage: memmem::Finder::new(b"\"usage\"") }
+    }
 }
 
 impl Objects for Records {
@@ -56,7 +63,7 @@ impl Objects for Records {
     }
 
     fn skips(&self, line: &[u8]) -> bool {
-        self.want == Want::Usage && memmem::find(line, b"\"usage\"").is_none()
+        self.want == Want::Usage && self.usage.find(line).is_none()
     }
 }
 
