@@ -8,6 +8,7 @@ use crate::formats::anthropic::{Origin, below, block_of, content_blocks, content
 use crate::json::Draft;
 use crate::model::{Body, Content, Event, Outline, Residue, Usage};
 use crate::text::Str;
+use crate::time::Time;
 use crate::write::{Output, Writer};
 
 /// Writes records.
@@ -93,7 +94,7 @@ fn envelope(event: &Event<'_>, left: &Residue<'_>, kind: Option<&str>, draft: &m
     }
     draft.set_opt("gitBranch", event.branch.as_deref());
     draft.set_opt("uuid", event.id.as_deref());
-    draft.set_opt("timestamp", event.time.as_ref().and_then(|time| time.to_iso()).as_deref());
+    draft.set_opt("timestamp", event.time.as_ref().and_then(Time::to_iso).as_deref());
 }
 
 fn talk(events: &[Event<'_>], first: &Event<'_>, left: &Residue<'_>, draft: &mut Draft<'_>) {
