@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use crate::json::{Draft, Object, items};
+use crate::json::{Draft, Object, items_within};
 use crate::model::{Body, Content, Data, Input, Piece, PieceKind, Residue, Role};
 use crate::text::Text;
 
@@ -57,7 +57,7 @@ enum Read<'a> {
 }
 
 fn block<'a>(raw: &'a str, unknown: &mut Vec<String>) -> Read<'a> {
-    let Some(mut object) = Object::parse(raw) else { return Read::Piece(piece(raw, unknown)) };
+    let Some(mut object) = Object::within(raw) else { return Read::Piece(piece(raw, unknown)) };
     let body = match object.peek_str("type").as_deref() {
         Some("thinking") => object.take_text("thinking").map(|text| Body::Thinking { content: Content::Text(text) }),
         // Sealed thoughts have nothing to read: the seal stays with what is left of the block.
@@ -96,7 +96,7 @@ pub fn take_content<'a>(object: &mut Object<'a>, key: &str, unknown: &mut Vec<St
     if let Some(text) = object.take_text(key) {
         return Some(Content::Text(text));
     }
-    let list = items(object.peek(key)?)?;
+    let list = items_within(object.peek(key)?)?;
     if list.is_empty() {
         return None;
     }
@@ -106,7 +106,7 @@ pub fn take_content<'a>(object: &mut Object<'a>, key: &str, unknown: &mut Vec<St
 
 /// One element of a list as a piece.
 fn piece<'a>(raw: &'a str, unknown: &mut Vec<String>) -> Piece<'a> {
-    match (Object::parse(raw), Text::from_json(raw)) {
+    match (Object::within(raw), Text::from_json(raw)) {
         (Some(object), _) => piece_of(object, raw, unknown),
         // A bare string among blocks: nothing is left of it, and by that the writer knows it.
         (None, Some(text)) => Piece::text(text),

@@ -139,6 +139,9 @@ impl<'a> JsonRecord<'a> {
             return;
         }
         self.remark_on_encoding(out);
+        if let Some((offset, length, object)) = only(text) {
+            return give_one(object, self.span(offset, length), out, read);
+        }
         let (found, good) = values(text);
         if !is_blank(text.get(good..).unwrap_or_default())
             && let Some(mended) = mend_controls(text)
@@ -163,19 +166,14 @@ impl<'a> JsonRecord<'a> {
         let welded = found.len() > 1;
         for (offset, value) in found {
             let span = self.span(*offset, value.len());
-            let Some(mut object) = Object::parse(value) else {
+            let Some(object) = Object::parse(value) else {
                 self.unread(span, unmend(value, self.faithful), "a JSON value that is not an object", out);
                 continue;
             };
             if welded && *offset > 0 {
                 out.note(Note::new(NoteKind::Welded, span, "another record on the same line"));
             }
-            if let Some(key) = object.duplicate() {
-                let said = format!("the key {key:?} stands twice; the last one counts");
-                out.note(Note::new(NoteKind::DuplicateKey, span, said));
-            }
-            let carried = crate::carry::take(&mut object);
-            read(object, &At { span, carried: carried.map(Cow::Borrowed) }, out);
+            give_one(object, span, out, read);
         }
         let rest = self.text.get(good..).unwrap_or_default();
         if !is_blank(rest) {
@@ -225,7 +223,28 @@ fn is_blank(text: &str) -> bool {
 }
 
 fn may_have_surrogates(bytes: &[u8]) -> bool {
-    memmem::find(bytes, b"\\ud").is_some() || memmem::find(bytes, b"\\uD").is_some()
+    memmem::find_iter(bytes, b"\\u").any(|at| matches!(bytes.get(at + 2), Some(b'd' | b'D')))
+}
+
+/// The object that is all there is on a line, with its offset and length: the usual case, parsed once.
+fn only(text: &str) -> Option<(usize, usize, Object<'_>)> {
+    let start = text.trim_start_matches([' ', '\t', '\r', '\n']);
+    let whole = start.trim_end_matches(BLANK);
+    Some((text.len() - start.len(), whole.len(), Object::parse(whole)?))
+}
+
+fn give_one(
+    mut object: Object<'_>,
+    span: Span,
+    out: &mut dyn Sink,
+    read: &mut dyn FnMut(Object<'_>, &At<'_>, &mut dyn Sink),
+) {
+    if let Some(key) = object.duplicate() {
+        let said = format!("the key {key:?} stands twice; the last one counts");
+        out.note(Note::new(NoteKind::DuplicateKey, span, said));
+    }
+    let carried = crate::carry::take(&mut object);
+    read(object, &At { span, carried: carried.map(Cow::Borrowed) }, out);
 }
 
 /// JSON text in which every byte that is not UTF-8 is an escape.

@@ -4,6 +4,7 @@
 mod draft;
 mod lines;
 mod object;
+mod scan;
 mod spell;
 
 pub use draft::Draft;
@@ -25,6 +26,11 @@ pub fn items(raw: &str) -> Option<Vec<&str>> {
     }
     let items = serde_json::from_str::<Vec<&RawValue>>(raw).ok()?;
     Some(items.into_iter().map(RawValue::get).collect())
+}
+
+/// The elements of an array that stands inside a value that was parsed: they are not checked again.
+pub fn items_within(raw: &str) -> Option<Vec<&str>> {
+    scan::items(raw)
 }
 
 /// A number in the range of `u64`, spelled without sign, point or exponent.

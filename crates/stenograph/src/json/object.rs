@@ -33,6 +33,16 @@ impl<'a> Object<'a> {
         serde_json::from_str(text).ok()
     }
 
+    /// Splits an object that stands inside a value that was parsed: it is not checked again.
+    pub fn within(text: &'a str) -> Option<Object<'a>> {
+        let fields = super::scan::fields(text)?;
+        if fields.iter().any(|(key, _)| key.contains('\\')) {
+            return Object::parse(text);
+        }
+        let field = |(key, raw)| (Cow::Borrowed(key), Slot::Raw(raw));
+        Some(Object { fields: fields.into_iter().map(field).collect() })
+    }
+
     /// The keys, in order.
     pub fn keys(&self) -> impl Iterator<Item = &str> {
         self.fields.iter().map(|(key, _)| key.as_ref())
@@ -146,12 +156,12 @@ impl<'a> Object<'a> {
 
     /// Takes the elements of an array.
     pub fn take_items(&mut self, key: &str) -> Option<Vec<&'a str>> {
-        self.take_as(key, super::items)
+        self.take_as(key, super::items_within)
     }
 
     /// Opens an object in it, to take from. What is left must be given back with [`Object::close`].
     pub fn open(&mut self, key: &str) -> Option<Object<'a>> {
-        self.take_as(key, Object::parse)
+        self.take_as(key, Object::within)
     }
 
     /// Gives back what is left of an opened object.

@@ -35,6 +35,9 @@ pub struct Foreign {
 struct Answer {
     record: Draft<'static>,
     message: Draft<'static>,
+    stop: String,
+    uuid: String,
+    time: String,
     counted: bool,
 }
 
@@ -53,8 +56,12 @@ impl Foreign {
 
     /// Writes what is kept back.
     pub fn release(&mut self, out: &mut Output) {
-        if let Some(Answer { mut record, message, .. }) = self.held.take() {
+        if let Some(Answer { mut record, mut message, stop, uuid, time, .. }) = self.held.take() {
+            message.set_str("stop_reason", &stop);
+            message.set("stop_sequence", "null");
             record.nest("message", message);
+            record.set_str("uuid", &uuid);
+            record.set_str("timestamp", &time);
             out.line(record.render(None));
         }
     }
@@ -161,6 +168,12 @@ impl Foreign {
                 draft.set_str("sessionId", &self.session(event));
                 out.line(draft.render(None));
             }
+            Body::Stop { reason: Some(reason), .. } if STOPS.contains(&reason.as_ref()) => {
+                // There is no record of an end, but the answer before it says why the model stopped.
+                if let Some(answer) = &mut self.held {
+                    answer.stop = reason.to_string();
+                }
+            }
             Body::Fact { .. } | Body::Stop { .. } | Body::Other { .. } => self.at_boundary = at_boundary,
         }
     }
@@ -206,9 +219,11 @@ impl Foreign {
             // The boundary before it has the event's own id.
             Mark::Summary => self.stand_ins.uuid(),
         };
-        let part = crate::model::Part { index: u32::from(mark == Mark::Summary), ..event.part };
-        let placed = Event { part: if mark == Mark::Summary { part } else { event.part }, ..event.clone() };
-        let mut draft = self.head(&placed, &uuid);
+        let mut draft = match mark {
+            Mark::None => self.head(event, &uuid),
+            // It follows the boundary, whatever the event's own parent is.
+            Mark::Summary => self.head(&Event { parent: None, ..event.clone() }, &uuid),
+        };
         draft.set_str("type", "user");
         let mut message = Draft::new();
         message.set_str("role", "user");
@@ -235,7 +250,7 @@ impl Foreign {
         let uuid = self.stand_ins.id(event);
         let mut draft = self.head(event, &uuid);
         draft.set_str("type", "assistant");
-        self.tail(event, &uuid, &mut draft);
+        let time = timestamp(&self.stand_ins.time(event));
         let id = event.group.as_deref().map(str::to_owned).unwrap_or_else(|| {
             answer.get_or_insert_with(|| {
                 self.answers += 1;
@@ -250,9 +265,7 @@ impl Foreign {
         message.set_str("role", "assistant");
         message.set_str("model", model.as_deref().unwrap_or("unknown"));
         message.set("content", content);
-        message.set_str("stop_reason", stop);
-        message.set("stop_sequence", "null");
-        let mut made = Answer { record: draft, message, counted: false };
+        let mut made = Answer { record: draft, message, stop: stop.to_owned(), uuid, time, counted: false };
         if let Some(usage) = &event.usage {
             made.put(usage);
         }
@@ -300,6 +313,9 @@ impl Answer {
         self.counted = true;
     }
 }
+
+/// Why a model stops, in the words of the Messages form.
+const STOPS: [&str; 6] = ["end_turn", "max_tokens", "stop_sequence", "tool_use", "pause_turn", "refusal"];
 
 /// What makes a user's record more than that.
 #[derive(Clone, Copy, PartialEq)]

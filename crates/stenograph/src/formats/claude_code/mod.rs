@@ -63,7 +63,7 @@ impl Format for ClaudeCode {
     }
 
     fn reader(&self, want: Want) -> Box<dyn Reader> {
-        Box::new(JsonLines(read::Records { want }))
+        Box::new(JsonLines(read::Records::new(want)))
     }
 
     fn writer(&self, outline: &Outline) -> Box<dyn Writer> {

@@ -9,7 +9,7 @@ use super::NAME;
 use super::record::{Dialect, NAMELESS, SUBTYPES, known};
 use crate::format::Want;
 use crate::formats::anthropic::{blocks, take_content};
-use crate::json::{At, Object, Objects};
+use crate::json::{At, Object, Objects, items_within};
 use crate::model::{Body, Content, Event, Extra, Held, NoteKind, Residue, Role, Usage};
 use crate::read::Sink;
 use crate::text::Str;
@@ -17,16 +17,25 @@ use crate::text::Str;
 /// Reads one record at a time.
 #[derive(Debug)]
 pub struct Records {
-    /// What the caller will look at.
-    pub want: Want,
+    want: Want,
+    usage: memmem::Finder<'static>,
+}
+
+impl Records {
+    /// Reads what the caller will look at.
+    pub fn new(want: Want) -> Records {
+        Records { want, usage: memmem::Finder::new(b"\"usage\"") }
+    }
 }
 
 impl Objects for Records {
     fn object(&mut self, mut object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) {
         let kind = object.peek_str("type");
         match kind.as_deref() {
-            Some("user" | "assistant") => talk(object, kind.as_deref(), at, out),
-            None if object.has("message") => talk(object, None, at, out),
+            Some("user" | "assistant") => self.talk(object, kind.as_deref(), at, out),
+            None if object.has("message") => self.talk(object, None, at, out),
+            // Only messages and results state a usage.
+            Some(name) if self.want == Want::Usage && name != "result" => {}
             Some("system") => system(object, at, out),
             Some("result") if !object.has("key") => {
                 let body = result(&mut object);
@@ -47,14 +56,14 @@ impl Objects for Records {
                     note_blocks(&unknown, at, out);
                     emit(object, kind.as_deref(), body, at, out);
                 }
-                None => at.emit_unknown(NAME, Some(name), object, out),
+                None => unknown_record(object, kind.as_deref(), name, at, out),
             },
             None => at.emit_unknown(NAME, None, object, out),
         }
     }
 
     fn skips(&self, line: &[u8]) -> bool {
-        self.want == Want::Usage && memmem::find(line, b"\"usage\"").is_none()
+        self.want == Want::Usage && self.usage.find(line).is_none()
     }
 }
 
@@ -66,6 +75,15 @@ fn emit(mut object: Object<'_>, kind: Option<&str>, body: Body<'_>, at: &At<'_>,
         // The tokens are the sum of what the messages state, and would count twice; the money is said nowhere else.
         event.usage = object.take_float("total_cost_usd").map(|cost| Usage { cost: Some(cost), ..Usage::default() });
     }
+    event.extra = Extra::of(NAME, object.rest());
+    at.emit_one(event, out);
+}
+
+/// Emits a record of a type that nobody knows. It still has its place in the tree.
+fn unknown_record(mut object: Object<'_>, kind: Option<&str>, name: &str, at: &At<'_>, out: &mut dyn Sink) {
+    at.note(NoteKind::UnknownType, format!("unknown record type {name:?}"), out);
+    let mut event = envelope(&mut object, kind);
+    event.body = Body::Other { name: Some(Cow::Owned(name.to_owned())), bytes: None };
     event.extra = Extra::of(NAME, object.rest());
     at.emit_one(event, out);
 }
@@ -93,42 +111,53 @@ fn envelope<'a>(object: &mut Object<'a>, kind: Option<&str>) -> Event<'a> {
     }
 }
 
-/// A record with a message: one event for each block that is not mere text.
-fn talk(mut object: Object<'_>, kind: Option<&str>, at: &At<'_>, out: &mut dyn Sink) {
-    let Some(mut message) = object.open("message") else {
-        at.note(
-            NoteKind::NotARecord,
-            format!("the message of this {} record is no object", kind.unwrap_or("untyped")),
-            out,
-        );
+impl Records {
+    /// A record with a message: one event for each block that is not mere text.
+    fn talk(&self, mut object: Object<'_>, kind: Option<&str>, at: &At<'_>, out: &mut dyn Sink) {
+        let Some(mut message) = object.open("message") else {
+            at.note(
+                NoteKind::NotARecord,
+                format!("the message of this {} record is no object", kind.unwrap_or("untyped")),
+                out,
+            );
+            let mut event = envelope(&mut object, kind);
+            event.body = Body::Other { name: kind.map(|kind| Cow::Owned(kind.to_owned())), bytes: None };
+            event.extra = Extra::of(NAME, object.rest());
+            return at.emit_one(event, out);
+        };
         let mut event = envelope(&mut object, kind);
-        event.body = Body::Other { name: kind.map(|kind| Cow::Owned(kind.to_owned())), bytes: None };
-        event.extra = Extra::of(NAME, object.rest());
-        return at.emit_one(event, out);
-    };
-    let mut event = envelope(&mut object, kind);
-    event.group = message.take_name("id");
-    event.model = message.take_name("model");
-    event.usage = take_usage(&mut message);
-    if let Some(usage) = &mut event.usage {
-        usage.cost = object.take_float("costUSD");
-    }
-    let role = message.peek_str("role").and_then(|role| Role::named(&role));
-    let role = role.unwrap_or(if kind == Some("assistant") { Role::Assistant } else { Role::User });
-    let mut unknown = Vec::new();
-    let said = match message.take_text("content") {
-        Some(text) => vec![(Body::Message { role, content: Content::Text(text) }, None)],
-        None => {
-            let list = message.peek("content").and_then(crate::json::items).filter(|list| !list.is_empty());
-            if list.is_some() {
-                message.take("content");
-            }
-            let said = blocks(list.unwrap_or_default(), role, &mut unknown);
-            said.into_iter().map(|said| (said.body, said.block)).collect()
+        event.group = message.take_name("id");
+        event.model = message.take_name("model");
+        event.usage = take_usage(&mut message);
+        if let Some(usage) = &mut event.usage {
+            usage.cost = object.take_float("costUSD");
         }
-    };
-    note_blocks(&unknown, at, out);
-    emit_talk(object, message, event, said, at, out);
+        if self.want == Want::Usage && (event.usage.is_none() || is_one(&message)) {
+            return at.emit_one(event, out);
+        }
+        let role = message.peek_str("role").and_then(|role| Role::named(&role));
+        let role = role.unwrap_or(if kind == Some("assistant") { Role::Assistant } else { Role::User });
+        let mut unknown = Vec::new();
+        let said = match message.take_text("content") {
+            Some(text) => vec![(Body::Message { role, content: Content::Text(text) }, None)],
+            None => {
+                let list = message.peek("content").and_then(items_within).filter(|list| !list.is_empty());
+                if list.is_some() {
+                    message.take("content");
+                }
+                let said = blocks(list.unwrap_or_default(), role, &mut unknown);
+                said.into_iter().map(|said| (said.body, said.block)).collect()
+            }
+        };
+        note_blocks(&unknown, at, out);
+        emit_talk(object, message, event, said, at, out);
+    }
+}
+
+/// Whether a message gives one event, as far as that can be told without looking into its blocks.
+fn is_one(message: &Object<'_>) -> bool {
+    let blocks = message.peek("content").filter(|raw| raw.starts_with('[')).and_then(items_within);
+    blocks.is_none_or(|blocks| blocks.len() < 2)
 }
 
 /// Emits the parts of a record with a message. What is left of a block stands where the block stood: below `message.content`.
@@ -215,7 +244,8 @@ fn system(mut object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) {
             Body::Fact { name: Cow::Borrowed("session"), content: None }
         }
         Some(name) if !SUBTYPES.contains(&name) => {
-            return at.emit_unknown(NAME, Some(&format!("system/{name}")), object, out);
+            let name = format!("system/{name}");
+            return unknown_record(object, kind, &name, at, out);
         }
         name => {
             let name: Str<'_> = name.map_or(Cow::Borrowed("system"), |name| Cow::Owned(name.to_owned()));

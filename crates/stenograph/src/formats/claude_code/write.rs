@@ -8,6 +8,7 @@ use crate::formats::anthropic::{Origin, below, block_of, content_blocks, content
 use crate::json::Draft;
 use crate::model::{Body, Content, Event, Outline, Residue, Usage};
 use crate::text::Str;
+use crate::time::Time;
 use crate::write::{Output, Writer};
 
 /// Writes records.
@@ -55,9 +56,6 @@ fn record(events: &[Event<'_>], first: &Event<'_>, left: &Residue<'_>) -> String
     let kind = left.text("type");
     let kind = kind.as_deref();
     let mut draft = Draft::new();
-    if matches!(first.body, Body::Other { .. }) && !matches!(kind, Some("user" | "assistant") | None) {
-        return draft.render(Some(left));
-    }
     envelope(first, left, kind, &mut draft);
     match kind {
         Some("user" | "assistant") | None => talk(events, first, left, &mut draft),
@@ -70,6 +68,7 @@ fn record(events: &[Event<'_>], first: &Event<'_>, left: &Residue<'_>) -> String
             }
         }
         Some("result") if left.raw("key").is_none() => result(first, left, &mut draft),
+        Some(_) if matches!(first.body, Body::Other { .. }) => {}
         Some(kind) => {
             let text = known(kind).and_then(|known| known.text);
             if let (Some(key), Some(content)) = (text, first.content()) {
@@ -95,7 +94,7 @@ fn envelope(event: &Event<'_>, left: &Residue<'_>, kind: Option<&str>, draft: &m
     }
     draft.set_opt("gitBranch", event.branch.as_deref());
     draft.set_opt("uuid", event.id.as_deref());
-    draft.set_opt("timestamp", event.time.as_ref().and_then(|time| time.to_iso()).as_deref());
+    draft.set_opt("timestamp", event.time.as_ref().and_then(Time::to_iso).as_deref());
 }
 
 fn talk(events: &[Event<'_>], first: &Event<'_>, left: &Residue<'_>, draft: &mut Draft<'_>) {

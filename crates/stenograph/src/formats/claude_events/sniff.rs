@@ -1,5 +1,7 @@
 //! Tells flat events from real Claude Code records and from Chat Completions messages, both of which share words with them.
 
+use std::borrow::Cow;
+
 use crate::format::Sniff;
 use crate::json::{Object, items};
 
@@ -76,7 +78,7 @@ fn look(object: &Object<'_>) -> Look {
 fn message(object: &Object<'_>) -> Look {
     let list = object.peek("content").and_then(items).unwrap_or_default();
     let speaks = |raw: &&str| {
-        let name = Object::parse(raw).and_then(|block| block.peek_str("type").map(|name| name.into_owned()));
+        let name = Object::parse(raw).and_then(|block| block.peek_str("type").map(Cow::into_owned));
         name.is_some_and(|name| matches!(name.as_str(), "tool_use" | "tool_result" | "thinking"))
     };
     if list.iter().any(speaks) { Look::Blocks } else { Look::Bare }

@@ -6,6 +6,7 @@ use crate::json::Draft;
 use crate::model::{Body, Content, Event, Outline, Residue, Role};
 use crate::standin::StandIns;
 use crate::text::quote;
+use crate::time::Time;
 use crate::write::{Output, Writer};
 
 /// Writes lines.
@@ -46,7 +47,7 @@ impl Writer for Events {
 /// A line of this dialect's own.
 fn own(events: &[Event<'_>], first: &Event<'_>, left: &Residue<'_>) -> String {
     let mut draft = Draft::new();
-    draft.set_opt("timestamp", first.time.as_ref().and_then(|time| time.to_iso()).as_deref());
+    draft.set_opt("timestamp", first.time.as_ref().and_then(Time::to_iso).as_deref());
     match left.text("type").as_deref() {
         None => {
             if let Some(content) = message_content(events, first) {
