@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use stenograph::format::{Format, Want, named};
-use stenograph::model::{Body, Event, Input, Note};
+use stenograph::model::{Body, Content, Event, Input, Note};
 use stenograph::read::{Reading, Sink};
 
 use crate::{Failure, synthetic, tree};
@@ -159,11 +159,11 @@ struct Hashing(u64);
 
 impl Sink for Hashing {
     fn event(&mut self, event: &Event<'_>) {
-        let texts = event.content().into_iter().flat_map(|content| content.texts());
+        let texts = event.content().into_iter().flat_map(Content::texts);
         texts.for_each(|text| self.0 ^= text.hash());
         match &event.body {
             Body::ToolCall { input: Input::Text(text), .. } | Body::Other { bytes: Some(text), .. } => {
-                self.0 ^= text.hash()
+                self.0 ^= text.hash();
             }
             Body::ToolCall { input, .. } => self.0 ^= input.to_text().hash(),
             _ => {}

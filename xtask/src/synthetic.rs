@@ -8,7 +8,7 @@ pub fn session(size: u64, out: &mut dyn Write) -> io::Result<u64> {
     let (mut written, mut records, mut parent) = (0, 0, "null".to_owned());
     while written < size {
         for record in turn(records) {
-            let id = format!("\"{:08x}-0000-4000-8000-{:012x}\"", records, records);
+            let id = format!("\"{records:08x}-0000-4000-8000-{records:012x}\"");
             let seconds = records % 86_400;
             let (hours, minutes, rest) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
             let line = format!(

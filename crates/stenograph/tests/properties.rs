@@ -214,7 +214,7 @@ fn time() -> BoxedStrategy<Time<'static>> {
                     Time::iso(format!("2026-02-0{}T{hours:02}:{minutes:02}:07.{millis:03}Z", 1 + seconds % 9).into())
                 }
             };
-            made.unwrap()
+            made.unwrap_or(Time { text: "0".into(), unit: Unit::Seconds })
         })
         .boxed()
 }
