@@ -241,10 +241,11 @@ impl Rollout {
     }
 
     fn thinking(&mut self, content: &Content<'_>, time: &Time<'_>, out: &mut Output) {
-        let elements = content::elements(content, Voice::Thought, Words::Theirs);
-        if elements.is_empty() {
+        // A thought that its vendor sealed has nothing that could be said here.
+        if content.is_empty() {
             return;
         }
+        let elements = content::elements(content, Voice::Thought, Words::Theirs);
         let mut payload = typed("reasoning");
         payload.set("summary", "[]");
         payload.set("content", content::array(&elements));
@@ -283,7 +284,8 @@ impl Rollout {
         let kind = if self.custom.remove(&call) { "custom_tool_call_output" } else { "function_call_output" };
         let mut payload = typed(kind);
         payload.set_str("call_id", &call);
-        payload.set("output", content::render(content, Voice::Input, Words::Theirs));
+        let output = content::render(content, Voice::Input, Words::Theirs);
+        payload.set("output", if output == "[]" { "\"\"".to_owned() } else { output });
         self.line("response_item", &payload, time, out);
     }
 
