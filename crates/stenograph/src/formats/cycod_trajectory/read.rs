@@ -202,7 +202,7 @@ impl Trajectory {
                 Role::Unknown
             }
         };
-        let content = Content::Text(Text::from_bytes(without_return(block.text(first, end))).into_owned());
+        let content = Content::Text(Text::from_bytes(write::without_blank_lines(block.text(first, end))).into_owned());
         let event = Event::new(Body::Message { role, content });
         self.emit(block, (first, end), Shape::Talk, vec![event], Residue::default(), out);
     }
