@@ -55,7 +55,7 @@ pub trait Blockwise: Send {
     /// What a block can be.
     type Kind: Send;
 
-    /// What this line is to the block that is open.
+    /// What this line, given without a carriage return at its end, is to the block that is open.
     fn step(&mut self, open: Option<&mut Block<Self::Kind>>, line: &[u8]) -> Step<Self::Kind>;
 
     /// Gives the events of a block.
@@ -68,20 +68,6 @@ pub trait Blockwise: Send {
     fn held(&self) -> Option<u64> {
         None
     }
-
-    /// Whether a file whose first line ends in CR LF spells every line's end so.
-    fn line_ends(&self) -> LineEnds {
-        LineEnds::AsFirst
-    }
-}
-
-/// What a carriage return before the line's end is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LineEnds {
-    /// Spelling, in a file whose first line has one.
-    AsFirst,
-    /// Text, because the first line of a file is already somebody's words.
-    Text,
 }
 
 /// Makes a [`Reader`] of something that reads blocks.
@@ -89,13 +75,6 @@ pub enum LineEnds {
 pub struct Blocks<R: Blockwise> {
     reader: R,
     open: Option<Block<R::Kind>>,
-    returns: Option<Returns>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Returns {
-    Spelling,
-    Text,
 }
 
 impl<K> Block<K> {
@@ -113,9 +92,9 @@ impl<K> Block<K> {
         self.lines.is_empty()
     }
 
-    /// One of its lines.
+    /// One of its lines, without a carriage return at its end.
     pub fn line(&self, index: usize) -> &[u8] {
-        self.lines.get(index).and_then(|line| self.text.get(line.from..line.to)).unwrap_or_default()
+        without_return(self.lines.get(index).and_then(|line| self.text.get(line.from..line.to)).unwrap_or_default())
     }
 
     /// All its lines.
@@ -175,7 +154,7 @@ impl<K> Block<K> {
 impl<R: Blockwise> Blocks<R> {
     /// A reader at the beginning of a source.
     pub fn new(reader: R) -> Blocks<R> {
-        Blocks { reader, open: None, returns: None }
+        Blocks { reader, open: None }
     }
 
     fn end(&mut self, ending: Ending, out: &mut dyn Sink) {
@@ -185,17 +164,6 @@ impl<R: Blockwise> Blocks<R> {
         }
         self.reader.block(&block, ending, out);
     }
-
-    fn without_return<'a>(&mut self, line: &'a [u8]) -> &'a [u8] {
-        let returns = *self.returns.get_or_insert(match self.reader.line_ends() {
-            LineEnds::AsFirst if line.ends_with(b"\r") => Returns::Spelling,
-            LineEnds::AsFirst | LineEnds::Text => Returns::Text,
-        });
-        match returns {
-            Returns::Spelling => line.strip_suffix(b"\r").unwrap_or(line),
-            Returns::Text => line,
-        }
-    }
 }
 
 impl<R: Blockwise> Reader for Blocks<R>
@@ -203,7 +171,7 @@ where
     R::Kind: Send,
 {
     fn record(&mut self, record: Record<'_>, out: &mut dyn Sink) {
-        let line = self.without_return(record.bytes);
+        let line = record.bytes;
         if let Some(open) = &self.open {
             if open.next_offset() != record.at.offset {
                 // A line over the limit stood here, and was given as such: what follows it is another block.
@@ -214,7 +182,7 @@ where
                 self.end(Ending::Next, out);
             }
         }
-        match self.reader.step(self.open.as_mut(), line) {
+        match self.reader.step(self.open.as_mut(), without_return(line)) {
             Step::GoesOn => {
                 if let Some(open) = &mut self.open {
                     open.push(record.at, line);
@@ -257,6 +225,28 @@ where
             (open, held) => open.or(held),
         }
     }
+}
+
+/// A line without a carriage return at its end.
+pub fn without_return(line: &[u8]) -> &[u8] {
+    line.strip_suffix(b"\r").unwrap_or(line)
+}
+
+/// The text of a block without the carriage returns that end its lines, where all lines but the last end in one. Where only some
+/// do, they are text.
+pub fn without_returns(block: &[u8]) -> Cow<'_, [u8]> {
+    let last = memchr::memrchr(b'\n', block);
+    let spelling = match last {
+        None => block.ends_with(b"\r"),
+        Some(last) => {
+            block.get(..last).unwrap_or_default().split(|byte| *byte == b'\n').all(|line| line.ends_with(b"\r"))
+        }
+    };
+    if !spelling {
+        return Cow::Borrowed(block);
+    }
+    let lines: Vec<&[u8]> = block.split(|byte| *byte == b'\n').map(without_return).collect();
+    Cow::Owned(lines.join(&b'\n'))
 }
 
 /// Whether a line says nothing.

@@ -1,9 +1,9 @@
 //! Reads Chibi's `transcript.md`. Nothing in it is escaped: a line is only taken for a marker after a blank line, where Chibi
 //! would write one, and a text with such a line in that place is read as two.
 
-use super::marker;
-use crate::formats::blocks::{Block, Blockwise, Ending, LineEnds, Step, emit_stray, is_blank};
-use crate::model::{Body, Content, Event, Note, NoteKind};
+use super::{NAME, marker, write};
+use crate::formats::blocks::{Block, Blockwise, Ending, Step, emit_stray, is_blank, leftover, without_returns};
+use crate::model::{Body, Content, Event, Extra, Note, NoteKind};
 use crate::read::Sink;
 use crate::text::Text;
 
@@ -28,7 +28,7 @@ impl Blockwise for Archive {
         match open {
             None if is_blank(line) => Step::Passes,
             None => Step::Begins(if marked { Kind::Message } else { Kind::Stray }),
-            Some(open) if marked && (open.kind == Kind::Stray || separates(open.line(open.len() - 1))) => {
+            Some(open) if marked && (open.kind == Kind::Stray || open.line(open.len() - 1).is_empty()) => {
                 Step::Begins(Kind::Message)
             }
             Some(_) => Step::GoesOn,
@@ -37,7 +37,7 @@ impl Blockwise for Archive {
 
     fn block(&mut self, block: &Block<Kind>, _ending: Ending, out: &mut dyn Sink) {
         // Chibi ends every message with a blank line, the last one too.
-        let separated = block.len() > 1 && separates(block.line(block.len() - 1));
+        let separated = block.len() > 1 && block.line(block.len() - 1).is_empty();
         let end = if separated { block.len() - 1 } else { block.len() };
         let source = block.text(0, end);
         let Some(body) = body(source).filter(|_| block.kind == Kind::Message) else { return emit_stray(block, out) };
@@ -45,22 +45,20 @@ impl Blockwise for Archive {
             let said = "looks like a marker, but no blank line stands before it; read as text";
             out.note(Note::new(NoteKind::Ambiguous, block.span(index, index + 1), said));
         }
-        out.event(&Event { at: Some(block.span(0, end)), ..Event::new(body) });
+        let mut event = Event { at: Some(block.span(0, end)), ..Event::new(body) };
+        let left = leftover(source, write::message(&event).as_deref());
+        if !left.is_empty() {
+            event.extra = Extra::of(NAME, left);
+        }
+        out.event(&event);
     }
-
-    fn line_ends(&self) -> LineEnds {
-        LineEnds::Text
-    }
-}
-
-/// Whether a line is the blank one between two messages. A line of spaces is somebody's text.
-fn separates(line: &[u8]) -> bool {
-    matches!(line, b"" | b"\r")
 }
 
 /// What a message says.
-fn body(source: &[u8]) -> Option<Body<'static>> {
-    let (role, text) = marker(source)?;
+pub fn body(source: &[u8]) -> Option<Body<'static>> {
+    // Pasted text may have carriage returns as well, but not at its very end: there the file is spelled so.
+    let source = if source.ends_with(b"\r") { without_returns(source) } else { source.into() };
+    let (role, text) = marker(&source)?;
     Some(Body::Message { role, content: Content::Text(Text::from_bytes(text).into_owned()) })
 }
 

@@ -1,6 +1,7 @@
 //! Writes Chibi's `transcript.md`. Only what user and assistant said has a place: system prompts and tools are left out.
 
-use super::{MARKERS, NAME};
+use super::{MARKERS, NAME, read};
+use crate::formats::blocks::spelled;
 use crate::model::{Body, Event, Outline, Role};
 use crate::write::{Output, Writer};
 
@@ -15,6 +16,12 @@ impl Archive {
     pub fn new(outline: &Outline) -> Archive {
         Archive { origin: outline.origin }
     }
+
+    /// The spelling a message had, where it returns to its file.
+    fn own(&self, event: &Event<'_>) -> Option<Vec<u8>> {
+        let again = |bytes: &[u8]| read::body(bytes).map(Event::new).into_iter().collect();
+        spelled(NAME, std::slice::from_ref(event), again).filter(|_| self.origin == NAME)
+    }
 }
 
 impl Writer for Archive {
@@ -23,7 +30,7 @@ impl Writer for Archive {
             let message = match &event.body {
                 // Bytes that never were a message return to the file they came from, and go nowhere else.
                 Body::Other { bytes: Some(bytes), .. } if self.origin == NAME => Some(bytes.bytes().into_owned()),
-                _ => message(event),
+                _ => self.own(event).or_else(|| message(event)),
             };
             if let Some(message) = message {
                 out.record(message);
@@ -34,7 +41,7 @@ impl Writer for Archive {
 }
 
 /// How an event is spelled.
-fn message(event: &Event<'_>) -> Option<Vec<u8>> {
+pub fn message(event: &Event<'_>) -> Option<Vec<u8>> {
     let Body::Message { role, content } = &event.body else { return None };
     let role = match role {
         Role::Assistant => Role::Assistant,

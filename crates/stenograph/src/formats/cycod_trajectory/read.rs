@@ -8,7 +8,7 @@ use super::{
     BEFORE, CLOSES_CALLS, CLOSES_RESULTS, NAME, OPENS_CALLS, OPENS_RESULTS, RULE, STATUS, STATUS_OPENS, TITLE_OPENS,
     calls, fence,
 };
-use crate::formats::blocks::{Block, Blockwise, Ending, Step, is_blank, leftover};
+use crate::formats::blocks::{Block, Blockwise, Ending, Step, is_blank, leftover, without_return, without_returns};
 use crate::model::{Body, Content, Event, Extra, Held, Note, NoteKind, Part, Residue, Role};
 use crate::read::Sink;
 use crate::text::Text;
@@ -102,7 +102,7 @@ impl Blockwise for Trajectory {
                 self.emit(block, (0, block.len()), Shape::Talk, vec![event], left, out);
             }
             Kind::Fence(ticks) => self.fenced(block, ticks, ending, out),
-            Kind::Bare => match calls::parse(block.text(0, block.len())) {
+            Kind::Bare => match calls::parse(&without_returns(block.text(0, block.len()))) {
                 Some(bodies) => self.calls(block, Shape::Talk, bodies, out),
                 None => self.unread_calls(block, out),
             },
@@ -202,7 +202,7 @@ impl Trajectory {
                 Role::Unknown
             }
         };
-        let content = Content::Text(Text::from_bytes(block.text(first, end)).into_owned());
+        let content = Content::Text(Text::from_bytes(write::without_blank_lines(block.text(first, end))).into_owned());
         let event = Event::new(Body::Message { role, content });
         self.emit(block, (first, end), Shape::Talk, vec![event], Residue::default(), out);
     }
@@ -214,24 +214,25 @@ fn is_bare(line: &[u8]) -> bool {
 
 /// The events of a block, by its bytes alone: what its spelling still says.
 pub fn again(source: &[u8]) -> Vec<Event<'static>> {
-    let first = source.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let first = without_return(source.split(|byte| *byte == b'\n').next().unwrap_or_default());
     let bodies = match fence(first) {
         _ if first.starts_with(TITLE_OPENS.as_bytes()) => vec![title(source)],
         _ if first.starts_with(b">") => vec![user(source)],
         Some(ticks) => fenced_calls(source, ticks).unwrap_or_default(),
-        None => calls::parse(source).unwrap_or_default(),
+        None => calls::parse(&without_returns(source)).unwrap_or_default(),
     };
     bodies.into_iter().map(Event::new).collect()
 }
 
 fn fenced_calls(source: &[u8], ticks: usize) -> Option<Vec<Body<'static>>> {
+    let source = without_returns(source);
     let inside = source.get(ticks + 3..)?;
     let closing = inside.iter().rev().take_while(|byte| **byte == b'`').count();
     calls::parse(inside.get(..inside.len() - closing)?)
 }
 
 fn title(source: &[u8]) -> Body<'static> {
-    let line = source.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let line = without_return(source.split(|byte| *byte == b'\n').next().unwrap_or_default());
     let title = line.strip_prefix(TITLE_OPENS.as_bytes()).unwrap_or_default();
     let title = title.strip_suffix(b"\"").unwrap_or(title);
     Body::Fact { name: Cow::Borrowed("title"), content: Some(Content::Text(Text::from_bytes(title).into_owned())) }

@@ -232,10 +232,10 @@ pub fn trimmed_end(line: &[u8]) -> &[u8] {
 }
 
 /// A text without the blank lines before it and the empty lines after it; nothing, where it says nothing.
-fn without_blank_lines(text: &[u8]) -> &[u8] {
+pub fn without_blank_lines(text: &[u8]) -> &[u8] {
     let lead = text.len() - text.trim_ascii_start().len();
     let from = text.get(..lead).unwrap_or_default().iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-    let to = text.iter().rposition(|byte| *byte != b'\n').map_or(0, |last| last + 1);
+    let to = text.iter().rposition(|byte| !matches!(byte, b'\n' | b'\r')).map_or(0, |last| last + 1);
     text.get(from..to).filter(|text| !is_blank(text)).unwrap_or_default()
 }
 

@@ -4,7 +4,9 @@
 use std::borrow::Cow;
 
 use super::{CLOSES_QUERY, KEYS, NAME, OPENS_QUERY, RULE, STOP_REASON, THREAD_ID, TIME_RANGE, write};
-use crate::formats::blocks::{Block, Blockwise, Ending, Step, emit_stray, is_blank, leftover};
+use crate::formats::blocks::{
+    Block, Blockwise, Ending, Step, emit_stray, is_blank, leftover, without_return, without_returns,
+};
 use crate::model::{Body, Content, Event, Extra, Held, Input, Note, NoteKind, Residue, Role, Span};
 use crate::read::Sink;
 use crate::text::{Str, Text};
@@ -184,13 +186,15 @@ fn raw(value: &[u8]) -> Held<'static> {
 
 /// What an entry says.
 pub fn body(source: &[u8]) -> Option<Body<'static>> {
+    let source = without_returns(source);
+    let source = source.as_ref();
     let end = memchr::memchr(b'\n', source).unwrap_or(source.len());
     let (first, rest) = source.split_at(end);
     let rest = rest.get(1..).unwrap_or_default();
     let text = |bytes: &[u8]| Text::from_bytes(bytes).into_owned();
     let said = |bytes: &[u8]| Content::Text(text(bytes));
     let name = |bytes: &[u8]| -> Str<'static> { Cow::Owned(String::from_utf8_lossy(bytes).into_owned()) };
-    Some(match marker(first)? {
+    Some(match marker(without_return(first))? {
         Marker::User => Body::Message { role: Role::User, content: said(query(rest)) },
         Marker::Assistant => Body::Message { role: Role::Assistant, content: said(rest) },
         Marker::Call(tool) => Body::ToolCall { call: None, name: name(tool), input: Input::from_text(text(rest)) },
