@@ -50,6 +50,10 @@ struct Node {
     talks: bool,
     /// Whether talk is below it, itself included.
     talk_below: bool,
+    /// The fingerprint of the model response it belongs to, or 0.
+    group: u64,
+    /// Whether it goes on with the response that its parent belongs to. Nobody gives up half a response.
+    goes_on: bool,
     given_up: bool,
 }
 
@@ -75,11 +79,20 @@ impl Spine {
         let index = self.nodes.len();
         let parent = event.parent.as_deref().and_then(|parent| self.by_id.get(&xxh3_64(parent.as_bytes()))).copied();
         let own = number(index);
+        let before = parent.and_then(|parent| self.nodes.get(parent as usize)).map_or(0, |parent| parent.group);
+        let group = match &event.group {
+            Some(group) => xxh3_64(group.as_bytes()),
+            // A progress report may stand between two records of one response.
+            None if matches!(event.body, Body::Fact { .. }) => before,
+            None => 0,
+        };
         self.nodes.push(Node {
             parent: parent.unwrap_or(own),
             latest: own,
             talks: false,
             talk_below: false,
+            group,
+            goes_on: group != 0 && group == before,
             given_up: false,
         });
         if let Some(id) = &event.id {
@@ -115,7 +128,9 @@ impl Spine {
                 continue;
             }
             let parent_given_up = self.nodes.get(node.parent as usize).is_some_and(|parent| parent.given_up);
-            let outdone = node.talk_below && newest.get(&node.parent).is_some_and(|latest| *latest > node.latest);
+            let outdone = node.talk_below
+                && !node.goes_on
+                && newest.get(&node.parent).is_some_and(|latest| *latest > node.latest);
             if let Some(node) = self.nodes.get_mut(index) {
                 node.given_up = parent_given_up || outdone;
             }
@@ -185,6 +200,16 @@ mod tests {
         let events =
             [said("a", None), said("b", Some("a")), answered("r1", "a"), answered("r2", "b"), said("c", Some("r2"))];
         assert_eq!(kept(&events), ["a", "b", "r1", "r2", "c"]);
+    }
+
+    #[test]
+    fn a_parallel_call_stays_when_the_first_result_comes_last() {
+        let mut events =
+            [said("a", None), said("b", Some("a")), answered("r2", "b"), answered("r1", "a"), said("c", Some("r1"))];
+        assert_eq!(kept(&events), ["a", "r1", "c"]);
+        events[0].group = Some("one response".into());
+        events[1].group = Some("one response".into());
+        assert_eq!(kept(&events), ["a", "b", "r2", "r1", "c"]);
     }
 
     #[test]

@@ -25,6 +25,8 @@ pub struct Foreign {
     made: HashMap<u64, String>,
     /// The last answer, kept back until it is known whether a count of its tokens follows.
     held: Option<Answer>,
+    /// The results that follow the answer that is kept back.
+    after: Vec<String>,
     /// Whether the last record put the conversation so far aside.
     at_boundary: bool,
     answers: u64,
@@ -49,6 +51,7 @@ impl Foreign {
             last: HashMap::new(),
             made: HashMap::new(),
             held: None,
+            after: Vec::new(),
             at_boundary: false,
             answers: 0,
         }
@@ -64,6 +67,7 @@ impl Foreign {
             record.set_str("timestamp", &time);
             out.line(record.render(None));
         }
+        self.after.drain(..).for_each(|line| out.line(line));
     }
 
     /// Takes notice of a record that is written as it is, so that what is made later follows it.
@@ -145,7 +149,7 @@ impl Foreign {
                 let call = call.as_deref().map(str::to_owned).or(pair);
                 let call = call.unwrap_or_else(|| self.stand_ins.pairing.orphan());
                 let block = block_of(&event.body, Some(&call), None).unwrap_or_default();
-                self.user(event, format!("[{block}]"), Mark::None, out);
+                self.user(event, format!("[{block}]"), Mark::Result, out);
             }
             Body::Compaction { summary } => {
                 if !(at_boundary && summary.is_some()) {
@@ -213,14 +217,17 @@ impl Foreign {
 
     /// A record of something the user said, or of a result, which Claude Code writes alike.
     fn user(&mut self, event: &Event<'_>, content: String, mark: Mark, out: &mut Output) {
-        self.release(out);
+        let waits = mark == Mark::Result && self.held.as_ref().is_some_and(|answer| !answer.counted);
+        if !waits {
+            self.release(out);
+        }
         let uuid = match mark {
-            Mark::None => self.stand_ins.id(event),
+            Mark::None | Mark::Result => self.stand_ins.id(event),
             // The boundary before it has the event's own id.
             Mark::Summary => self.stand_ins.uuid(),
         };
         let mut draft = match mark {
-            Mark::None => self.head(event, &uuid),
+            Mark::None | Mark::Result => self.head(event, &uuid),
             // It follows the boundary, whatever the event's own parent is.
             Mark::Summary => self.head(&Event { parent: None, ..event.clone() }, &uuid),
         };
@@ -234,7 +241,11 @@ impl Foreign {
             draft.set("isCompactSummary", "true");
         }
         self.tail(event, &uuid, &mut draft);
-        out.line(draft.render(None));
+        if waits {
+            self.after.push(draft.render(None));
+        } else {
+            out.line(draft.render(None));
+        }
     }
 
     /// A record of something the model said. It is kept back, for its tokens may be counted in the next event.
@@ -321,6 +332,8 @@ const STOPS: [&str; 6] = ["end_turn", "max_tokens", "stop_sequence", "tool_use",
 #[derive(Clone, Copy, PartialEq)]
 enum Mark {
     None,
+    /// A result: the count of tokens of the answer before it may come after it.
+    Result,
     Summary,
 }
 

@@ -48,7 +48,6 @@ static INFO: Info = Info {
         "isVisibleInTranscriptOnly",
         "isApiErrorMessage",
         "attachment.type",
-        "type",
         "source.type",
     ],
 };
