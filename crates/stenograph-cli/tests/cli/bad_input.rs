@@ -100,7 +100,7 @@ fn a_line_over_the_limit_is_copied_and_noted() {
 }
 
 #[test]
-#[ignore = "the library lays runs into records that are then too large to be read back"]
+
 fn a_line_over_the_limit_is_carried_or_refused() {
     let long = message(&"x".repeat(33 << 20));
     let folder = Folder::with("a", format!("{NATIVE}{long}\n"));

@@ -5,6 +5,7 @@
 use std::io;
 
 use crate::carry::{Carried, attach, seal};
+use crate::frame::RECORD_SIZE_MAX;
 use crate::model::Event;
 use crate::write::Written;
 
@@ -25,8 +26,9 @@ pub struct Bearer {
     forwards: bool,
 }
 
-/// The largest run: what a target has no place for must not fill the memory.
-const RUN_SIZE_MAX: usize = 256 << 20;
+/// The largest run: what a target has no place for must not fill the memory, and a record that carries it must still be one
+/// that can be read.
+const RUN_SIZE_MAX: usize = RECORD_SIZE_MAX;
 
 impl Bearer {
     /// A bearer of sources of this format.
@@ -40,8 +42,7 @@ impl Bearer {
             return Ok(());
         }
         if self.pending.len() + chunk.len() > RUN_SIZE_MAX {
-            let said = "too much of the source has no place in the target for it to be carried along";
-            return Err(io::Error::new(io::ErrorKind::OutOfMemory, said));
+            return Err(too_large());
         }
         self.pending.extend_from_slice(chunk);
         Ok(())
@@ -67,28 +68,29 @@ impl Bearer {
     }
 
     /// Lays runs into what was written for an event.
-    pub fn load(&mut self, event: &Event<'_>, pieces: Vec<Written>) -> Vec<Written> {
+    pub fn load(&mut self, event: &Event<'_>, pieces: Vec<Written>) -> io::Result<Vec<Written>> {
         self.forward(event);
         if let Some(at) = event.at {
             self.reached = self.reached.max(at.end());
         }
         let mut out = Vec::with_capacity(pieces.len());
         for piece in pieces {
-            self.lay(piece, &mut out);
+            self.lay(piece, &mut out)?;
         }
-        out
+        Ok(out)
     }
 
-    fn lay(&mut self, piece: Written, out: &mut Vec<Written>) {
+    fn lay(&mut self, piece: Written, out: &mut Vec<Written>) -> io::Result<()> {
         match (piece, &mut self.held) {
             (Written::Record(record), _) => {
-                self.release(false, out);
+                self.release(Place::Within, out)?;
                 let run = self.run();
                 self.held = Some((record, run, Vec::new()));
             }
             (glue @ Written::Glue(_), Some((_, _, after))) => after.push(glue),
             (glue @ Written::Glue(_), None) => out.push(glue),
         }
+        Ok(())
     }
 
     /// The source up to the end of the record that was read last.
@@ -102,19 +104,25 @@ impl Bearer {
         std::mem::replace(&mut self.pending, rest)
     }
 
-    fn release(&mut self, last: bool, out: &mut Vec<Written>) {
-        let Some((record, source, after)) = self.held.take() else { return };
+    fn release(&mut self, place: Place, out: &mut Vec<Written>) -> io::Result<()> {
+        let Some((record, source, after)) = self.held.take() else { return Ok(()) };
+        let last = place == Place::Last;
         let carried = Carried { of: self.of.clone(), number: self.number, last, seal: seal(&record), source };
         self.number += 1;
-        out.push(Written::Record(attach(&record, &carried)));
+        let loaded = attach(&record, &carried);
+        if loaded.len() > RECORD_SIZE_MAX {
+            return Err(too_large());
+        }
+        out.push(Written::Record(loaded));
         out.extend(after);
+        Ok(())
     }
 
     /// Ends the file: the last record takes the rest of the source.
     pub fn finish(mut self, pieces: Vec<Written>) -> io::Result<Vec<Written>> {
         let mut out = Vec::new();
         for piece in pieces {
-            self.lay(piece, &mut out);
+            self.lay(piece, &mut out)?;
         }
         match &mut self.held {
             Some((_, run, _)) => run.append(&mut self.pending),
@@ -124,7 +132,19 @@ impl Bearer {
                 return Err(io::Error::new(io::ErrorKind::Unsupported, said));
             }
         }
-        self.release(true, &mut out);
+        self.release(Place::Last, &mut out)?;
         Ok(out)
     }
+}
+
+/// Where a record stands in the output.
+#[derive(Clone, Copy, PartialEq)]
+enum Place {
+    Within,
+    Last,
+}
+
+fn too_large() -> io::Error {
+    let said = "too much of the source would have to ride in one record for it to be carried along";
+    io::Error::new(io::ErrorKind::Unsupported, said)
 }

@@ -299,9 +299,12 @@ impl Pass<'_> {
         let pieces = writing.event(event);
         let pieces = match &mut self.bearer {
             Some(bearer) => bearer.load(event, pieces),
-            None => pieces,
+            None => Ok(pieces),
         };
-        self.target.take(pieces);
+        match pieces {
+            Ok(pieces) => self.target.take(pieces),
+            Err(error) => self.target.failed = self.target.failed.take().or(Some(error)),
+        }
     }
 
     fn finish(mut self) -> io::Result<(Report, Vec<Note>)> {

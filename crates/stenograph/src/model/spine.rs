@@ -115,11 +115,13 @@ impl Spine {
             }
         }
         // The newest talking child of each record, to compare its siblings with.
-        let mut newest: HashMap<u32, u32> = HashMap::new();
+        let mut newest: HashMap<u32, (u32, u64)> = HashMap::new();
         for (index, node) in self.nodes.iter().enumerate() {
             if node.parent as usize != index && node.talk_below {
-                let latest = newest.entry(node.parent).or_insert(node.latest);
-                *latest = (*latest).max(node.latest);
+                let found = newest.entry(node.parent).or_insert((node.latest, node.group));
+                if node.latest > found.0 {
+                    *found = (node.latest, node.group);
+                }
             }
         }
         for index in 0..self.nodes.len() {
@@ -130,7 +132,10 @@ impl Spine {
             let parent_given_up = self.nodes.get(node.parent as usize).is_some_and(|parent| parent.given_up);
             let outdone = node.talk_below
                 && !node.goes_on
-                && newest.get(&node.parent).is_some_and(|latest| *latest > node.latest);
+                && newest.get(&node.parent).is_some_and(|(latest, group)| {
+                    // Parallel calls of one response may be siblings: none of them gives up another.
+                    *latest > node.latest && (node.group == 0 || *group != node.group)
+                });
             if let Some(node) = self.nodes.get_mut(index) {
                 node.given_up = parent_given_up || outdone;
             }
@@ -210,6 +215,13 @@ mod tests {
         events[0].group = Some("one response".into());
         events[1].group = Some("one response".into());
         assert_eq!(kept(&events), ["a", "b", "r2", "r1", "c"]);
+    }
+
+    #[test]
+    fn parallel_calls_of_one_response_are_no_rivals() {
+        let call = |id: &'static str, parent: &'static str| Event { group: Some("m1".into()), ..said(id, Some(parent)) };
+        let siblings = [said("a", None), call("b", "a"), call("c", "a"), answered("r1", "b"), said("d", Some("r1"))];
+        assert_eq!(kept(&siblings), ["a", "b", "c", "r1", "d"]);
     }
 
     #[test]
