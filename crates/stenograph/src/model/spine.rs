@@ -219,7 +219,8 @@ mod tests {
 
     #[test]
     fn parallel_calls_of_one_response_are_no_rivals() {
-        let call = |id: &'static str, parent: &'static str| Event { group: Some("m1".into()), ..said(id, Some(parent)) };
+        let call =
+            |id: &'static str, parent: &'static str| Event { group: Some("m1".into()), ..said(id, Some(parent)) };
         let siblings = [said("a", None), call("b", "a"), call("c", "a"), answered("r1", "b"), said("d", Some("r1"))];
         assert_eq!(kept(&siblings), ["a", "b", "c", "r1", "d"]);
     }
