@@ -8,6 +8,7 @@ use crate::model::{
     Body, Content, Data, Event, Extra, Held, Input, Note, Part, Piece, PieceKind, Residue, Role, Span, Usage,
 };
 use crate::text::{Str, quote};
+use crate::time::Time;
 
 /// The version of the wire. A reader of this version passes over keys it does not know.
 pub const VERSION: u64 = 1;
@@ -43,7 +44,7 @@ fn draft<'a>(event: &Event<'_>) -> Draft<'a> {
     let mut draft = Draft::new();
     draft.set("v", VERSION.to_string());
     draft.set_str("kind", event.kind().name());
-    draft.set_opt("time", event.time.as_ref().and_then(|time| time.to_iso()).as_deref());
+    draft.set_opt("time", event.time.as_ref().and_then(Time::to_iso).as_deref());
     draft.set_opt("session", event.session.as_deref());
     draft.set_opt("thread", event.thread.as_deref());
     draft.set_opt("id", event.id.as_deref());

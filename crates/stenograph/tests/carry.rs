@@ -1,5 +1,7 @@
 //! Carrying a source along, when somebody touches what carries it.
 
+#![expect(clippy::expect_used, reason = "a test that cannot go on should say why")]
+
 use stenograph::convert::{Carry, Way, convert};
 use stenograph::format::{Format, named};
 

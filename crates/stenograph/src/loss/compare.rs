@@ -5,9 +5,10 @@ use std::collections::HashMap;
 
 use imara_diff::{Algorithm, Diff, Token};
 
-use super::digest::{Digest, FIELDS, Paths, STICKY, USAGE};
+use super::digest::{Digest, Paths};
 use super::report::{How, Report};
-use crate::model::{Event, Kind};
+use super::settle::{InForce, Settling};
+use crate::model::Event;
 
 /// Compares what was read with what can be read back.
 pub struct Comparison {
@@ -17,13 +18,8 @@ pub struct Comparison {
     report: Report,
     in_force: InForce,
     paths: Paths,
-}
-
-/// The values of the sticky fields that were stated last, on each side.
-#[derive(Clone, Debug, Default)]
-struct InForce {
-    source: [u64; FIELDS.len()],
-    target: [u64; FIELDS.len()],
+    /// How many events are held when the window is compared next.
+    next: usize,
 }
 
 impl std::fmt::Debug for Comparison {
@@ -32,7 +28,7 @@ impl std::fmt::Debug for Comparison {
     }
 }
 
-/// How many events of a side are held before a window is compared.
+/// How many events of a side are held, about, before a window is compared.
 const WINDOW: usize = 16_384;
 
 /// How many events must agree in a row for a window to be closed there.
@@ -48,6 +44,7 @@ impl Comparison {
             report: Report::default(),
             in_force: InForce::default(),
             paths: Paths::default(),
+            next: 2 * WINDOW,
         }
     }
 
@@ -76,41 +73,64 @@ impl Comparison {
     }
 
     fn advance(&mut self) {
-        if self.source.len() >= WINDOW && self.target.len() >= WINDOW
-            || self.source.len().max(self.target.len()) >= 2 * WINDOW
-        {
-            self.close_window(AGREEMENT);
+        let held = self.source.len() + self.target.len();
+        if held >= self.next {
+            self.close_window(Close::Agreed);
+            // What is left over was compared once: it is compared again only when enough has come to decide it.
+            self.next = self.source.len() + self.target.len() + 2 * WINDOW;
         }
     }
 
     /// The account, when both sides have ended.
     pub fn finish(mut self) -> Report {
-        self.close_window(usize::MAX);
+        self.close_window(Close::All);
         self.report
     }
 
-    /// Compares what is held, and settles it up to the last place where both sides agree for `agreement` events; all of it
-    /// when there is no such place or nothing more will come.
-    fn close_window(&mut self, agreement: usize) {
+    /// Compares what is held, and settles what can be decided.
+    fn close_window(&mut self, close: Close) {
         let matches = matches(&self.source, &self.target);
-        let mut until = (self.source.len(), self.target.len());
-        if agreement != usize::MAX {
-            let mut run = 0;
-            let mut before: Option<(usize, usize)> = None;
-            for &(a, b) in &matches {
-                run = if before == Some((a.wrapping_sub(1), b.wrapping_sub(1))) { run + 1 } else { 1 };
-                before = Some((a, b));
-                if run >= agreement {
-                    until = (a + 1, b + 1);
-                }
-            }
-        }
+        let until = match close {
+            Close::All => (self.source.len(), self.target.len()),
+            Close::Agreed => self.decided(&matches),
+        };
         let source: Vec<Digest> = self.source.drain(..until.0).collect();
         let target: Vec<Digest> = self.target.drain(..until.1).collect();
         let matches: Vec<(usize, usize)> = matches.into_iter().filter(|(a, b)| *a < until.0 && *b < until.1).collect();
         Settling::new(&source, &target, matches).settle(&mut self.in_force, &self.paths, &mut self.report);
     }
+
+    /// How far both sides are decided: up to the last place where they agree for a while, else up to the last match. Where
+    /// even that leaves too much, all is decided but the last few, which the writer may still hold back.
+    fn decided(&self, matches: &[(usize, usize)]) -> (usize, usize) {
+        let (mut run, mut before) = (0, None);
+        let mut until = matches.last().map_or((0, 0), |(a, b)| (a + 1, b + 1));
+        for &(a, b) in matches {
+            run = if before == Some((a.wrapping_sub(1), b.wrapping_sub(1))) { run + 1 } else { 1 };
+            before = Some((a, b));
+            if run >= AGREEMENT {
+                until = (a + 1, b + 1);
+            }
+        }
+        let (source, target) = (self.source.len(), self.target.len());
+        if source - until.0 > WINDOW || target - until.1 > WINDOW {
+            until = (until.0.max(source.saturating_sub(HELD_BACK)), until.1.max(target.saturating_sub(HELD_BACK)));
+        }
+        until
+    }
 }
+
+/// How much of what is held is settled.
+#[derive(Clone, Copy)]
+enum Close {
+    /// What is decided.
+    Agreed,
+    /// Everything: nothing more will come.
+    All,
+}
+
+/// How many events a writer may hold back.
+const HELD_BACK: usize = 256;
 
 /// Pairs of events that say the same, in order.
 fn matches(source: &[Digest], target: &[Digest]) -> Vec<(usize, usize)> {
@@ -141,267 +161,4 @@ fn matches(source: &[Digest], target: &[Digest]) -> Vec<(usize, usize)> {
     }
     agree(&mut a, &mut b, u32::try_from(source.len()).unwrap_or(u32::MAX));
     pairs
-}
-
-/// A stretch of both sides in which every event's fate is decided.
-struct Settling<'a> {
-    source: &'a [Digest],
-    target: &'a [Digest],
-    /// For each source event its twin.
-    twin: Vec<Option<usize>>,
-    taken: Vec<bool>,
-}
-
-impl<'a> Settling<'a> {
-    fn new(source: &'a [Digest], target: &'a [Digest], matches: Vec<(usize, usize)>) -> Settling<'a> {
-        let mut settling =
-            Settling { source, target, twin: vec![None; source.len()], taken: vec![false; target.len()] };
-        for (a, b) in matches {
-            settling.pair(a, b);
-        }
-        settling.pair_reordered();
-        settling.pair_changed();
-        settling
-    }
-
-    fn pair(&mut self, a: usize, b: usize) {
-        if let (Some(twin), Some(taken)) = (self.twin.get_mut(a), self.taken.get_mut(b)) {
-            *twin = Some(b);
-            *taken = true;
-        }
-    }
-
-    /// Pairs events that say the same and stand in another order.
-    fn pair_reordered(&mut self) {
-        let mut open: HashMap<u64, Vec<usize>> = HashMap::new();
-        for (b, digest) in self.target.iter().enumerate().rev() {
-            if self.taken.get(b) == Some(&false) {
-                open.entry(digest.key).or_default().push(b);
-            }
-        }
-        for (a, digest) in self.source.iter().enumerate() {
-            // An empty text is no ground to call two events the same, wherever they stand.
-            if self.twin.get(a) == Some(&None)
-                && digest.length > 0
-                && let Some(b) = open.get_mut(&digest.key).and_then(Vec::pop)
-            {
-                self.pair(a, b);
-            }
-        }
-    }
-
-    /// Pairs what is left: by id or call first, then by what follows the same neighbour and is of the same kind.
-    fn pair_changed(&mut self) {
-        let mut by_tie: HashMap<(Kind, usize, u64), Vec<usize>> = HashMap::new();
-        for (b, digest) in self.target.iter().enumerate().rev() {
-            if self.taken.get(b) == Some(&false) {
-                digest.ties().for_each(|tie| by_tie.entry(tie).or_default().push(b));
-            }
-        }
-        for (a, digest) in self.source.iter().enumerate() {
-            if self.twin.get(a) != Some(&None) {
-                continue;
-            }
-            let found = digest.ties().find_map(|tie| {
-                let open = by_tie.get_mut(&tie)?;
-                while let Some(b) = open.pop() {
-                    if self.taken.get(b) == Some(&false) {
-                        return Some(b);
-                    }
-                }
-                None
-            });
-            if let Some(b) = found {
-                self.pair(a, b);
-            }
-        }
-        let mut b = 0;
-        for (a, digest) in self.source.iter().enumerate() {
-            if let Some(Some(twin)) = self.twin.get(a) {
-                b = b.max(twin + 1);
-                continue;
-            }
-            // Only events between the twins of the neighbours can be meant.
-            let open = self.taken.get(b..).unwrap_or_default();
-            let length = open.iter().position(|taken| *taken).unwrap_or(open.len());
-            let gap = self.target.get(b..b + length).unwrap_or_default();
-            if let Some(at) = gap.iter().position(|other| other.kind == digest.kind && alike(digest, other)) {
-                self.pair(a, b + at);
-                b += at + 1;
-            }
-        }
-    }
-
-    fn settle(self, in_force: &mut InForce, paths: &Paths, report: &mut Report) {
-        let mut found = self.usage_only_in_target();
-        let mut seen = 0;
-        for (a, digest) in self.source.iter().enumerate() {
-            state(digest, &mut in_force.source);
-            let Some(b) = self.twin.get(a).copied().flatten() else {
-                let moved = digest.kind == Kind::Fact && take(&mut found, digest);
-                let how = if moved { How::Moved } else { How::Dropped { why: "" } };
-                report.add(digest.kind, "", how, digest.at);
-                continue;
-            };
-            if b < seen {
-                report.add(digest.kind, "order", How::Moved, digest.at);
-            }
-            for other in self.target.get(seen..=b).unwrap_or_default() {
-                state(other, &mut in_force.target);
-            }
-            seen = seen.max(b + 1);
-            if let Some(twin) = self.target.get(b) {
-                *report.kept.entry(digest.kind).or_default() += 1;
-                compare_fields(digest, twin, &mut found, in_force, report);
-                compare_text(digest, twin, report);
-                compare_extra(digest, twin, paths, report);
-            }
-        }
-        for other in self.target.get(seen..).unwrap_or_default() {
-            state(other, &mut in_force.target);
-        }
-        self.settle_invented(found, report);
-    }
-
-    /// What is in the target alone. An event that holds something moved was not invented for its own sake.
-    fn settle_invented(&self, mut found: HashMap<u64, u32>, report: &mut Report) {
-        for (b, digest) in self.target.iter().enumerate() {
-            let holds_usage = digest.fields.get(USAGE).is_some_and(|hash| *hash != 0);
-            if self.taken.get(b) == Some(&false) {
-                let holds_moved = holds_usage && digest.kind == Kind::Fact && !take(&mut found, digest);
-                if !holds_moved {
-                    report.add(digest.kind, "", How::Invented, None);
-                }
-            }
-        }
-        for (a, digest) in self.source.iter().enumerate() {
-            let twin = self.twin.get(a).copied().flatten().and_then(|b| self.target.get(b));
-            if digest.fields.get(USAGE) == Some(&0) && twin.is_some_and(|twin| take(&mut found, twin)) {
-                report.add(digest.kind, "usage", How::Invented, digest.at);
-            }
-        }
-    }
-
-    /// Usage that the target states where the source states none, each as often as it stands there.
-    fn usage_only_in_target(&self) -> HashMap<u64, u32> {
-        let usage = |digest: &Digest| digest.fields.get(USAGE).copied().unwrap_or(0);
-        let mut found: HashMap<u64, u32> = HashMap::new();
-        let mut stated = vec![false; self.target.len()];
-        for (a, twin) in self.twin.iter().enumerate() {
-            if let Some(stated) = twin.and_then(|b| stated.get_mut(b)) {
-                *stated = self.source.get(a).is_some_and(|digest| usage(digest) != 0);
-            }
-        }
-        for (digest, _) in self.target.iter().zip(&stated).filter(|(digest, stated)| usage(digest) != 0 && !**stated) {
-            *found.entry(usage(digest)).or_default() += 1;
-        }
-        found
-    }
-}
-
-/// Takes notice of the sticky fields an event states.
-fn state(digest: &Digest, in_force: &mut [u64; FIELDS.len()]) {
-    for field in STICKY {
-        if let (Some(hash), Some(value)) = (digest.fields.get(field), in_force.get_mut(field))
-            && *hash != 0
-        {
-            *value = *hash;
-        }
-    }
-}
-
-/// Whether two events of one kind can be the same event with another text: a call of the same tool, a text that begins alike.
-fn alike(source: &Digest, target: &Digest) -> bool {
-    const NAME: usize = 13;
-    let name = |digest: &Digest| digest.fields.get(NAME).copied().unwrap_or(0);
-    match source.kind {
-        Kind::Fact | Kind::Other => name(source) == name(target),
-        Kind::ToolCall => name(source) == name(target) || begins_alike(source, target),
-        Kind::Message | Kind::Thinking | Kind::ToolResult | Kind::Compaction | Kind::Failure | Kind::Stop => true,
-    }
-}
-
-fn begins_alike(source: &Digest, target: &Digest) -> bool {
-    common_prefix(source, target) > 0
-}
-
-fn common_prefix(source: &Digest, target: &Digest) -> usize {
-    source.head.iter().zip(&target.head).take_while(|(a, b)| a == b).count()
-}
-
-fn take(found: &mut HashMap<u64, u32>, digest: &Digest) -> bool {
-    let hash = digest.fields.get(USAGE).copied().unwrap_or(0);
-    match found.get_mut(&hash) {
-        Some(times) if hash != 0 => {
-            *times -= 1;
-            if *times == 0 {
-                found.remove(&hash);
-            }
-            true
-        }
-        _ => false,
-    }
-}
-
-fn compare_text(source: &Digest, target: &Digest, report: &mut Report) {
-    if source.text == target.text {
-        return;
-    }
-    // A marker such as an ellipsis may stand where the text was cut.
-    const MARKER_SIZE_MAX: usize = 16;
-    let shared = common_prefix(source, target);
-    let is_cut = target.length < source.length && shared + MARKER_SIZE_MAX >= target.head.len() && shared > 0;
-    if is_cut || (target.length == 0 && source.length > 0) {
-        let count = report.add(source.kind, "content", How::Cut, source.at);
-        count.kept += target.length;
-        count.of += source.length;
-    } else {
-        report.add(source.kind, "content", How::Changed, source.at);
-    }
-}
-
-fn compare_fields(
-    source: &Digest,
-    target: &Digest,
-    found: &mut HashMap<u64, u32>,
-    in_force: &InForce,
-    report: &mut Report,
-) {
-    for (index, name) in FIELDS.iter().enumerate() {
-        let ours = source.fields.get(index).copied().unwrap_or(0);
-        let theirs = target.fields.get(index).copied().unwrap_or(0);
-        let holds = |side: &[u64; FIELDS.len()], value: u64| STICKY.contains(&index) && side.get(index) == Some(&value);
-        let how = match (ours, theirs) {
-            (ours, theirs) if ours == theirs => continue,
-            (0, theirs) if holds(&in_force.source, theirs) => continue,
-            // Usage that nobody claims as moved is counted as invented at the end.
-            (0, _) if index == USAGE => continue,
-            (0, _) => How::Invented,
-            (ours, 0) if holds(&in_force.target, ours) => How::Moved,
-            (_, 0) if index == USAGE && take(found, source) => How::Moved,
-            (_, 0) => How::Dropped { why: "" },
-            _ => How::Changed,
-        };
-        report.add(source.kind, field_name(source.kind, name), how, source.at);
-    }
-}
-
-/// The word for a field in events of this kind.
-fn field_name(kind: Kind, name: &'static str) -> &'static str {
-    match (kind, name) {
-        (Kind::Stop, "error") => "success",
-        (Kind::Stop, "name") => "reason",
-        _ => name,
-    }
-}
-
-fn compare_extra(source: &Digest, target: &Digest, paths: &Paths, report: &mut Report) {
-    for left in &source.extra {
-        let kept = left.hash != 0 && target.extra.iter().any(|other| other.hash == left.hash);
-        if !kept {
-            for path in paths.list(left.paths) {
-                report.add(source.kind, path, How::Dropped { why: "" }, source.at);
-            }
-        }
-    }
 }

@@ -4,6 +4,7 @@
 mod compare;
 mod digest;
 mod report;
+mod settle;
 
 pub use compare::Comparison;
 pub use report::{Count, How, Report};
