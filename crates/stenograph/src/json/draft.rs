@@ -134,16 +134,13 @@ impl<'a> Draft<'a> {
                         None => empty.write(Some(inner), own, out),
                     }
                 }
-                (Held::Raw(raw), put) => {
-                    let later = entries.get(at + 1..).unwrap_or_default();
-                    let placed_later = later.iter().any(|(name, held)| name == key && !matches!(held, Held::Raw(_)));
-                    match put {
-                        Some(put) if !placed_later => self.put(put, None, own, &mut done, from, out),
-                        _ if ordered || !self.was_put(key, &done) => {
-                            name_into(key, from, out);
-                            out.push_str(raw);
-                        }
-                        _ => {}
+                (Held::Raw(_), Some(put)) if !stands_later(entries, at, key) => {
+                    self.put(put, None, own, &mut done, from, out);
+                }
+                (Held::Raw(raw), _) => {
+                    if ordered || !self.was_put(key, &done) {
+                        name_into(key, from, out);
+                        out.push_str(raw);
                     }
                 }
             }
@@ -195,6 +192,12 @@ impl<'a> Draft<'a> {
             Value::Draft(draft) => draft.write(rest, own, out),
         }
     }
+}
+
+/// Whether a place for the key follows: of two equal keys the first one was left over, and the last one taken.
+fn stands_later(entries: &[(Str<'_>, Held<'_>)], at: usize, key: &str) -> bool {
+    let later = entries.get(at + 1..).unwrap_or_default();
+    later.iter().any(|(name, held)| name == key && !matches!(held, Held::Raw(_)))
 }
 
 /// Whether the record comes from the format it is written in.

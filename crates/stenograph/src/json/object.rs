@@ -2,6 +2,7 @@
 //! field of another type than the taker expects stays.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
@@ -68,10 +69,14 @@ impl<'a> Object<'a> {
 
     /// A key that stands twice.
     pub fn duplicate(&self) -> Option<&str> {
-        let fields = self.fields.iter().enumerate();
-        fields.filter(|(at, _)| *at > 0).find_map(|(at, (key, _))| {
-            self.fields.get(..at)?.iter().any(|(earlier, _)| earlier == key).then_some(key.as_ref())
-        })
+        // Almost every object has few keys, for which comparing each with each is cheapest.
+        const FEW: usize = 48;
+        if self.fields.len() > FEW {
+            let mut seen = HashSet::with_capacity(self.fields.len());
+            return self.keys().find(|key| !seen.insert(*key));
+        }
+        let twice = |at: usize, key: &str| self.fields.iter().take(at).any(|(earlier, _)| earlier == key);
+        self.keys().enumerate().find(|(at, key)| twice(*at, key)).map(|(_, key)| key)
     }
 
     // The last of two equal keys counts, as in every JSON parser; the first one stays and is left over.
