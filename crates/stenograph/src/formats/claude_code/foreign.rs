@@ -21,8 +21,8 @@ pub struct Foreign {
     stand_ins: StandIns,
     /// The last record of each conversation, by the fingerprint of the conversation's name.
     last: HashMap<u64, String>,
-    /// The last record made of each source record, by the fingerprint of the source record's id.
-    made: HashMap<u64, String>,
+    /// The last record made of each source record, by the fingerprint of the source record's id; `None` where it has that id.
+    made: HashMap<u64, Option<Box<str>>>,
     /// The last answer, kept back until it is known whether a count of its tokens follows.
     held: Option<Answer>,
     /// The results that follow the answer that is kept back.
@@ -37,7 +37,10 @@ pub struct Foreign {
 struct Answer {
     record: Draft<'static>,
     message: Draft<'static>,
-    stop: String,
+    /// The id of the response it is a part of.
+    response: String,
+    /// Why the model stopped; not known before its response is at an end.
+    stop: Option<String>,
     uuid: String,
     time: String,
     counted: bool,
@@ -59,9 +62,13 @@ impl Foreign {
 
     /// Writes what is kept back.
     pub fn release(&mut self, out: &mut Output) {
-        if let Some(Answer { mut record, mut message, stop, uuid, time, .. }) = self.held.take() {
-            message.set_str("stop_reason", &stop);
+        if let Some(Answer { mut record, mut message, stop, uuid, time, counted, .. }) = self.held.take() {
+            message.set("stop_reason", stop.as_deref().map_or_else(|| "null".to_owned(), quote));
             message.set("stop_sequence", "null");
+            if !counted {
+                // Claude Code adds up the usage of every answer, and expects one.
+                message.nest("usage", usage_draft(&Usage { input: Some(0), output: Some(0), ..Usage::default() }));
+            }
             record.nest("message", message);
             record.set_str("uuid", &uuid);
             record.set_str("timestamp", &time);
@@ -96,7 +103,8 @@ impl Foreign {
     fn remember(&mut self, event: &Event<'_>, uuid: &str) {
         self.last.insert(thread_key(event), uuid.to_owned());
         if let Some(id) = &event.id {
-            self.made.insert(xxh3_64(id.as_bytes()), uuid.to_owned());
+            let made = if id == uuid { None } else { Some(uuid.into()) };
+            self.made.insert(xxh3_64(id.as_bytes()), made);
         }
     }
 
@@ -175,7 +183,7 @@ impl Foreign {
             Body::Stop { reason: Some(reason), .. } if STOPS.contains(&reason.as_ref()) => {
                 // There is no record of an end, but the answer before it says why the model stopped.
                 if let Some(answer) = &mut self.held {
-                    answer.stop = reason.to_string();
+                    answer.stop = Some(reason.to_string());
                 }
             }
             Body::Fact { .. } | Body::Stop { .. } | Body::Other { .. } => self.at_boundary = at_boundary,
@@ -188,14 +196,18 @@ impl Foreign {
 
     /// The beginning of a record, in the order Claude Code writes it.
     fn head(&mut self, event: &Event<'_>, uuid: &str) -> Draft<'static> {
-        let linked = event.parent.as_deref().and_then(|parent| self.made.get(&xxh3_64(parent.as_bytes())));
+        let linked = event.parent.as_deref().and_then(|parent| {
+            let made = self.made.get(&xxh3_64(parent.as_bytes()))?;
+            Some(made.as_deref().unwrap_or(parent))
+        });
+        let last = self.last.get(&thread_key(event)).map(String::as_str);
         let parent = match event.part.index {
-            0 => linked.or_else(|| self.last.get(&thread_key(event))),
-            _ => self.last.get(&thread_key(event)),
+            0 => linked.or(last),
+            _ => last,
         };
         let outline = self.stand_ins.outline();
         let mut draft = Draft::new();
-        draft.set("parentUuid", parent.map_or("null".to_owned(), |parent| quote(parent)));
+        draft.set("parentUuid", parent.map_or("null".to_owned(), quote));
         draft.set("isSidechain", event.thread.is_some().to_string());
         draft.set_opt("agentId", event.thread.as_deref().filter(|thread| *thread != NAMELESS));
         draft.set_str("userType", "external");
@@ -257,11 +269,6 @@ impl Foreign {
         answer: &mut Option<String>,
         out: &mut Output,
     ) {
-        self.release(out);
-        let uuid = self.stand_ins.id(event);
-        let mut draft = self.head(event, &uuid);
-        draft.set_str("type", "assistant");
-        let time = timestamp(&self.stand_ins.time(event));
         let id = event.group.as_deref().map(str::to_owned).unwrap_or_else(|| {
             answer.get_or_insert_with(|| {
                 self.answers += 1;
@@ -269,6 +276,14 @@ impl Foreign {
             });
             answer.clone().unwrap_or_default()
         });
+        if let Some(held) = self.held.as_mut().filter(|held| held.response == id) {
+            held.stop = None;
+        }
+        self.release(out);
+        let uuid = self.stand_ins.id(event);
+        let mut draft = self.head(event, &uuid);
+        draft.set_str("type", "assistant");
+        let time = timestamp(&self.stand_ins.time(event));
         let model = event.model.as_deref().map(str::to_owned).or_else(|| self.stand_ins.outline().model.clone());
         let mut message = Draft::new();
         message.set_str("id", &id);
@@ -276,7 +291,8 @@ impl Foreign {
         message.set_str("role", "assistant");
         message.set_str("model", model.as_deref().unwrap_or("unknown"));
         message.set("content", content);
-        let mut made = Answer { record: draft, message, stop: stop.to_owned(), uuid, time, counted: false };
+        let stop = Some(stop.to_owned());
+        let mut made = Answer { record: draft, message, response: id, stop, uuid, time, counted: false };
         if let Some(usage) = &event.usage {
             made.put(usage);
         }
