@@ -14,6 +14,8 @@ mod convert;
 mod demo;
 #[path = "cli/help.rs"]
 mod help;
+#[path = "cli/readme.rs"]
+mod readme;
 #[path = "cli/runner.rs"]
 mod runner;
 #[path = "cli/show.rs"]

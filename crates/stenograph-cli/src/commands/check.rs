@@ -6,7 +6,7 @@ mod orphans;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use stenograph::laws::{Broken, Effort, LAWS};
+use stenograph::laws::{Broken, Effort, applying};
 use stenograph::model::{Event, Kind, Note, Span};
 use stenograph::read::Sink;
 use stenograph::text::quote;
@@ -111,7 +111,7 @@ fn check(path: &Path, options: &Options, output: &mut Output<'_>) -> Result<Stat
     let mut status = if tally.notes_count > 0 { Status::No } else { Status::Done };
     if options.laws {
         let broken = prove(&mut input)?;
-        tell_laws(&broken, output)?;
+        tell_laws(&input, &broken, output)?;
         if !broken.is_empty() {
             status = Status::Error;
         }
@@ -257,7 +257,7 @@ fn place(at: Span) -> String {
     format!("line {}, byte {}", at.line, at.offset)
 }
 
-fn tell_laws(broken: &[Broken], output: &mut Output<'_>) -> Result<(), CommandError> {
+fn tell_laws(input: &Input, broken: &[Broken], output: &mut Output<'_>) -> Result<(), CommandError> {
     for broken in broken {
         let at = broken.at.map(|at| format!("{}: ", place(at))).unwrap_or_default();
         let what = crate::output::harmless(&broken.what).into_owned();
@@ -265,8 +265,8 @@ fn tell_laws(broken: &[Broken], output: &mut Output<'_>) -> Result<(), CommandEr
         output.line(&format!("  {word}: {}: {at}{what}", broken.law))?;
     }
     if broken.is_empty() {
-        let names: Vec<&str> = LAWS.iter().map(|(name, _)| *name).collect();
-        let word = output.colour().ink(Ink::Good, &format!("{} laws hold", LAWS.len()));
+        let names: Vec<&str> = applying(input.format).collect();
+        let word = output.colour().ink(Ink::Good, &format!("{} laws hold", names.len()));
         output.line(&format!("  {word}: {}", names.join(", ")))?;
     }
     Ok(())

@@ -279,11 +279,7 @@ impl Sink for Pass<'_> {
             let mut event = event.clone();
             event.usage = None;
             self.target.back.comparison.source(&event);
-            self.target.back.comparison.field_left_out(
-                &event,
-                "usage",
-                "said again by a later record of the same response",
-            );
+            self.target.back.comparison.usage_stated_later(&event);
             return self.write(&event);
         }
         self.target.back.comparison.source(event);

@@ -41,6 +41,12 @@ pub const LAWS: [(&str, &str); 9] = [
     ("carry", "converted with the source carried along, and back: byte for byte the same"),
 ];
 
+/// The laws that speak of sources of this format.
+pub fn applying(format: &dyn Format) -> impl Iterator<Item = &'static str> {
+    let pieces = format.info().traits.pieces;
+    LAWS.iter().map(|(name, _)| *name).filter(move |name| pieces || *name != "pieces")
+}
+
 /// Holds a source against every law.
 pub fn check(format: &'static dyn Format, source: &[u8], effort: Effort) -> Vec<Broken> {
     let found = read::all(format, source);

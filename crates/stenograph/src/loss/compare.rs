@@ -61,9 +61,9 @@ impl Comparison {
         self.report.add(event.kind(), "", How::Dropped { why }, event.at);
     }
 
-    /// A field that was taken off an event before it was given to the writer.
-    pub fn field_left_out(&mut self, event: &Event<'_>, field: &str, why: &'static str) {
-        self.report.add(event.kind(), field, How::Dropped { why }, event.at);
+    /// Usage that was taken off an event before it was given to the writer, because a later record states it.
+    pub fn usage_stated_later(&mut self, event: &Event<'_>) {
+        self.report.add(event.kind(), "usage", How::Moved, event.at);
     }
 
     /// An event that was read back.
