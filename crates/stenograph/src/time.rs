@@ -84,6 +84,14 @@ impl<'a> Time<'a> {
         Some(self.instant()?.as_second())
     }
 
+    /// Whole seconds since 1970 as a number in JSON: the source's own digits where it counts in seconds.
+    pub fn seconds_json(&self) -> String {
+        match self.unit {
+            Unit::Seconds => self.text.to_string(),
+            Unit::Iso | Unit::Millis => self.to_seconds().unwrap_or_default().to_string(),
+        }
+    }
+
     /// The clock on the wall where the moment was written down, as `strftime` says: the text's own offset, else UTC.
     pub fn wall(&self, format: &str) -> Option<String> {
         let instant = self.instant()?;

@@ -14,8 +14,6 @@ use crate::write::Writer;
 #[derive(Debug)]
 pub struct Chibi;
 
-pub(super) use write::seconds;
-
 const NAME: &str = "chibi";
 
 static INFO: Info = Info {

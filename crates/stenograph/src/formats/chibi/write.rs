@@ -4,7 +4,6 @@ use super::NAME;
 use crate::json::Draft;
 use crate::model::{Body, Content, Event, Outline, Residue, Role};
 use crate::standin::StandIns;
-use crate::time::{Time, Unit};
 use crate::write::{Output, Writer};
 
 /// Writes one entry an event. Chibi has no place for thoughts, failures and stops.
@@ -37,7 +36,7 @@ impl Entries {
         }
         match (own, &event.time) {
             (Some(_), None) => {}
-            _ => draft.set("timestamp", seconds(&self.stand_ins.time(event))),
+            _ => draft.set("timestamp", self.stand_ins.time(event).seconds_json()),
         }
         draft.set_or("from", said.from.as_deref(), &said.from_stand_in);
         draft.set_or("to", said.to.as_deref(), said.to_stand_in);
@@ -151,13 +150,5 @@ fn put_role(role: Role, event: &Event<'_>, own: Option<&Residue<'_>>, draft: &mu
         draft.default_str("role", name);
     } else {
         draft.set_str("role", name);
-    }
-}
-
-/// A moment in the seconds Chibi counts.
-pub fn seconds(time: &Time<'_>) -> String {
-    match time.unit {
-        Unit::Seconds => time.text.to_string(),
-        Unit::Iso | Unit::Millis => time.to_seconds().unwrap_or_default().to_string(),
     }
 }

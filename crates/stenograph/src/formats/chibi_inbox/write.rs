@@ -46,7 +46,7 @@ impl Messages {
             (None, _) => draft.set_str("id", &self.stand_ins.id(event)),
         }
         if own.is_none() || event.time.is_some() {
-            draft.set("timestamp", crate::formats::chibi::seconds(&self.stand_ins.time(event)));
+            draft.set("timestamp", self.stand_ins.time(event).seconds_json());
         }
         draft.set_or("from", event.from.as_deref(), "user");
         draft.set_or("to", event.to.as_deref(), "default");

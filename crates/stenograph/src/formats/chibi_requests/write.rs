@@ -3,7 +3,7 @@
 use super::{NAME, REQUEST, TOOLS, chat};
 use crate::json::Draft;
 use crate::model::{Body, Event, Outline};
-use crate::time::{Time, Unit};
+use crate::time::Time;
 use crate::write::{Output, Writer};
 
 /// A request larger than this is closed, and the next one goes on: neither memory nor a record grows with the session.
@@ -57,7 +57,7 @@ impl Requests {
         request.set_opt("model", self.model.as_deref());
         request.set("messages", format!("[{}]", std::mem::take(&mut self.messages).join(",")));
         let mut draft = Draft::new();
-        let time = self.time.as_ref().map_or_else(|| "0".to_owned(), seconds);
+        let time = self.time.as_ref().map_or_else(|| "0".to_owned(), Time::seconds_json);
         draft.set("timestamp", time);
         draft.nest(REQUEST, request);
         out.line(draft.render(None));
@@ -94,7 +94,7 @@ impl Writer for Requests {
 fn own(first: &Event<'_>, events: &[Event<'_>]) -> String {
     let mut draft = Draft::new();
     if let Some(time) = &first.time {
-        draft.set("timestamp", seconds(time));
+        draft.set("timestamp", time.seconds_json());
     }
     let rest = first.extra.get(NAME);
     let is_whole = matches!(&first.body, Body::Fact { name, .. } if name == REQUEST);
@@ -111,11 +111,4 @@ fn own(first: &Event<'_>, events: &[Event<'_>]) -> String {
     draft.nest(REQUEST, request);
     // What is left of a message is not what is left of its request.
     draft.render(rest.filter(|_| is_whole))
-}
-
-fn seconds(time: &Time<'_>) -> String {
-    match time.unit {
-        Unit::Seconds => time.text.to_string(),
-        Unit::Iso | Unit::Millis => time.to_seconds().unwrap_or_default().to_string(),
-    }
 }

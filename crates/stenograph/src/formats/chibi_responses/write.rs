@@ -4,7 +4,6 @@ use super::{NAME, RESPONSE};
 use crate::json::Draft;
 use crate::model::{Body, Event, Outline, Usage};
 use crate::standin::StandIns;
-use crate::time::{Time, Unit};
 use crate::write::{Output, Writer};
 
 /// Writes one response a line.
@@ -64,7 +63,7 @@ impl Writer for Responses {
 fn line(event: &Event<'_>) -> String {
     let mut draft = Draft::new();
     if let Some(time) = &event.time {
-        draft.set("timestamp", seconds(time));
+        draft.set("timestamp", time.seconds_json());
     }
     let mut response = Draft::new();
     response.set_opt("id", event.group.as_deref());
@@ -102,11 +101,4 @@ fn numbers<'d>(usage: &Usage) -> Draft<'d> {
         numbers.set("cost", cost.to_string());
     }
     numbers
-}
-
-fn seconds(time: &Time<'_>) -> String {
-    match time.unit {
-        Unit::Seconds => time.text.to_string(),
-        Unit::Iso | Unit::Millis => time.to_seconds().unwrap_or_default().to_string(),
-    }
 }
