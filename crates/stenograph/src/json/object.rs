@@ -15,14 +15,8 @@ use crate::time::{Time, Unit};
 /// A parsed object. Values are not parsed further until somebody asks.
 #[derive(Clone, Debug)]
 pub struct Object<'a> {
-    fields: Vec<(Str<'a>, Slot<'a>)>,
-}
-
-#[derive(Clone, Debug)]
-enum Slot<'a> {
-    Raw(&'a str),
-    Taken,
-    Closed(Residue<'a>),
+    /// Every raw value borrows from the text, so that it can be given out for as long as that lives.
+    fields: Vec<(Str<'a>, Held<'a>)>,
 }
 
 impl<'a> Object<'a> {
@@ -36,12 +30,13 @@ impl<'a> Object<'a> {
 
     /// Splits an object that stands inside a value that was parsed: it is not checked again.
     pub fn within(text: &'a str) -> Option<Object<'a>> {
-        let fields = super::scan::fields(text)?;
-        if fields.iter().any(|(key, _)| key.contains('\\')) {
-            return Object::parse(text);
-        }
-        let field = |(key, raw)| (Cow::Borrowed(key), Slot::Raw(raw));
-        Some(Object { fields: fields.into_iter().map(field).collect() })
+        let mut fields = Vec::with_capacity(16);
+        let mut plain = true;
+        super::scan::fields(text, |key, raw| {
+            plain &= !key.contains('\\');
+            fields.push((Cow::Borrowed(key), Held::Raw(Cow::Borrowed(raw))));
+        })?;
+        if plain { Some(Object { fields }) } else { Object::parse(text) }
     }
 
     /// The keys, in order.
@@ -51,10 +46,7 @@ impl<'a> Object<'a> {
 
     /// The fields nobody took yet, in order.
     pub fn pairs(&self) -> impl Iterator<Item = (&str, &'a str)> {
-        self.fields.iter().filter_map(|(key, slot)| match slot {
-            Slot::Raw(raw) => Some((key.as_ref(), *raw)),
-            Slot::Taken | Slot::Closed(_) => None,
-        })
+        self.fields.iter().filter_map(|(key, held)| Some((key.as_ref(), raw_of(held)?)))
     }
 
     /// Whether there is no field at all.
@@ -69,27 +61,33 @@ impl<'a> Object<'a> {
 
     /// A key that stands twice.
     pub fn duplicate(&self) -> Option<&str> {
-        // Almost every object has few keys, for which comparing each with each is cheapest.
         const FEW: usize = 48;
         if self.fields.len() > FEW {
             let mut seen = HashSet::with_capacity(self.fields.len());
             return self.keys().find(|key| !seen.insert(*key));
         }
-        let twice = |at: usize, key: &str| self.fields.iter().take(at).any(|(earlier, _)| earlier == key);
-        self.keys().enumerate().find(|(at, key)| twice(*at, key)).map(|(_, key)| key)
+        // Almost every object has few keys, and almost all of them differ at first sight.
+        let mut sights = 0_u64;
+        for (at, key) in self.keys().enumerate() {
+            let edge = |byte: Option<&u8>| byte.copied().map_or(0, usize::from);
+            let bytes = key.as_bytes();
+            let sight = 1_u64 << ((bytes.len() * 7 + edge(bytes.first()) * 3 + edge(bytes.last())) % 64);
+            if sights & sight != 0 && self.keys().take(at).any(|earlier| earlier == key) {
+                return Some(key);
+            }
+            sights |= sight;
+        }
+        None
     }
 
     // The last of two equal keys counts, as in every JSON parser; the first one stays and is left over.
-    fn slot(&mut self, key: &str) -> Option<&mut Slot<'a>> {
-        self.fields.iter_mut().rev().find(|(name, _)| name == key).map(|(_, slot)| slot)
+    fn held(&mut self, key: &str) -> Option<&mut Held<'a>> {
+        self.fields.iter_mut().rev().find(|(name, _)| name == key).map(|(_, held)| held)
     }
 
     /// The raw value of a field, without taking it.
     pub fn peek(&self, key: &str) -> Option<&'a str> {
-        self.fields.iter().rev().find(|(name, _)| name == key).and_then(|(_, slot)| match slot {
-            Slot::Raw(raw) => Some(*raw),
-            Slot::Taken | Slot::Closed(_) => None,
-        })
+        self.fields.iter().rev().find(|(name, _)| name == key).and_then(|(_, held)| raw_of(held))
     }
 
     /// The text of a field, without taking it.
@@ -108,10 +106,9 @@ impl<'a> Object<'a> {
     }
 
     fn take_as<T>(&mut self, key: &str, read: impl FnOnce(&'a str) -> Option<T>) -> Option<T> {
-        let slot = self.slot(key)?;
-        let Slot::Raw(raw) = slot else { return None };
-        let value = read(raw)?;
-        *slot = Slot::Taken;
+        let held = self.held(key)?;
+        let value = read(raw_of(held)?)?;
+        *held = Held::Hole;
         Some(value)
     }
 
@@ -171,8 +168,8 @@ impl<'a> Object<'a> {
 
     /// Gives back what is left of an opened object.
     pub fn close(&mut self, key: &str, rest: Object<'a>) {
-        if let Some(slot) = self.slot(key) {
-            *slot = Slot::Closed(rest.rest());
+        if let Some(held) = self.held(key) {
+            *held = Held::Object(rest.rest());
         }
     }
 
@@ -185,12 +182,14 @@ impl<'a> Object<'a> {
 
     /// What nobody took.
     pub fn rest(self) -> Residue<'a> {
-        let held = |slot| match slot {
-            Slot::Raw(raw) => Held::Raw(Cow::Borrowed(raw)),
-            Slot::Taken => Held::Hole,
-            Slot::Closed(rest) => Held::Object(rest),
-        };
-        Residue(self.fields.into_iter().map(|(key, slot)| (key, held(slot))).collect())
+        Residue(self.fields)
+    }
+}
+
+fn raw_of<'a>(held: &Held<'a>) -> Option<&'a str> {
+    match held {
+        Held::Raw(Cow::Borrowed(raw)) => Some(raw),
+        Held::Raw(Cow::Owned(_)) | Held::Hole | Held::Object(_) => None,
     }
 }
 
@@ -207,7 +206,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Object<'a> {
             fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Self::Value, M::Error> {
                 let mut fields = Vec::with_capacity(16);
                 while let Some(key) = map.next_key::<Key<'de>>()? {
-                    fields.push((key.0, Slot::Raw(map.next_value::<&RawValue>()?.get())));
+                    fields.push((key.0, Held::Raw(Cow::Borrowed(map.next_value::<&RawValue>()?.get()))));
                 }
                 Ok(Object { fields })
             }

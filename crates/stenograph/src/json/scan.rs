@@ -3,17 +3,16 @@
 
 use memchr::memchr2;
 
-/// The fields of an object: keys as they are spelled, without quotes, and raw values.
-pub fn fields(text: &str) -> Option<Vec<(&str, &str)>> {
+/// Gives the fields of an object: keys as they are spelled, without quotes, and raw values.
+pub fn fields<'a>(text: &'a str, mut each: impl FnMut(&'a str, &'a str)) -> Option<()> {
     let bytes = text.as_bytes();
     let mut at = blank(bytes, 0);
     if bytes.get(at) != Some(&b'{') {
         return None;
     }
-    let mut found = Vec::with_capacity(16);
     at = blank(bytes, at + 1);
     if bytes.get(at) == Some(&b'}') {
-        return ends(bytes, at + 1).then_some(found);
+        return ends(bytes, at + 1).then_some(());
     }
     loop {
         let key_end = string(bytes, at)?;
@@ -24,11 +23,11 @@ pub fn fields(text: &str) -> Option<Vec<(&str, &str)>> {
         }
         let from = blank(bytes, at + 1);
         let to = value(bytes, from)?;
-        found.push((key, text.get(from..to)?));
+        each(key, text.get(from..to)?);
         at = blank(bytes, to);
         match bytes.get(at) {
             Some(b',') => at = blank(bytes, at + 1),
-            Some(b'}') => return ends(bytes, at + 1).then_some(found),
+            Some(b'}') => return ends(bytes, at + 1).then_some(()),
             _ => return None,
         }
     }
@@ -119,12 +118,18 @@ fn nested(bytes: &[u8], mut at: usize) -> Option<usize> {
 mod tests {
     use super::*;
 
+    fn listed(text: &str) -> Option<Vec<(&str, &str)>> {
+        let mut found = Vec::new();
+        fields(text, |key, raw| found.push((key, raw)))?;
+        Some(found)
+    }
+
     #[test]
     fn an_object_falls_into_its_fields() {
         let text = r#" { "a" : "x\"}" , "b":[1,{"c":"]"}],"d":{} ,"e":-1.5e3} "#;
         let expected = [("a", r#""x\"}""#), ("b", r#"[1,{"c":"]"}]"#), ("d", "{}"), ("e", "-1.5e3")];
-        assert_eq!(fields(text).unwrap(), expected);
-        assert_eq!(fields("{}").unwrap(), []);
+        assert_eq!(listed(text).unwrap(), expected);
+        assert_eq!(listed("{}").unwrap(), []);
         assert_eq!(items(r#"["a",{"b":2}, null]"#).unwrap(), [r#""a""#, r#"{"b":2}"#, "null"]);
         assert_eq!(items("[ ]").unwrap(), Vec::<&str>::new());
     }
@@ -133,8 +138,8 @@ mod tests {
     fn what_is_cut_is_none() {
         let text = r#"{"a":"x\\","b":[1,{"c":true}]}"#;
         for end in 0..text.len() {
-            assert_eq!(fields(&text[..end]), None);
+            assert_eq!(listed(&text[..end]), None);
         }
-        assert_eq!(fields("{\"a\":1}x"), None);
+        assert_eq!(listed("{\"a\":1}x"), None);
     }
 }
