@@ -278,6 +278,36 @@ impl Framer {
     }
 }
 
+/// Whether these bytes are all that stands before the first item of such a document.
+pub fn is_prologue(items: Items, bytes: &[u8]) -> bool {
+    let mut scan = Scan::new(items);
+    let begins = bytes.iter().position(|byte| {
+        scan.step(*byte);
+        scan.phase != Phase::Prologue
+    });
+    begins.is_some_and(|at| at + 1 == bytes.len())
+}
+
+/// Whether these bytes, after what stands before the items of such a document, are one item and nothing else. They need not be
+/// whole.
+pub fn is_item(items: Items, bytes: &[u8]) -> bool {
+    let head: Vec<u8> = match items {
+        Items::Array(key) => format!("{{\"{key}\":[").into_bytes(),
+        Items::Members => b"{".to_vec(),
+    };
+    let (mut found, mut others) = (0, 0);
+    let mut each = |frame: Frame<'_>| match frame {
+        Frame::Record(Record { place: Place::Prologue, .. }) => {}
+        Frame::Record(record) if record.place == Place::Item && record.bytes == bytes => found += 1,
+        Frame::Record(_) | Frame::Oversize(_) => others += 1,
+    };
+    let mut framer = Framer::new(Framing::Items(items), RECORD_SIZE_MAX);
+    framer.feed(&head, &mut each);
+    framer.feed(bytes, &mut each);
+    framer.end(&mut each);
+    found == 1 && others == 0
+}
+
 /// Whether a source opens with a brace on a line of its own; `None` when it is too short to tell.
 fn opens_alone(source: &[u8]) -> Option<bool> {
     if BOM.starts_with(source) {
@@ -331,6 +361,16 @@ mod tests {
             let texts: Vec<&str> = found.iter().map(|(_, text, _, _)| text.as_str()).collect();
             assert_eq!(texts, ["{", "\"a\": {\"b\": 1}", "\"c\" : 2", "}"]);
         }
+    }
+
+    #[test]
+    fn bytes_that_are_a_prologue_or_an_item() {
+        let turns = Items::Array("turns");
+        assert!(is_prologue(turns, b"{\n\"turns\": ["));
+        assert!(!is_prologue(turns, b"{\"calls\": [") && !is_prologue(turns, b"{\"turns\": [7"));
+        assert!(is_prologue(Items::Members, b"x {") && !is_prologue(Items::Members, b"x"));
+        assert!(is_item(Items::Members, b"\"a\": {\"b\": [1, 2]}") && is_item(turns, b"{\"torn"));
+        assert!(!is_item(Items::Members, b"\"a\": 1, \"b\": 2") && !is_item(turns, b"7]") && !is_item(turns, b"{} x"));
     }
 
     #[test]
