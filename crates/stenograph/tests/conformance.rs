@@ -15,8 +15,9 @@ use stenograph::wire;
 fn main() {
     let arguments = Arguments::from_args();
     let mut trials = Vec::new();
+    let all: Vec<PathBuf> = FORMATS.iter().flat_map(|format| files(*format, "fixtures")).collect();
     for format in FORMATS {
-        let fixtures = fixtures(*format);
+        let fixtures = files(*format, "fixtures");
         let name = format.info().name;
         trials.push(trial(format!("{name}/has fixtures"), {
             let empty = fixtures.is_empty();
@@ -42,6 +43,13 @@ fn main() {
             }
             trials.push(trial(add("laws"), move || laws(format, &read_file(&path)?, Effort { places: 64 })));
         }
+        for path in files(*format, "hostile") {
+            let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let trying = move || laws(*format, &read_file(&path)?, Effort { places: 64 });
+            trials.push(trial(format!("{name}/hostile {file}/laws"), trying));
+        }
+        let all = all.clone();
+        trials.push(trial(format!("{name}/all that is not of this format"), move || strangers(*format, &all)));
     }
     trials.extend(corpus());
     libtest_mimic::run(&arguments, trials).exit();
@@ -51,9 +59,11 @@ fn trial(name: String, test: impl FnOnce() -> Result<(), Failed> + Send + 'stati
     Trial::test(name, test)
 }
 
-fn fixtures(format: &dyn Format) -> Vec<PathBuf> {
-    let folder = format.info().name.replace('-', "_");
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/formats").join(folder).join("fixtures");
+/// The files of a format: its fixtures, or what is hostile to it: sources that nobody takes for this format, on which it broke a
+/// law once.
+fn files(format: &dyn Format, folder: &str) -> Vec<PathBuf> {
+    let of = format.info().name.replace('-', "_");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/formats").join(of).join(folder);
     let mut found: Vec<PathBuf> =
         fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
     found.retain(|path| !matches!(path.extension().and_then(|ending| ending.to_str()), Some("golden" | "losses")));
@@ -116,6 +126,17 @@ fn laws(format: &'static dyn Format, source: &[u8], effort: Effort) -> Result<()
         format!("{}{line}: {}", broken.law, broken.what)
     });
     Err(said.collect::<Vec<_>>().join("\n").into())
+}
+
+/// The laws hold for any bytes, so also for those of every other format.
+fn strangers(format: &'static dyn Format, files: &[PathBuf]) -> Result<(), Failed> {
+    for path in files {
+        laws(format, &read_file(path)?, Effort { places: 2 }).map_err(|failed| {
+            let said = failed.message().unwrap_or_default();
+            Failed::from(format!("{}:\n{said}", path.display()))
+        })?;
+    }
+    Ok(())
 }
 
 /// What a folder of the corpus holds; a file may be of another agent, but never of another format we read.

@@ -22,16 +22,24 @@ pub(super) fn first_silent(framing: Framing, source: &[u8], found: &Collected) -
     for span in spans {
         if span.offset > reached {
             let gap = source.get(position(reached)..position(span.offset)).unwrap_or_default();
-            if let Some(at) = gap.iter().position(|byte| !is_blank(*byte, framing)) {
-                let rest = gap.get(at..).unwrap_or_default();
-                if !rest.starts_with(b"\xef\xbb\xbf")
-                    || rest.get(3..).is_some_and(|rest| !rest.iter().all(|byte| is_blank(*byte, framing)))
-                {
-                    return Some(Span { offset: reached + at as u64, length: rest.len() as u64, line: span.line });
-                }
+            if let Some(at) = first_visible(gap, framing) {
+                return Some(Span { offset: reached + at as u64, length: (gap.len() - at) as u64, line: span.line });
             }
         }
         reached = reached.max(span.end());
+    }
+    None
+}
+
+/// The first byte that is not blank. A byte order mark is blank wherever it stands: files that have one are put together too.
+fn first_visible(gap: &[u8], framing: Framing) -> Option<usize> {
+    let mut at = 0;
+    while let Some(byte) = gap.get(at) {
+        match gap.get(at..) {
+            Some(rest) if rest.starts_with(b"\xef\xbb\xbf") => at += 3,
+            _ if is_blank(*byte, framing) => at += 1,
+            _ => return Some(at),
+        }
     }
     None
 }

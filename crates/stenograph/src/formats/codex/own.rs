@@ -14,32 +14,32 @@ use crate::time::Time;
 #[derive(Debug)]
 pub enum Written {
     /// A line, or an item of a document.
-    Record(String),
+    Record(Vec<u8>),
     /// The head of a document.
-    Prologue(String),
+    Prologue(Vec<u8>),
     /// The end of a document.
-    Epilogue(String),
+    Epilogue(Vec<u8>),
 }
 
 /// The record that these events were read from. `rest` is what was left of it.
 pub fn record(events: &[Event<'_>], rest: &Residue<'_>) -> Written {
-    let Some(event) = events.first() else { return Written::Record(Draft::new().render(Some(rest))) };
+    let Some(event) = events.first() else { return Written::Record(Draft::new().render(Some(rest)).into()) };
     let name = rest.text("type");
     let time = event.time.as_ref().and_then(Time::to_iso);
     let mut draft = Draft::new();
     match &event.body {
         Body::Other { .. } => {}
-        Body::Fact { name, .. } if name == "end" && !rest.has("type") && !rest.has("payload") => {
+        Body::Fact { name, .. } if name == "end" && rest.text("record_type").as_deref() != Some("end") => {
             return epilogue(rest);
         }
-        Body::Fact { name, .. } if name == "session" && rest.has("items") => {
+        Body::Fact { name, .. } if name == "session" && is_head(rest) => {
             let mut header = Draft::new();
             header.set_opt("timestamp", time.as_deref());
             session(events, &below(rest, "session"), Instructions::Plain, &mut header);
             draft.nest("session", header);
             // A brace on a line of its own is what tells a document from lines.
             let whole = crate::json::indent(&draft.render(Some(rest)), 0);
-            return Written::Prologue(whole.strip_suffix("]\n}").unwrap_or(&whole).to_owned());
+            return Written::Prologue(whole.strip_suffix("]\n}").unwrap_or(&whole).into());
         }
         _ if rest.has("payload") || name.as_deref().is_some_and(|name| LINE_TYPES.contains(&name)) => {
             draft.set_opt("timestamp", time.as_deref());
@@ -51,7 +51,12 @@ pub fn record(events: &[Event<'_>], rest: &Residue<'_>) -> Written {
         }
         _ => item(events, rest, &mut draft),
     }
-    Written::Record(draft.render(Some(rest)))
+    Written::Record(draft.render(Some(rest)).into())
+}
+
+/// Whether a header was a document's: that has the session and an empty list of items, where a line has a payload.
+fn is_head(rest: &Residue<'_>) -> bool {
+    rest.has("items") && (rest.object("session").is_some() || rest.has("session") && !rest.has("payload"))
 }
 
 /// The end of a document: the list of items is closed, and what stood after it follows.
@@ -60,7 +65,7 @@ fn epilogue(rest: &Residue<'_>) -> Written {
     let whole = Draft::new().render(Some(&Residue(after)));
     let fields = whole.strip_prefix('{').unwrap_or(&whole);
     let comma = if fields == "}" { "" } else { "," };
-    Written::Epilogue(format!("]{comma}{fields}"))
+    Written::Epilogue(format!("]{comma}{fields}").into())
 }
 
 /// What is left of an object in what is left of a record.

@@ -53,7 +53,7 @@ impl Writer for Rollout {
                 Body::Other { bytes: Some(bytes), .. } => {
                     // Bytes that never were a record return to the file they came from, and go nowhere else.
                     if self.stand_ins.outline().origin == NAME {
-                        self.put(bytes.bytes().into_owned(), out);
+                        self.place(unread(bytes.bytes().into_owned(), self.layout), out);
                     }
                 }
                 _ if event.restates => {}
@@ -63,8 +63,11 @@ impl Writer for Rollout {
     }
 
     fn finish(&mut self, out: &mut Output) {
-        if matches!(self.layout, Layout::Empty | Layout::Items) {
-            out.glue("\n]}\n");
+        match self.layout {
+            Layout::Lines | Layout::Closed => {}
+            // A rollout that was cut short stays so.
+            Layout::Empty | Layout::Items if self.stand_ins.outline().origin == NAME => out.glue("\n"),
+            Layout::Empty | Layout::Items => out.glue("\n]}\n"),
         }
     }
 }
@@ -326,6 +329,18 @@ impl Rollout {
         payload.nest("info", info);
         payload.set("rate_limits", "null");
         self.line("event_msg", &payload, time, out);
+    }
+}
+
+/// Where bytes belong that were not understood. No line has a newline in it, so that the first bytes with one are the head of a
+/// document; and no item begins as the end of a document does.
+fn unread(bytes: Vec<u8>, layout: Layout) -> own::Written {
+    match layout {
+        Layout::Lines if bytes.contains(&b'\n') => own::Written::Prologue(bytes),
+        Layout::Empty | Layout::Items if bytes.starts_with(b"]") || bytes.starts_with(b"}") => {
+            own::Written::Epilogue(bytes)
+        }
+        Layout::Lines | Layout::Empty | Layout::Items | Layout::Closed => own::Written::Record(bytes),
     }
 }
 
