@@ -4,6 +4,7 @@
 //! more than a window of it. A source that returns to its own format is copied, byte for byte.
 
 mod bearer;
+mod mend;
 mod restore;
 
 use std::io::{self, Read, Write};
@@ -173,22 +174,28 @@ fn each_chunk(
     sink: &mut dyn Sink,
     first: &mut dyn FnMut(&[u8]) -> io::Result<()>,
 ) -> io::Result<()> {
-    let mut input = source.open()?;
     let mut reading = Reading::new(format, want);
-    let mut buffer = vec![0; CHUNK_SIZE];
-    loop {
-        let length = match input.read(&mut buffer) {
-            Ok(0) => break,
-            Ok(length) => length,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(error),
-        };
-        let chunk = buffer.get(..length).unwrap_or_default();
+    each_piece(source, &mut |chunk| {
         first(chunk)?;
         reading.feed(chunk, sink);
-    }
+        Ok(())
+    })?;
     reading.end(sink);
     Ok(())
+}
+
+/// Reads a source from its beginning to its end.
+fn each_piece(source: &mut dyn Source, visit: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+    let mut input = source.open()?;
+    let mut buffer = vec![0; CHUNK_SIZE];
+    loop {
+        match input.read(&mut buffer) {
+            Ok(0) => return Ok(()),
+            Ok(length) => visit(buffer.get(..length).unwrap_or_default())?,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
 }
 
 fn rewrite(
@@ -199,7 +206,13 @@ fn rewrite(
     carry: Carry,
     survey: Survey,
 ) -> io::Result<Outcome> {
-    let Survey { outline, spine, notes, notes_count, own, .. } = survey;
+    let Survey { outline, spine, notes, notes_count, own, carried, .. } = survey;
+    let bearer = match (carry, &carried) {
+        (Carry::Not, _) => None,
+        // A source that is carried already is carried on, if nothing of it was touched.
+        (Carry::Along, Some(of)) if restore::is_intact(from, source, of)? => Some(Bearer::forwarding(of)),
+        (Carry::Along, _) => Some(Bearer::new(from.info().name)),
+    };
     let (kept, native) = (to.info().name, to.info().name == crate::wire::NAME);
     let mut pass = Pass {
         writing: Some(Writing::new(to, &outline)),
@@ -216,25 +229,16 @@ fn rewrite(
         spine,
         whole: own || native,
         to: kept,
-        bearer: (carry == Carry::Along).then(|| Bearer::new(from.info().name)),
+        bearer,
     };
-    let mut input = source.open()?;
     let mut reading = Reading::new(from, Want::All);
-    let mut buffer = vec![0; CHUNK_SIZE];
-    loop {
-        let length = input.read(&mut buffer)?;
-        if length == 0 {
-            break;
-        }
-        let chunk = buffer.get(..length).unwrap_or_default();
+    each_piece(source, &mut |chunk| {
         if let Some(bearer) = &mut pass.bearer {
             bearer.source(chunk)?;
         }
         reading.feed(chunk, &mut pass);
-        if let Some(error) = pass.target.failed.take() {
-            return Err(error);
-        }
-    }
+        pass.target.failed.take().map_or(Ok(()), Err)
+    })?;
     reading.end(&mut pass);
     let (losses, output_notes) = pass.finish()?;
     Ok(Outcome { outline, losses, notes, notes_count, output_notes, way: Way::Written })
@@ -262,6 +266,9 @@ struct Target<'o> {
 impl Sink for Pass<'_> {
     fn event(&mut self, event: &Event<'_>) {
         let left_out = self.spine.left_out(event);
+        if event.is_oversize() {
+            return self.target.back.comparison.left_out(event, "larger than any record that is read");
+        }
         // A record that returns to its own format through the native one is not weighed either.
         if self.whole || event.extra.get(self.to).is_some() {
             self.target.back.repeats |= event.restates;

@@ -2,7 +2,7 @@
 
 use super::Case;
 use crate::frame::Framing;
-use crate::model::{Body, Outline, Span};
+use crate::model::{Body, NoteKind, Outline, Span};
 use crate::read::Collected;
 
 /// Every byte that is not blank lies in an event's or a note's span.
@@ -75,11 +75,21 @@ pub(super) fn equal(case: &mut Case<'_>) {
     let mut all = Vec::new();
     for events in case.records() {
         let Some(at) = events.first().and_then(|event| event.at) else { continue };
-        let unread = matches!(events, [event] if matches!(event.body, Body::Other { .. }) && event.extra.is_empty());
         let source = case.source.get(position(at.offset)..position(at.end())).unwrap_or_default();
+        if let [event] = events
+            && let Body::Other { bytes, .. } = &event.body
+            && event.extra.iter().next().is_none()
+        {
+            // What nobody understands is its bytes and nothing else, unless there were too many to hold.
+            let oversize = case.found.notes.iter().any(|note| note.kind == NoteKind::Oversize && note.at == at);
+            if !oversize && bytes.as_ref().is_some_and(|bytes| bytes.bytes() != source) {
+                all.push((at, "a record that is not understood does not hold its bytes".to_owned()));
+            }
+            continue;
+        }
         let Ok(source) = std::str::from_utf8(source) else { continue };
         // What is not JSON has been mended to be read, and a note says so.
-        if unread || !crate::json::is_valid(source) {
+        if !crate::json::is_valid(source) {
             continue;
         }
         match crate::write::fragment(case.format, &outline, events) {

@@ -12,7 +12,7 @@ pub(super) fn hurt(case: &mut Case<'_>) {
     // Reading a large source many times costs more than it teaches: most of it is alike.
     let window = case.source.len().min(64 << 10);
     let source = case.source.get(..window).unwrap_or_default();
-    for at in case.places(64).into_iter().filter(|at| *at < window) {
+    for at in case.places_within(window, 64) {
         let prefix = source.get(..at).unwrap_or_default();
         if let Some(span) = first_silent(framing, prefix, &read::all(case.format, prefix)) {
             case.broken("hurt", format!("the first {at} bytes: a byte in no event and no note"), Some(span));

@@ -36,6 +36,11 @@ impl<'a> Settling<'a> {
         settling
     }
 
+    /// For each source event its twin.
+    pub fn into_twins(self) -> Vec<Option<usize>> {
+        self.twin
+    }
+
     fn pair(&mut self, a: usize, b: usize) {
         if let (Some(twin), Some(taken)) = (self.twin.get_mut(a), self.taken.get_mut(b)) {
             *twin = Some(b);
