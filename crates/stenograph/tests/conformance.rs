@@ -6,9 +6,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use libtest_mimic::{Arguments, Failed, Trial};
+use stenograph::convert::{Carry, convert};
 use stenograph::format::{Detected, Format, detect, named};
 use stenograph::formats::FORMATS;
 use stenograph::laws::{Effort, check};
+use stenograph::model::{Note, NoteKind};
 use stenograph::read;
 use stenograph::wire;
 
@@ -41,6 +43,10 @@ fn main() {
                     move || self_losses(format, &path)
                 }));
             }
+            trials.push(trial(add("native"), {
+                let path = path.clone();
+                move || native(format, &read_file(&path)?)
+            }));
             trials.push(trial(add("laws"), move || laws(format, &read_file(&path)?, Effort { places: 64 })));
         }
         for path in files(*format, "hostile") {
@@ -195,5 +201,25 @@ fn corpus_file(name: &str, path: &Path) -> Result<(), Failed> {
         }
         (Detected::Unknown, _) => return Ok(()),
     };
-    laws(format, &source, Effort { places: if source.len() > 64 << 10 { 6 } else { 16 } })
+    laws(format, &source, Effort { places: if source.len() > 64 << 10 { 6 } else { 16 } })?;
+    if source.len() > 512 << 10 { Ok(()) } else { native(format, &source) }
+}
+
+/// What is written for another system is what that system's own reader accepts: nothing in it is remarked on.
+fn native(format: &'static dyn Format, source: &[u8]) -> Result<(), Failed> {
+    for to in FORMATS.iter().filter(|to| to.info().name != format.info().name) {
+        let mut out = Vec::new();
+        let outcome = convert(format, &mut { source }, *to, &mut out, Carry::Not)?;
+        // What is odd in a text is odd wherever the text is written.
+        let about_texts = [NoteKind::BadUtf8, NoteKind::LoneSurrogate, NoteKind::Ambiguous, NoteKind::OrphanResult];
+        // What a native stream holds in the words of another format returns there as it was, known or not.
+        let returned = |note: &Note| format.info().name == "steno" && note.kind == NoteKind::UnknownType;
+        let odd = |note: &&Note| !about_texts.contains(&note.kind) && !returned(note);
+        if let Some(note) = outcome.output_notes.iter().find(odd) {
+            let text = String::from_utf8_lossy(&out);
+            let near: String = text.chars().skip(usize::try_from(note.at.offset).unwrap_or(0)).take(400).collect();
+            return Err(format!("to {}: {}: {}\n  {near}", to.info().name, note.kind.name(), note.text).into());
+        }
+    }
+    Ok(())
 }

@@ -13,8 +13,9 @@ use bearer::Bearer;
 
 use crate::format::{Format, Want};
 use crate::loss::{Comparison, Report};
-use crate::model::{Event, Note, Outline, Spine};
+use crate::model::{Event, Note, NoteKind, Outline, Span, Spine};
 use crate::read::{Reading, Sink};
+use crate::sheet::Sheet;
 use crate::write::{Writing, Written};
 
 /// A source that can be read more than once.
@@ -219,6 +220,9 @@ fn rewrite(
         target: Target {
             out,
             reading: Some(Reading::new(to, Want::All)),
+            sheet: if own { Sheet::default() } else { Sheet::new(to.info().sheet) },
+            offset: 0,
+            judges: true,
             back: ReadBack {
                 comparison: Comparison::new(move |origin| native || origin == kept),
                 repeats: false,
@@ -259,6 +263,12 @@ struct Pass<'o> {
 struct Target<'o> {
     out: &'o mut dyn Write,
     reading: Option<Reading>,
+    /// What the target's own reader demands of a record.
+    sheet: Sheet,
+    /// How much was written.
+    offset: u64,
+    /// Whether what is written now was made here.
+    judges: bool,
     back: ReadBack,
     failed: Option<io::Error>,
 }
@@ -286,7 +296,6 @@ impl Sink for Pass<'_> {
             let mut event = event.clone();
             event.usage = None;
             self.target.back.comparison.source(&event);
-            self.target.back.comparison.usage_stated_later(&event);
             return self.write(&event);
         }
         self.target.back.comparison.source(event);
@@ -300,6 +309,8 @@ impl Pass<'_> {
     fn write(&mut self, event: &Event<'_>) {
         let Some(writing) = &mut self.writing else { return };
         let pieces = writing.event(event);
+        // A record that returns to its own system is what that system wrote, and not ours to judge.
+        self.target.judges = event.extra.get(self.to).is_none();
         let pieces = match &mut self.bearer {
             Some(bearer) => bearer.load(event, pieces),
             None => Ok(pieces),
@@ -332,13 +343,28 @@ impl Pass<'_> {
 impl Target<'_> {
     fn take(&mut self, pieces: Vec<Written>) {
         for piece in pieces {
+            if let (Written::Record(record), true) = (&piece, self.judges) {
+                self.check(record);
+            }
             let (Written::Record(bytes) | Written::Glue(bytes)) = piece;
+            self.offset += bytes.len() as u64;
             if self.failed.is_none() {
                 self.failed = self.out.write_all(&bytes).err();
             }
             if let Some(reading) = &mut self.reading {
                 reading.feed(&bytes, &mut self.back);
             }
+        }
+    }
+}
+
+impl Target<'_> {
+    /// Holds a record against the target's sheet.
+    fn check(&mut self, record: &[u8]) {
+        let objection = std::str::from_utf8(record).ok().and_then(|record| self.sheet.objection(record));
+        if let Some(objection) = objection {
+            let at = Span { offset: self.offset, length: record.len() as u64, line: 0 };
+            self.back.note(Note::new(NoteKind::OffSheet, at, objection));
         }
     }
 }

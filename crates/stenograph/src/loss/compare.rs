@@ -61,11 +61,6 @@ impl Comparison {
         self.report.add(event.kind(), "", How::Dropped { why }, event.at);
     }
 
-    /// Usage that was taken off an event before it was given to the writer, because a later record states it.
-    pub fn usage_stated_later(&mut self, event: &Event<'_>) {
-        self.report.add(event.kind(), "usage", How::Moved, event.at);
-    }
-
     /// An event that was read back.
     pub fn target(&mut self, event: &Event<'_>) {
         self.target.push(Digest::new(event, &self.keeps, &mut self.paths));

@@ -25,6 +25,7 @@ static INFO: Info = Info {
     spec: "Chibi, docs/transcript-format.md",
     traits: Traits { pieces: false, carries: false, lossy: true },
     spelling: &[SPELLED],
+    sheet: &[],
 };
 
 /// How a message of each role begins.

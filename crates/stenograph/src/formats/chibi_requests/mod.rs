@@ -32,6 +32,7 @@ static INFO: Info = Info {
     spec: "Chibi, docs/transcript-format.md, debug files",
     traits: Traits { pieces: false, carries: true, lossy: false },
     spelling: &["role", "tool_calls.type", "tool_calls.function.arguments", "function_call.arguments"],
+    sheet: &["*: timestamp number, request object, request.messages list, request.messages[].role text"],
 };
 
 impl Format for ChibiRequests {

@@ -32,6 +32,7 @@ static INFO: Info = Info {
     spec: "CycoD, docs/chat-history.md",
     traits: Traits { pieces: false, carries: false, lossy: true },
     spelling: &[SPELLED, BEFORE],
+    sheet: &[],
 };
 
 const TITLE_OPENS: &str = "# Title: \"";

@@ -42,6 +42,9 @@ static INFO: Info = Info {
     spec: "devflow, ADR-011: Transcript Format",
     traits: Traits { pieces: false, carries: true, lossy: false },
     spelling: &["role", "turns", "content"],
+    sheet: &["*: id number, role text, content text, timestamp text, tokensIn number?, tokensOut number?, \
+         toolCalls list?, toolCalls[].name text, toolCalls[].input object|null, \
+         toolCalls[].output text?, toolCalls[].error text?, toolCalls[].id text?, durationMs number?"],
 };
 
 impl Format for Devflow {

@@ -30,6 +30,7 @@ static INFO: Info = Info {
     traits: Traits { pieces: false, carries: false, lossy: true },
     // The stop reason is said by an event of its own.
     spelling: &[SPELLED, STOP_REASON],
+    sheet: &[],
 };
 
 const THREAD_ID: &str = "Thread ID";

@@ -37,6 +37,13 @@ static INFO: Info = Info {
     spec: "OpenAI, Chat Completions messages; CycoD, docs/chat-history.md",
     traits: Traits { pieces: true, carries: true, lossy: false },
     spelling: &["role", "tool_calls.type", "tool_calls.function.arguments", "function_call.arguments"],
+    sheet: &[
+        "role=system: content text|list",
+        "role=user: content text|list",
+        "role=assistant: content text|list|null, tool_calls[].id text, tool_calls[].type text, \
+         tool_calls[].function.name text, tool_calls[].function.arguments text",
+        "role=tool: tool_call_id text, content text|list, content[].text text",
+    ],
 };
 
 impl Format for OpenaiChat {
