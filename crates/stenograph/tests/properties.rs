@@ -260,10 +260,17 @@ const MARKERS: [&str; 22] = [
     "  indented",
 ];
 
+/// Lines that say nothing, and look it more or less.
+const BLANKS: [&str; 5] = ["", "\r", " ", "\t\r", "\r\r"];
+
 fn text() -> BoxedStrategy<Text<'static>> {
     let marker_lines = prop::collection::vec(
-        prop_oneof![prop::sample::select(MARKERS.to_vec()).prop_map(str::to_owned), "[a-z ]{0,20}"],
-        1..5,
+        prop_oneof![
+            4 => prop::sample::select(MARKERS.to_vec()).prop_map(str::to_owned),
+            2 => prop::sample::select(BLANKS.to_vec()).prop_map(str::to_owned),
+            1 => "[a-z ]{0,20}",
+        ],
+        1..7,
     );
     prop_oneof![
         4 => "[ -~\n]{0,60}".prop_map(Text::from),
