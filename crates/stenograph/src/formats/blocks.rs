@@ -303,7 +303,7 @@ pub fn leftover(source: &[u8], usual: Option<&[u8]>) -> Residue<'static> {
 }
 
 /// The key under which a block keeps how the line after it is spelled, where that is not quite empty.
-const BLANK: &str = "blank";
+pub const BLANK: &str = "blank";
 
 /// Keeps that the blank line at the end of a block, which belongs to no text, has a carriage return.
 pub fn leave_blank<K>(block: &Block<K>, end: usize, left: &mut Residue<'static>) {

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 
 use super::write::{self, Shape};
 use super::{
-    BEFORE, CLOSES_CALLS, CLOSES_RESULTS, NAME, OPENS_CALLS, OPENS_RESULTS, RULE, STATUS, STATUS_OPENS, TITLE_OPENS,
-    calls, fence,
+    AFTER, BEFORE, CLOSES_CALLS, CLOSES_RESULTS, NAME, OPENS_CALLS, OPENS_RESULTS, RULE, STATUS, STATUS_OPENS,
+    TITLE_OPENS, calls, fence,
 };
 use crate::formats::blocks::{Block, Blockwise, Ending, Step, is_blank, leftover, without_return, without_returns};
 use crate::model::{Body, Content, Event, Extra, Held, Note, NoteKind, Part, Residue, Role};
@@ -214,9 +214,14 @@ impl Trajectory {
                 Role::Unknown
             }
         };
-        let content = Content::Text(Text::from_bytes(write::without_blank_lines(block.text(first, end))).into_owned());
-        let event = Event::new(Body::Message { role, content });
-        self.emit(block, (first, end), Shape::Talk, vec![event], Residue::default(), out);
+        let source = block.text(first, end);
+        let text = write::without_blank_lines(source);
+        let mut left = Residue::default();
+        if let Some(after) = source.strip_prefix(text).filter(|after| !after.is_empty()) {
+            left.0.push((Cow::Borrowed(AFTER), Held::Raw(Cow::Owned(Text::from_bytes(after).to_json()))));
+        }
+        let event = Event::new(Body::Message { role, content: Content::Text(Text::from_bytes(text).into_owned()) });
+        self.emit(block, (first, end), Shape::Talk, vec![event], left, out);
     }
 }
 

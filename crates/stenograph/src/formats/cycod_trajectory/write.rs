@@ -1,6 +1,6 @@
 //! Writes CycoD's trajectories in today's form. Calls wait for their results, so that both stand together.
 
-use super::{BEFORE, NAME, RULE, STATUS, STATUS_OPENS, TITLE_OPENS, calls, read};
+use super::{AFTER, BEFORE, NAME, RULE, STATUS, STATUS_OPENS, TITLE_OPENS, calls, read};
 use crate::formats::blocks::{is_blank, spelled};
 use crate::model::{Body, Content, Event, Outline, Role};
 use crate::text::Text;
@@ -67,7 +67,9 @@ impl Trajectory {
                 return;
             }
         };
-        let Some(record) = spelled(NAME, events, read::again).or(record) else { return };
+        let Some(mut record) = spelled(NAME, events, read::again).or(record) else { return };
+        let after = residue.and_then(|own| own.raw(AFTER)).and_then(Text::from_json);
+        record.extend(after.iter().flat_map(|after| after.bytes().into_owned()).filter(u8::is_ascii_whitespace));
         let bare = shape == Shape::Fence && !record.starts_with(b"`");
         self.put(if bare { Shape::Talk } else { shape }, record, gap, out);
     }
@@ -303,7 +305,7 @@ mod tests {
     #[test]
     fn blank_lines_return_as_they_are_spelled() {
         let fence = "```xml\n<function_calls>\n<invoke name=\"look\">\n</invoke>\n</function_calls>\n```\n";
-        let source = format!("> a\n\r\n \t\n> b\n\n\r\n{fence}  \n> c\n\r\nd\n\r\n> e\n\n \n\n> f\n");
+        let source = format!("> a\n\r\n \t\n> b\n\n\r\n{fence}  \n> c\n\r\nd\n\t\r\n\r\n> e\n\n \n\n> f\n");
         let found = crate::read::all(&CycodTrajectory, source.as_bytes());
         assert_eq!(found.events.len(), 7);
         let outline = Outline::of("cycod-trajectory", &found.events);
