@@ -1,7 +1,7 @@
 //! Writes Chibi's `transcript.md`. Only what user and assistant said has a place: system prompts and tools are left out.
 
 use super::{MARKERS, NAME, read};
-use crate::formats::blocks::spelled;
+use crate::formats::blocks::{blank, spelled};
 use crate::model::{Body, Event, Outline, Role};
 use crate::write::{Output, Writer};
 
@@ -34,7 +34,8 @@ impl Writer for Archive {
             };
             if let Some(message) = message {
                 out.record(message);
-                out.glue("\n\n");
+                let after = if self.origin == NAME { blank(NAME, event) } else { "" };
+                out.glue(format!("\n{after}\n"));
             }
         }
     }

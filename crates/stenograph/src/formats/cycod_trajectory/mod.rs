@@ -17,6 +17,9 @@ pub struct CycodTrajectory;
 
 const NAME: &str = "cycod-trajectory";
 
+/// The key under which a plain text keeps the carriage returns at its end, which are no part of it.
+const AFTER: &str = "after";
+
 /// The key under which a block keeps the blank lines before it, where they are not the usual ones.
 const BEFORE: &str = "before";
 
@@ -31,7 +34,7 @@ static INFO: Info = Info {
     homes: &["~/.cycod/history/trajectory-*.md", "~/.cycod/exceptions/exception-trajectory-*.md"],
     spec: "CycoD, docs/chat-history.md",
     traits: Traits { pieces: false, carries: false, lossy: true },
-    spelling: &[SPELLED, BEFORE],
+    spelling: &[SPELLED, BEFORE, AFTER],
     sheet: &[],
 };
 

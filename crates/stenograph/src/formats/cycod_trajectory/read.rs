@@ -5,8 +5,8 @@ use std::borrow::Cow;
 
 use super::write::{self, Shape};
 use super::{
-    BEFORE, CLOSES_CALLS, CLOSES_RESULTS, NAME, OPENS_CALLS, OPENS_RESULTS, RULE, STATUS, STATUS_OPENS, TITLE_OPENS,
-    calls, fence,
+    AFTER, BEFORE, CLOSES_CALLS, CLOSES_RESULTS, NAME, OPENS_CALLS, OPENS_RESULTS, RULE, STATUS, STATUS_OPENS,
+    TITLE_OPENS, calls, fence,
 };
 use crate::formats::blocks::{Block, Blockwise, Ending, Step, is_blank, leftover, without_return, without_returns};
 use crate::model::{Body, Content, Event, Extra, Held, Note, NoteKind, Part, Residue, Role};
@@ -19,6 +19,8 @@ pub struct Trajectory {
     begun: Begun,
     form: Form,
     before: Option<(Shape, u64)>,
+    /// The lines at the end of the last block that are no text, each with its newline.
+    trailing: Vec<u8>,
 }
 
 #[derive(Debug, Default, PartialEq)]
@@ -135,8 +137,18 @@ impl Trajectory {
         let at = block.span(first, end);
         let (previous, next_line) = self.before.map_or((None, 1), |(shape, line)| (Some(shape), line));
         let gap = at.line.saturating_sub(next_line);
-        if gap != Shape::gap(previous) {
+        let mut between = std::mem::take(&mut self.trailing);
+        between.extend_from_slice(block.before());
+        let blank = between.iter().all(|byte| *byte == b'\n');
+        let whole = between.iter().filter(|byte| **byte == b'\n').count() as u64 == gap;
+        if !blank && whole {
+            let spelled = Text::from_bytes(&between).to_json();
+            left.0.push((Cow::Borrowed(BEFORE), Held::Raw(Cow::Owned(spelled))));
+        } else if gap != Shape::gap(previous) {
             left.0.push((Cow::Borrowed(BEFORE), Held::Raw(Cow::Owned(gap.to_string()))));
+        }
+        if end < block.len() {
+            self.trailing = [block.text(end, block.len()), b"\n"].concat();
         }
         self.before = Some((shape, at.line + (end - first) as u64));
         let of = u32::try_from(events.len()).unwrap_or(u32::MAX);
@@ -202,9 +214,14 @@ impl Trajectory {
                 Role::Unknown
             }
         };
-        let content = Content::Text(Text::from_bytes(write::without_blank_lines(block.text(first, end))).into_owned());
-        let event = Event::new(Body::Message { role, content });
-        self.emit(block, (first, end), Shape::Talk, vec![event], Residue::default(), out);
+        let source = block.text(first, end);
+        let text = write::without_blank_lines(source);
+        let mut left = Residue::default();
+        if let Some(after) = source.strip_prefix(text).filter(|after| !after.is_empty()) {
+            left.0.push((Cow::Borrowed(AFTER), Held::Raw(Cow::Owned(Text::from_bytes(after).to_json()))));
+        }
+        let event = Event::new(Body::Message { role, content: Content::Text(Text::from_bytes(text).into_owned()) });
+        self.emit(block, (first, end), Shape::Talk, vec![event], left, out);
     }
 }
 

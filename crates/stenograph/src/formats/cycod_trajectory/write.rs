@@ -1,6 +1,6 @@
 //! Writes CycoD's trajectories in today's form. Calls wait for their results, so that both stand together.
 
-use super::{BEFORE, NAME, RULE, STATUS, STATUS_OPENS, TITLE_OPENS, calls, read};
+use super::{AFTER, BEFORE, NAME, RULE, STATUS, STATUS_OPENS, TITLE_OPENS, calls, read};
 use crate::formats::blocks::{is_blank, spelled};
 use crate::model::{Body, Content, Event, Outline, Role};
 use crate::text::Text;
@@ -54,7 +54,7 @@ impl Trajectory {
     fn own(&mut self, events: &[Event<'_>], out: &mut Output) {
         let Some(first) = events.first() else { return };
         let residue = first.extra.get(NAME);
-        let gap = residue.and_then(|own| own.raw(BEFORE)).and_then(crate::json::number);
+        let gap = residue.and_then(|own| own.raw(BEFORE)).and_then(between);
         let (shape, record) = match &first.body {
             Body::Fact { .. } => (Shape::Header, Some(header(first, residue.and_then(|own| own.raw(STATUS))))),
             Body::ToolCall { .. } | Body::ToolResult { .. } => (Shape::Fence, usual(events)),
@@ -67,7 +67,9 @@ impl Trajectory {
                 return;
             }
         };
-        let Some(record) = spelled(NAME, events, read::again).or(record) else { return };
+        let Some(mut record) = spelled(NAME, events, read::again).or(record) else { return };
+        let after = residue.and_then(|own| own.raw(AFTER)).and_then(Text::from_json);
+        record.extend(after.iter().flat_map(|after| after.bytes().into_owned()).filter(u8::is_ascii_whitespace));
         let bare = shape == Shape::Fence && !record.starts_with(b"`");
         self.put(if bare { Shape::Talk } else { shape }, record, gap, out);
     }
@@ -120,9 +122,8 @@ impl Trajectory {
         }
     }
 
-    fn put(&mut self, shape: Shape, record: Vec<u8>, gap: Option<u64>, out: &mut Output) {
-        let gap = usize::try_from(gap.unwrap_or(Shape::gap(self.before))).unwrap_or(0).min(GAP_MAX);
-        out.glue("\n".repeat(gap));
+    fn put(&mut self, shape: Shape, record: Vec<u8>, gap: Option<Vec<u8>>, out: &mut Output) {
+        out.glue(gap.unwrap_or_else(|| empty_lines(Shape::gap(self.before))));
         out.record(record);
         out.glue("\n");
         self.before = Some(shape);
@@ -131,6 +132,18 @@ impl Trajectory {
 
 /// More blank lines than this are nobody's spelling.
 const GAP_MAX: usize = 1024;
+
+fn empty_lines(count: u64) -> Vec<u8> {
+    vec![b'\n'; usize::try_from(count).unwrap_or(GAP_MAX).min(GAP_MAX)]
+}
+
+/// What stood before a block: so many empty lines, or lines that are blank and not quite empty.
+fn between(raw: &str) -> Option<Vec<u8>> {
+    match Text::from_json(raw) {
+        Some(text) => Some(text.bytes().into_owned()).filter(|lines| is_blank(lines) && lines.ends_with(b"\n")),
+        None => crate::json::number(raw).map(empty_lines),
+    }
+}
 
 impl Writer for Trajectory {
     fn record(&mut self, events: &[Event<'_>], out: &mut Output) {
@@ -287,5 +300,15 @@ mod tests {
         let text =
             written(&[said(Role::System, "be kind"), said(Role::User, "a \n\nb"), said(Role::Assistant, "\n c\n")]);
         assert_eq!(text, "# Title: \"Untitled\"\n**Status:** Unlocked\n\n---\n\n\n> a\n>\n> b\n\n c\n");
+    }
+
+    #[test]
+    fn blank_lines_return_as_they_are_spelled() {
+        let fence = "```xml\n<function_calls>\n<invoke name=\"look\">\n</invoke>\n</function_calls>\n```\n";
+        let source = format!("> a\n\r\n \t\n> b\n\n\r\n{fence}  \n> c\n\r\nd\n\t\r\n\r\n> e\n\n \n\n> f\n");
+        let found = crate::read::all(&CycodTrajectory, source.as_bytes());
+        assert_eq!(found.events.len(), 7);
+        let outline = Outline::of("cycod-trajectory", &found.events);
+        assert_eq!(String::from_utf8(write::all(&CycodTrajectory, &outline, &found.events)).unwrap(), source);
     }
 }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use super::{CLOSES_QUERY, KEYS, NAME, OPENS_QUERY, RULE, STOP_REASON, THREAD_ID, TIME_RANGE, write};
 use crate::formats::blocks::{
-    Block, Blockwise, Ending, Step, emit_stray, is_blank, leftover, without_return, without_returns,
+    Block, Blockwise, Ending, Step, emit_stray, is_blank, leave_blank, leftover, without_return, without_returns,
 };
 use crate::model::{Body, Content, Event, Extra, Held, Input, Note, NoteKind, Residue, Role, Span};
 use crate::read::Sink;
@@ -172,7 +172,8 @@ impl Transcript {
         let Some(body) = body(source) else { return emit_stray(block, out) };
         doubts(block, end, &body, out);
         let mut event = Event { at: Some(at), ..Event::new(body) };
-        let left = leftover(source, write::usual(&event).as_deref());
+        let mut left = leftover(source, write::usual(&event).as_deref());
+        leave_blank(block, end, &mut left);
         if !left.is_empty() {
             event.extra = Extra::of(NAME, left);
         }
