@@ -4,6 +4,7 @@
 use super::write::render;
 use crate::model::{Body, Content, Event, Outline, Role};
 use crate::standin::StandIns;
+use crate::text::Str;
 
 /// What stands for an answer that the source does not have: the words that CycoD puts there when it loads such a file.
 const NOT_ANSWERED: &str = r#"{"result": "...unknown; tool not called..."}"#;
@@ -66,7 +67,9 @@ impl Composer {
     /// Whether an event can stand in the message under way: it is of the same response, and comes in a message's order.
     fn joins(&self, event: &Event<'_>) -> bool {
         let Some(last) = self.turn.last() else { return true };
-        let apart = matches!((&last.group, &event.group), (Some(last), Some(group)) if last != group);
+        // A message has one name, so that only one can speak in it.
+        let differ = |last: &Option<Str<'_>>, next: &Option<Str<'_>>| last.is_some() && next.is_some() && last != next;
+        let apart = differ(&last.group, &event.group) || differ(&last.from, &event.from);
         let in_order = match &event.body {
             Body::ToolCall { .. } => true,
             Body::Message { .. } => matches!(last.body, Body::Thinking { .. }),

@@ -19,10 +19,9 @@ pub fn render(events: &[Event<'_>], origin: &str) -> String {
         if let Body::Message { content, .. } | Body::Compaction { summary: Some(content) } = &event.body {
             put_content(content, whose(event, origin), rest, &mut draft);
         }
-        if let Body::Message { .. } = &event.body {
-            put_name(event, rest, &mut draft);
-        }
     }
+    put_silence(events, &mut draft);
+    put_name(events, rest, &mut draft);
     put_calls(events, origin, rest, &mut draft);
     for event in events {
         if let Body::Thinking { content } = &event.body {
@@ -75,23 +74,34 @@ fn put_content(content: &Content<'_>, whose: Whose, rest: Option<&Residue<'_>>, 
 /// The longest name the API takes.
 const NAME_SIZE_MAX: usize = 64;
 
-/// Puts who speaks, by name: in a new message only a name that the API takes.
-fn put_name(event: &Event<'_>, rest: Option<&Residue<'_>>, draft: &mut Draft<'_>) {
+/// Puts who speaks, by name: in a new message only a name that the API takes. Whoever only thinks or calls speaks too.
+fn put_name(events: &[Event<'_>], rest: Option<&Residue<'_>>, draft: &mut Draft<'_>) {
+    let speaks = |event: &&Event<'_>| match &event.body {
+        Body::Message { .. } | Body::Thinking { .. } | Body::ToolCall { .. } => true,
+        Body::ToolResult { .. } | Body::Compaction { .. } | Body::Failure { .. } => false,
+        Body::Stop { .. } | Body::Fact { .. } | Body::Other { .. } => false,
+    };
+    let from = events.iter().filter(speaks).find_map(|event| event.from.as_deref());
     let fits = |name: &str| {
         (1..=NAME_SIZE_MAX).contains(&name.len())
             && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_')
     };
-    draft.set_opt("name", event.from.as_deref().filter(|name| rest.is_some() || fits(name)));
+    draft.set_opt("name", from.filter(|name| rest.is_some() || fits(name)));
+}
+
+/// A message in which nothing is said has a content nevertheless.
+fn put_silence(events: &[Event<'_>], draft: &mut Draft<'_>) {
+    let calls = events.iter().any(|event| matches!(event.body, Body::ToolCall { .. }));
+    let silent = events.iter().all(|event| matches!(event.body, Body::ToolCall { .. } | Body::Thinking { .. }));
+    match (calls, silent) {
+        (false, true) => draft.default_str("content", ""),
+        (true, true) => draft.default("content", "null"),
+        (_, false) => {}
+    }
 }
 
 fn put_calls(events: &[Event<'_>], origin: &str, rest: Option<&Residue<'_>>, draft: &mut Draft<'_>) {
     let calls: Vec<&Event<'_>> = events.iter().filter(|event| matches!(event.body, Body::ToolCall { .. })).collect();
-    let silent = events.iter().all(|event| matches!(event.body, Body::ToolCall { .. } | Body::Thinking { .. }));
-    match (calls.as_slice(), silent) {
-        ([], true) => draft.default_str("content", ""),
-        (_, true) => draft.default("content", "null"),
-        (_, false) => {}
-    }
     let Some(first) = calls.first() else { return };
     if rest.is_some() && is_legacy(first, origin) {
         let left = first.extra.get(origin).map(|own| below(own, "function_call").unwrap_or_default());
