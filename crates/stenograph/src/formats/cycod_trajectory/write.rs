@@ -2,6 +2,7 @@
 
 use super::{BEFORE, NAME, RULE, STATUS, STATUS_OPENS, TITLE_OPENS, calls, read};
 use crate::formats::blocks::{is_blank, spelled};
+use crate::formats::placeholder;
 use crate::model::{Body, Content, Event, Outline, Role};
 use crate::text::Text;
 use crate::write::{Output, Writer};
@@ -78,13 +79,13 @@ impl Trajectory {
                 self.waiting.push(Waiting { call: Some(event.clone().into_owned()), result: None });
             }
             Body::ToolResult { call, .. } => self.result(call.as_deref(), event, out),
-            Body::Message { .. } => {
+            Body::Message { .. } | Body::Compaction { .. } => {
                 if let Some(record) = usual(std::slice::from_ref(event)) {
                     self.flush(out);
                     self.put(Shape::Talk, record, None, out);
                 }
             }
-            Body::Fact { .. } | Body::Thinking { .. } | Body::Compaction { .. } => {}
+            Body::Fact { .. } | Body::Thinking { .. } => {}
             Body::Failure { .. } | Body::Stop { .. } | Body::Other { .. } => {}
         }
     }
@@ -169,14 +170,16 @@ pub fn usual(events: &[Event<'_>]) -> Option<Vec<u8>> {
     let first = events.first()?;
     match &first.body {
         Body::Message { role: Role::User | Role::Tool, content } => Some(quoted(content)),
+        // A model is told what was put aside as if the user had said it.
+        Body::Compaction { summary } => summary.as_ref().map(quoted),
         Body::Message { role: Role::Assistant | Role::Unknown, content } => {
-            let text = content.joined();
+            let text = placeholder::joined(content);
             let text = without_blank_lines(&text.bytes()).to_vec();
             (!text.is_empty()).then_some(text)
         }
         Body::Message { role: Role::System | Role::Developer, .. } => None,
         Body::ToolCall { .. } | Body::ToolResult { .. } => Some(fenced(in_pairs(events).into_iter())),
-        Body::Fact { .. } | Body::Thinking { .. } | Body::Compaction { .. } => None,
+        Body::Fact { .. } | Body::Thinking { .. } => None,
         Body::Failure { .. } | Body::Stop { .. } | Body::Other { .. } => None,
     }
 }
@@ -213,7 +216,7 @@ fn fenced<'e, 'a: 'e>(events: impl Iterator<Item = &'e Event<'a>>) -> Vec<u8> {
 }
 
 fn quoted(content: &Content<'_>) -> Vec<u8> {
-    let text = content.joined();
+    let text = placeholder::joined(content);
     let mut block = Vec::new();
     for (index, line) in text.bytes().split(|byte| *byte == b'\n').enumerate() {
         if index > 0 {
@@ -243,7 +246,7 @@ pub fn without_blank_lines(text: &[u8]) -> &[u8] {
 mod tests {
     use super::*;
     use crate::formats::cycod_trajectory::CycodTrajectory;
-    use crate::model::Input;
+    use crate::model::{Data, Input, Piece, PieceKind, Residue};
     use crate::write;
 
     fn call(id: &'static str) -> Event<'static> {
@@ -280,6 +283,17 @@ mod tests {
         let found = crate::read::all(&CycodTrajectory, written(&events).as_bytes());
         let kinds: Vec<&str> = found.events.iter().map(|event| event.kind().name()).collect();
         assert_eq!(kinds, ["fact", "message", "tool_call", "message"]);
+    }
+
+    #[test]
+    fn summaries_and_images_are_not_lost_without_a_word() {
+        let summary = Event::new(Body::Compaction { summary: Some(Content::text("we named trees")) });
+        let kind = PieceKind::Blob { media: Some("image/png".into()), data: Data::Inline("AAAA".into()) };
+        let content = Content::Pieces(vec![Piece { kind, extra: Residue::default() }]);
+        let image = Event::new(Body::ToolResult { call: Some("a".into()), name: None, content, error: None });
+        let text = written(&[summary, call("a"), image]);
+        assert!(text.contains("\n> we named trees\n"));
+        assert!(text.contains("<function_results>\n[image]\n</function_results>"));
     }
 
     #[test]
