@@ -1,6 +1,6 @@
 //! Writes CycoD's trajectories in today's form. Calls wait for their results, so that both stand together.
 
-use super::{BEFORE, NAME, RULE, STATUS, STATUS_OPENS, TITLE_OPENS, calls, read};
+use super::{BEFORE, LOCKED, NAME, RULE, STATUS, STATUS_OPENS, TITLE_LOCKED, TITLE_OPENS, UNLOCKED, calls, read};
 use crate::formats::blocks::{is_blank, spelled};
 use crate::formats::placeholder;
 use crate::model::{Body, Content, Event, Outline, Role};
@@ -57,7 +57,7 @@ impl Trajectory {
         let residue = first.extra.get(NAME);
         let gap = residue.and_then(|own| own.raw(BEFORE)).and_then(crate::json::number);
         let (shape, record) = match &first.body {
-            Body::Fact { .. } => (Shape::Header, Some(header(first, residue.and_then(|own| own.raw(STATUS))))),
+            Body::Fact { .. } => (Shape::Header, Some(header(events, residue.and_then(|own| own.raw(STATUS))))),
             Body::ToolCall { .. } | Body::ToolResult { .. } => (Shape::Fence, usual(events)),
             Body::Message { .. } => (Shape::Talk, usual(events)),
             Body::Thinking { .. }
@@ -141,7 +141,10 @@ impl Writer for Trajectory {
         if self.before.is_none() {
             let title = self.title.take().unwrap_or_else(|| "Untitled".to_owned());
             let body = Body::Fact { name: "title".into(), content: Some(Content::text(title)) };
-            self.put(Shape::Header, header(&Event::new(body), None), None, out);
+            // The lock stands beside the title, where there is one.
+            let locked = events.iter().filter(|event| is_lock(event)).cloned();
+            let facts: Vec<Event<'_>> = std::iter::once(Event::new(body)).chain(locked).collect();
+            self.put(Shape::Header, header(&facts, None), None, out);
         }
         events.iter().for_each(|event| self.event(event, out));
     }
@@ -151,11 +154,18 @@ impl Writer for Trajectory {
     }
 }
 
-/// The header of a title; `status` is a JSON string.
-pub fn header(event: &Event<'_>, status: Option<&str>) -> Vec<u8> {
-    let title = event.content().map(|content| content.joined().bytes().into_owned()).unwrap_or_default();
-    let status =
-        status.and_then(Text::from_json).map_or_else(|| b"Unlocked".to_vec(), |status| status.bytes().into_owned());
+fn is_lock(event: &Event<'_>) -> bool {
+    matches!(&event.body, Body::Fact { name, .. } if name == TITLE_LOCKED)
+}
+
+/// The header of a title, with the fact that it is locked where it is; `status` is a JSON string, for a status that CycoD does
+/// not have.
+pub fn header(events: &[Event<'_>], status: Option<&str>) -> Vec<u8> {
+    let title = events.first().and_then(Event::content);
+    let title = title.map(|content| content.joined().bytes().into_owned()).unwrap_or_default();
+    let usual = if events.iter().any(is_lock) { LOCKED } else { UNLOCKED };
+    let status = status.and_then(Text::from_json);
+    let status = status.map_or_else(|| usual.as_bytes().to_vec(), |status| status.bytes().into_owned());
     let on_one_line = title.into_iter().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { byte });
     let mut header = TITLE_OPENS.as_bytes().to_vec();
     header.extend(on_one_line);
