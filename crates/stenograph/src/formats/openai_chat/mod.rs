@@ -1,8 +1,11 @@
 //! Chat Completions messages, one a line: CycoD's chat history, and whatever else keeps its messages so. See `README.md`
 //! beside this file.
 
+mod name;
 mod read;
 mod write;
+
+pub use name::file_name;
 
 use super::chat;
 use crate::format::{Format, Head, Info, Sniff, Traits, Want};
