@@ -1,5 +1,6 @@
 //! Chibi's log of requests to a model: one whole request a line. See `README.md` beside this file.
 
+mod align;
 mod read;
 mod write;
 
