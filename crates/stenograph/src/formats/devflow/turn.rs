@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use super::{NAME, ZERO_TIME, spell};
 use crate::json::{Draft, Object};
 use crate::model::{Body, Content, Event, Held, Input, Residue, Usage};
-use crate::text::quote;
+use crate::text::{Text, quote};
 use crate::time::Time;
 
 /// A turn gathered from events of another format.
@@ -37,7 +37,7 @@ impl Turn {
     /// A turn without calls.
     pub fn new(role: &'static str, content: &Content<'_>, time: Option<&Time<'_>>) -> Turn {
         let time = time.and_then(Time::to_iso).map_or_else(|| ZERO_TIME.to_owned(), Cow::into_owned);
-        Turn { role, content: content.joined().to_json(), time, usage: Usage::default(), calls: Vec::new() }
+        Turn { role, content: text_of(content).to_json(), time, usage: Usage::default(), calls: Vec::new() }
     }
 
     /// Whether calls can be added to it.
@@ -76,7 +76,7 @@ impl Turn {
 
     /// Answers a call.
     pub fn answer(&mut self, id: Option<&str>, content: &Content<'_>, error: Option<bool>) {
-        let text = content.joined();
+        let text = text_of(content);
         let answer = match error {
             // Only a text that is not empty says that a call failed.
             Some(true) if text.is_empty() => Answer::Error(quote("error")),
@@ -95,7 +95,7 @@ impl Turn {
                 *total = Some(total.unwrap_or(0).saturating_add(more));
             }
         };
-        add(&mut self.usage.input, usage.input);
+        add(&mut self.usage.input, sent(usage));
         add(&mut self.usage.output, usage.output);
     }
 
@@ -129,6 +129,22 @@ impl Call {
             None => {}
         }
         draft.render(None)
+    }
+}
+
+/// What was sent to the model: devflow does not tell apart what came from a cache.
+pub fn sent(usage: &Usage) -> Option<u64> {
+    let parts = [usage.input, usage.cache_read, usage.cache_write];
+    parts.into_iter().flatten().reduce(u64::saturating_add)
+}
+
+/// The texts of a content. Where there are only other things, a word for them: an empty text would say that nothing came.
+fn text_of<'a>(content: &'a Content<'_>) -> Text<'a> {
+    let text = content.joined();
+    match content.others().count() {
+        1 if text.is_empty() => Text::from("[1 item that is not text]"),
+        count if count > 1 && text.is_empty() => Text::from(format!("[{count} items that are not text]")),
+        _ => text,
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use super::turn::{Turn, own_turn};
+use super::turn::{Turn, own_turn, sent};
 use super::{NAME, TURNS, ZERO_TIME, spell};
 use crate::json::{Draft, indent, is_closed};
 use crate::model::{Body, Content, Event, Outline, Residue, Role, Usage};
@@ -12,7 +12,7 @@ use crate::text::Text;
 use crate::time::Time;
 use crate::write::{Output, Writer};
 
-/// Writes turns. devflow has no place for thoughts, failures, compactions and stops.
+/// Writes turns. devflow has no place for thoughts and failures; how the session stopped is said in the header.
 #[derive(Debug)]
 pub struct Turns {
     stand_ins: StandIns,
@@ -57,10 +57,11 @@ impl Turns {
         metadata.set_str("flowId", FLOW);
         metadata.set_str("startedAt", &moment(outline.started.as_ref()));
         metadata.set_str("endedAt", &moment(outline.ended.as_ref()));
-        metadata.set_str("status", if outline.success == Some(false) { "failed" } else { "completed" });
-        metadata.set("totalTokensIn", outline.total.input.unwrap_or(0).to_string());
+        metadata.set_str("status", status(outline));
+        metadata.set("totalTokensIn", sent(&outline.total).unwrap_or(0).to_string());
         metadata.set("totalTokensOut", outline.total.output.unwrap_or(0).to_string());
         metadata.set("totalCost", outline.total.cost.unwrap_or(0.0).to_string());
+        metadata.set_opt("error", outline.failure.as_deref().filter(|error| !error.is_empty()));
         let mut header = Draft::new();
         header.set_str("runId", &self.stand_ins.session());
         header.nest("metadata", metadata);
@@ -188,9 +189,13 @@ impl Turns {
                     None => self.held.push_back(Turn::new("tool_result", content, event.time.as_ref())),
                 }
             }
+            // What stands in the place of the past is told to the model as a user would.
+            Body::Compaction { summary: Some(summary) } => {
+                self.held.push_back(Turn::new("user", summary, event.time.as_ref()));
+            }
             Body::Fact { .. }
             | Body::Thinking { .. }
-            | Body::Compaction { .. }
+            | Body::Compaction { summary: None }
             | Body::Failure { .. }
             | Body::Stop { .. }
             | Body::Other { .. } => return Placed::Nowhere,
@@ -235,7 +240,15 @@ impl Writer for Turns {
                 placed = Placed::InATurn;
             }
         }
-        if let (Placed::InATurn, Some(usage), Some(turn)) = (placed, usage, self.held.back_mut()) {
+        let turn = match (placed, events) {
+            (Placed::InATurn, _) => self.held.back_mut(),
+            // A record that only counts speaks of the answer before it.
+            (Placed::Nowhere, [Event { body: Body::Fact { .. }, .. }]) => {
+                self.held.iter_mut().rev().find(|turn| turn.is_assistant())
+            }
+            (Placed::Nowhere, _) => None,
+        };
+        if let (Some(usage), Some(turn)) = (usage, turn) {
             turn.count(&usage);
         }
         self.settle(out);
@@ -285,6 +298,18 @@ fn moment(time: Option<&Time<'_>>) -> String {
     time.and_then(Time::to_iso).map_or_else(|| ZERO_TIME.to_owned(), std::borrow::Cow::into_owned)
 }
 
+/// How a run of another system ended, in devflow's words. Only what somebody broke off was canceled.
+fn status(outline: &Outline) -> &'static str {
+    let reason = outline.stop.as_deref().unwrap_or_default().to_lowercase();
+    if ["interrupt", "cancel", "abort"].iter().any(|word| reason.contains(word)) {
+        "canceled"
+    } else if outline.success == Some(false) {
+        "failed"
+    } else {
+        "completed"
+    }
+}
+
 fn role_name(role: Role) -> &'static str {
     match role {
         Role::System | Role::Developer => "system",
@@ -298,7 +323,7 @@ fn role_name(role: Role) -> &'static str {
 mod tests {
     use super::*;
     use crate::formats::devflow::Devflow;
-    use crate::model::Input;
+    use crate::model::{Data, Input, Piece, PieceKind};
 
     fn said(role: Role, text: &'static str) -> Event<'static> {
         Event::new(Body::Message { role, content: Content::text(text) })
@@ -346,6 +371,53 @@ mod tests {
             "tool_result - Z",
         ];
         assert_eq!(read_back(&events), expected);
+    }
+
+    fn written(events: &[Event<'_>]) -> String {
+        let bytes = crate::write::all(&Devflow, &Outline::of("codex", events), events);
+        String::from_utf8(bytes).unwrap()
+    }
+
+    #[test]
+    fn tokens_that_are_counted_after_an_answer_are_the_answers() {
+        let mut counted = Event::new(Body::Fact { name: "usage".into(), content: None });
+        counted.usage = Some(Usage {
+            input: Some(18),
+            output: Some(7),
+            cache_read: Some(300),
+            cache_write: Some(20),
+            ..Usage::default()
+        });
+        let text = written(&[said(Role::User, "go"), said(Role::Assistant, "ok"), called("a"), counted]);
+        assert!(text.contains(r#""totalTokensIn": 338"#), "{text}");
+        let answer = text.split_once(r#""content": "ok""#).unwrap().1;
+        assert!(answer.starts_with(",\n      \"tokensIn\": 338,\n      \"tokensOut\": 7,"), "{text}");
+    }
+
+    #[test]
+    fn a_run_that_somebody_broke_off_was_canceled() {
+        let stopped = |reason: &'static str, success| {
+            let content = Some(Content::text("why"));
+            written(&[Event::new(Body::Stop { reason: Some(reason.into()), success, content })])
+        };
+        let failed = stopped("crash", Some(false));
+        assert!(failed.contains(r#""status": "failed""#) && failed.contains(r#""error": "why""#));
+        assert!(stopped("interrupted", Some(false)).contains(r#""status": "canceled""#));
+        let completed = stopped("end_turn", None);
+        assert!(completed.contains(r#""status": "completed""#) && !completed.contains("error"));
+    }
+
+    #[test]
+    fn a_summary_is_told_and_an_image_is_not_nothing() {
+        let summary = Event::new(Body::Compaction { summary: Some(Content::text("So far: A.")) });
+        let data = Data::Inline("aGk=".into());
+        let image = Piece { kind: PieceKind::Blob { media: None, data }, extra: Residue::default() };
+        let content = Content::Pieces(vec![image]);
+        let seen = Event::new(Body::ToolResult { call: Some("a".into()), name: None, content, error: None });
+        assert_eq!(
+            read_back(&[summary, called("a"), seen]),
+            ["message - So far: A.", "tool_call a ", "tool_result a [1 item that is not text]"]
+        );
     }
 
     #[test]
