@@ -36,6 +36,7 @@ pub struct Spine {
     by_id: HashMap<u64, u32>,
     last_usage: HashMap<u64, u32>,
     has_main: bool,
+    has_threads: bool,
     /// The record the second pass has come to.
     asked: u32,
 }
@@ -64,6 +65,7 @@ impl Spine {
         if event.thread.is_none() && talks {
             self.has_main = true;
         }
+        self.has_threads |= event.thread.is_some();
         let index =
             if event.part.index == 0 || self.nodes.is_empty() { self.start(event) } else { self.nodes.len() - 1 };
         if let Some(node) = self.nodes.get_mut(index) {
@@ -140,6 +142,16 @@ impl Spine {
                 node.given_up = parent_given_up || outdone;
             }
         }
+        self.rewind();
+    }
+
+    /// Whether events are left out that do not merely repeat others.
+    pub fn leaves_out(&self) -> bool {
+        (self.has_main && self.has_threads) || self.nodes.iter().any(|node| node.given_up)
+    }
+
+    /// Goes back to the first event, to be asked about all of them once more.
+    pub fn rewind(&mut self) {
         self.asked = 0;
     }
 
