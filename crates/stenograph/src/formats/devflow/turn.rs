@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use super::{NAME, ZERO_TIME, spell};
 use crate::json::{Draft, Object};
-use crate::model::{Body, Content, Event, Held, Input, Residue, Usage};
+use crate::model::{Body, Content, Event, Held, Input, Piece, PieceKind, Residue, Usage};
 use crate::text::{Text, quote};
 use crate::time::Time;
 
@@ -192,20 +192,36 @@ fn own_calls(events: &[Event<'_>], turn: &Residue<'_>) -> String {
         let mut draft = Draft::new();
         draft.set_opt("id", call.as_deref());
         draft.set_str("name", name);
+        // No input was not taken: a null is among what is left, and where the name left a place, a missing input left none.
+        let nothing = left.raw("input") == Some("null") || (left.has("name") && !left.has("input"));
         match input.to_json() {
-            null if null == "null" => draft.default("input", "null"),
+            json if json == "{}" && nothing => {}
             json => draft.set("input", json.into_owned()),
         }
         if let Some(Event { body: Body::ToolResult { content, error, .. }, .. }) = events.get(at + 1) {
-            let failed = *error == Some(true) && left.raw("error").is_none();
-            // An empty text was not taken: where it is stated, it is among what is left.
-            if !content.is_empty() {
-                draft.set(if failed { "error" } else { "output" }, content.joined().to_json());
-            }
+            own_answer(content, *error, &left, &mut draft);
         }
         calls.push(draft.render(Some(&left)));
     }
     format!("[{}]", calls.join(","))
+}
+
+/// What a call brought, where it stood.
+fn own_answer(content: &Content<'_>, error: Option<bool>, left: &Residue<'_>, draft: &mut Draft<'_>) {
+    let failed = error == Some(true) && left.raw("error").is_none();
+    match content {
+        // An empty text was not taken: where it is stated, it is among what is left.
+        _ if content.is_empty() => {}
+        Content::Pieces(pieces) if failed => match pieces.as_slice() {
+            [Piece { kind: PieceKind::Text(output), .. }, Piece { kind: PieceKind::Text(error), .. }] => {
+                draft.set_text("output", output);
+                draft.set_text("error", error);
+            }
+            _ => draft.set("error", text_of(content).to_json()),
+        },
+        _ if failed => draft.set("error", text_of(content).to_json()),
+        _ => draft.set("output", text_of(content).to_json()),
+    }
 }
 
 /// What is left of the first call, which is kept where the calls of its turn stood.

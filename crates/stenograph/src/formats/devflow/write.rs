@@ -3,13 +3,12 @@
 
 use std::collections::VecDeque;
 
-use super::turn::{Turn, own_turn, sent};
-use super::{NAME, TURNS, ZERO_TIME, spell};
-use crate::json::{Draft, indent, is_closed};
+use super::turn::{Turn, own_turn};
+use super::{NAME, TURNS, header, spell};
+use crate::json::{indent, is_closed};
 use crate::model::{Body, Content, Event, Outline, Residue, Role, Usage};
 use crate::standin::StandIns;
 use crate::text::Text;
-use crate::time::Time;
 use crate::write::{Output, Writer};
 
 /// Writes turns. devflow has no place for thoughts and failures; how the session stopped is said in the header.
@@ -31,9 +30,6 @@ enum Stage {
     Ended,
 }
 
-/// The flow that a session of another system belongs to.
-const FLOW: &str = "imported";
-
 /// How many turns wait for the answer to a call that may never come.
 const HELD_MAX: usize = 64;
 
@@ -46,26 +42,9 @@ impl Turns {
     /// Writes the header of a session that has none of this format.
     fn begin(&mut self, out: &mut Output) {
         if self.stage == Stage::Start {
-            out.glue(list_opened(&self.foreign_header().render(None)));
+            out.glue(header::opened(&header::made(self.stand_ins.outline(), &self.stand_ins.session())));
             self.stage = Stage::Turns;
         }
-    }
-
-    fn foreign_header(&self) -> Draft<'static> {
-        let outline = self.stand_ins.outline();
-        let mut metadata = Draft::new();
-        metadata.set_str("flowId", FLOW);
-        metadata.set_str("startedAt", &moment(outline.started.as_ref()));
-        metadata.set_str("endedAt", &moment(outline.ended.as_ref()));
-        metadata.set_str("status", status(outline));
-        metadata.set("totalTokensIn", sent(&outline.total).unwrap_or(0).to_string());
-        metadata.set("totalTokensOut", outline.total.output.unwrap_or(0).to_string());
-        metadata.set("totalCost", outline.total.cost.unwrap_or(0.0).to_string());
-        metadata.set_opt("error", outline.failure.as_deref().filter(|error| !error.is_empty()));
-        let mut header = Draft::new();
-        header.set_str("runId", &self.stand_ins.session());
-        header.nest("metadata", metadata);
-        header
     }
 
     /// Writes a header that comes from this format: what stands before the turns, or a whole document without any.
@@ -73,22 +52,22 @@ impl Turns {
         self.flush(out);
         let without_turns = Residue(own.0.iter().filter(|(key, _)| key != TURNS).cloned().collect());
         if own.raw(TURNS) == Some("[]") || event.name() != Some("session") {
-            let json = header_draft(event).render(Some(&without_turns));
+            let json = header::stated(event).render(Some(&without_turns));
             self.own_edge(event, &json, out);
         } else {
-            out.record(indent(&spell::escaped(&header_draft(event).render(Some(own))), 0));
+            out.record(indent(&spell::escaped(&header::stated(event).render(Some(own))), 0));
             self.stage = Stage::Ended;
         }
     }
 
     fn own_edge(&mut self, event: &Event<'_>, json: &str, out: &mut Output) {
         if event.name() == Some("session") {
-            self.edge(list_opened(json), out);
+            self.edge(header::opened(json), out);
             self.stage = Stage::Turns;
         } else {
             self.begin(out);
             self.close_list(out);
-            self.edge(list_closed(json), out);
+            self.edge(header::closed(json), out);
             self.stage = Stage::Ended;
         }
     }
@@ -267,49 +246,6 @@ impl Writer for Turns {
     }
 }
 
-fn header_draft<'a>(event: &Event<'_>) -> Draft<'a> {
-    let mut draft = Draft::new();
-    draft.set_opt("runId", event.session.as_deref());
-    if let Some(time) = event.time.as_ref().and_then(Time::to_iso) {
-        let mut metadata = Draft::new();
-        metadata.set_str("startedAt", &time);
-        draft.nest("metadata", metadata);
-    }
-    draft
-}
-
-/// An object up to the list of turns that is its last value.
-fn list_opened(object: &str) -> String {
-    let indented = indent(&spell::escaped(object), 0);
-    let open = indented.strip_suffix('}').unwrap_or(&indented).trim_end();
-    let comma = if open.ends_with('{') && open.len() == 1 { "" } else { "," };
-    format!("{open}{comma}\n  \"{TURNS}\": [")
-}
-
-/// The end of a document: the end of the list, and the fields of an object.
-fn list_closed(object: &str) -> String {
-    let indented = indent(&spell::escaped(object), 0);
-    let fields = indented.strip_prefix('{').unwrap_or(&indented);
-    let comma = if fields == "}" { "" } else { "," };
-    format!("]{comma}{fields}")
-}
-
-fn moment(time: Option<&Time<'_>>) -> String {
-    time.and_then(Time::to_iso).map_or_else(|| ZERO_TIME.to_owned(), std::borrow::Cow::into_owned)
-}
-
-/// How a run of another system ended, in devflow's words. Only what somebody broke off was canceled.
-fn status(outline: &Outline) -> &'static str {
-    let reason = outline.stop.as_deref().unwrap_or_default().to_lowercase();
-    if ["interrupt", "cancel", "abort"].iter().any(|word| reason.contains(word)) {
-        "canceled"
-    } else if outline.success == Some(false) {
-        "failed"
-    } else {
-        "completed"
-    }
-}
-
 fn role_name(role: Role) -> &'static str {
     match role {
         Role::System | Role::Developer => "system",
@@ -323,7 +259,7 @@ fn role_name(role: Role) -> &'static str {
 mod tests {
     use super::*;
     use crate::formats::devflow::Devflow;
-    use crate::model::{Data, Input, Piece, PieceKind};
+    use crate::model::{Data, Input, Kind, Piece, PieceKind};
 
     fn said(role: Role, text: &'static str) -> Event<'static> {
         Event::new(Body::Message { role, content: Content::text(text) })
@@ -347,7 +283,8 @@ mod tests {
         let show = |event: &Event<'_>| {
             format!("{} {} {}", event.kind().name(), event.call().unwrap_or("-"), text(event).unwrap_or_default())
         };
-        found.events.iter().skip(1).map(show).collect()
+        let turns = found.events.iter().filter(|event| !matches!(event.kind(), Kind::Fact | Kind::Stop));
+        turns.map(show).collect()
     }
 
     #[test]
@@ -392,19 +329,6 @@ mod tests {
         assert!(text.contains(r#""totalTokensIn": 338"#), "{text}");
         let answer = text.split_once(r#""content": "ok""#).unwrap().1;
         assert!(answer.starts_with(",\n      \"tokensIn\": 338,\n      \"tokensOut\": 7,"), "{text}");
-    }
-
-    #[test]
-    fn a_run_that_somebody_broke_off_was_canceled() {
-        let stopped = |reason: &'static str, success| {
-            let content = Some(Content::text("why"));
-            written(&[Event::new(Body::Stop { reason: Some(reason.into()), success, content })])
-        };
-        let failed = stopped("crash", Some(false));
-        assert!(failed.contains(r#""status": "failed""#) && failed.contains(r#""error": "why""#));
-        assert!(stopped("interrupted", Some(false)).contains(r#""status": "canceled""#));
-        let completed = stopped("end_turn", None);
-        assert!(completed.contains(r#""status": "completed""#) && !completed.contains("error"));
     }
 
     #[test]
