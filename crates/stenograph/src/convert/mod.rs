@@ -1,7 +1,8 @@
 //! Converting: read, take the spine, write, read back, compare. What differs is the loss report.
 //!
-//! A source is read twice: once to see it whole (which branch goes on, what a header must say), once to write. Neither pass holds
-//! more than a window of it. A source that returns to its own format is copied, byte for byte.
+//! A source is read twice: once to see it whole (which branch goes on, what a header must say), once to write. Where the target is
+//! told less than all, it is read once more in between: a header speaks of what stands below it. No pass holds more than a window
+//! of the source. A source that returns to its own format is copied, byte for byte.
 
 mod bearer;
 mod mend;
@@ -158,6 +159,24 @@ impl Sink for Survey {
     }
 }
 
+/// Gathers the outline of what the target is told.
+struct Told {
+    outline: Outline,
+    spine: Spine,
+    to: &'static str,
+}
+
+impl Sink for Told {
+    fn event(&mut self, event: &Event<'_>) {
+        let left_out = self.spine.left_out(event);
+        if left_out.is_none() || event.extra.get(self.to).is_some() {
+            self.outline.add(event);
+        }
+    }
+
+    fn note(&mut self, _note: Note) {}
+}
+
 fn copy(format: &dyn Format, source: &mut dyn Source, out: &mut dyn Write) -> io::Result<Outcome> {
     let mut survey = Survey::new(format);
     each_chunk(source, format, Want::All, &mut survey, &mut |chunk| out.write_all(chunk))?;
@@ -207,7 +226,7 @@ fn rewrite(
     carry: Carry,
     survey: Survey,
 ) -> io::Result<Outcome> {
-    let Survey { outline, spine, notes, notes_count, own, carried, .. } = survey;
+    let Survey { mut outline, mut spine, notes, notes_count, own, carried, .. } = survey;
     let bearer = match (carry, &carried) {
         (Carry::Not, _) => None,
         // A source that is carried already is carried on, if nothing of it was touched.
@@ -215,6 +234,13 @@ fn rewrite(
         (Carry::Along, _) => Some(Bearer::new(from.info().name)),
     };
     let (kept, native) = (to.info().name, to.info().name == crate::wire::NAME);
+    let whole = own || native;
+    if !whole && spine.leaves_out() {
+        let mut told = Told { outline: Outline::new(from.info().name), spine, to: kept };
+        each_chunk(source, from, Want::All, &mut told, &mut |_| Ok(()))?;
+        (outline, spine) = (told.outline, told.spine);
+        spine.rewind();
+    }
     let mut pass = Pass {
         writing: Some(Writing::new(to, &outline)),
         target: Target {
@@ -231,7 +257,7 @@ fn rewrite(
             failed: None,
         },
         spine,
-        whole: own || native,
+        whole,
         to: kept,
         bearer,
     };
@@ -395,5 +421,37 @@ impl Sink for ReadBack {
         if self.notes.len() < NOTES_MAX {
             self.notes.push(note);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::formats::{leslie::Leslie, steno::Steno};
+    use crate::model::{Body, Content, Input, Role};
+
+    #[test]
+    fn a_header_speaks_of_what_stands_below_it() {
+        let said = |text: &'static str| Body::Message { role: Role::User, content: Content::text(text) };
+        let called = || Body::ToolCall { call: None, name: "look".into(), input: Input::Json("{}".into()) };
+        let event = |id: &'static str, parent: Option<&'static str>, body: Body<'static>| Event {
+            id: Some(id.into()),
+            parent: parent.map(Into::into),
+            ..Event::new(body)
+        };
+        let aside = Event { thread: Some("aside".into()), ..Event::new(called()) };
+        let events = [
+            event("a", None, said("go")),
+            event("b", Some("a"), called()),
+            event("c", Some("a"), said("again")),
+            event("d", Some("c"), called()),
+            aside,
+        ];
+        let lines: Vec<String> = events.iter().map(crate::wire::event).collect();
+        let (source, mut out) = (lines.join("\n"), Vec::new());
+        let outcome = convert(&Steno, &mut source.as_bytes(), &Leslie, &mut out, Carry::Not).unwrap();
+        assert_eq!(outcome.outline.calls, 1);
+        let text = String::from_utf8(out).unwrap();
+        assert!(text.contains("Tool Calls: 1\n") && text.matches("[Tool call]").count() == 1, "{text}");
     }
 }

@@ -192,14 +192,17 @@ fn pieces(event: &Event<'_>) -> u64 {
     hash
 }
 
+/// Go's `time.Time` where nobody set it, in JSON.
+const ZERO_TIME: &str = r#""0001-01-01T00:00:00Z""#;
+
 fn left(event: &Event<'_>, keeps: &dyn Fn(&str) -> bool, lists: &mut Paths) -> Vec<Left> {
     let mut all = Vec::new();
     for (origin, residue) in event.extra.iter() {
         let spelling = crate::format::named(origin).map_or([].as_slice(), |format| format.info().spelling);
         let mut paths = Vec::new();
         residue.each("", &mut |path, raw| {
-            // Nothing, null and an empty string tell nobody anything.
-            if !spelling.contains(&path) && !matches!(raw, "null" | "\"\"" | "{}" | "[]") {
+            // Nothing, null, an empty string and the moment that Go writes for none tell nobody anything.
+            if !spelling.contains(&path) && !matches!(raw, "null" | "\"\"" | "{}" | "[]" | ZERO_TIME) {
                 paths.push(format!("extra.{path}"));
             }
         });

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{Body, Event, Role, Usage};
+use super::{Body, Content, Event, Role, Usage};
 use crate::time::Time;
 
 /// A session in a few lines. Gathered in one pass, in memory that does not grow with the texts.
@@ -26,10 +26,12 @@ pub struct Outline {
     pub started: Option<Time<'static>>,
     /// The last moment.
     pub ended: Option<Time<'static>>,
-    /// Why it ended: the last stop.
+    /// Why it ended: the reason of the last stop, which may have none.
     pub stop: Option<String>,
-    /// Whether it ended well: the last stop that says so.
+    /// Whether it ended well, where the last stop says so.
     pub success: Option<bool>,
+    /// The beginning of what went wrong: the last word of a session that did not end well.
+    pub failure: Option<String>,
     /// The beginning of the first thing a user said.
     pub query: Option<String>,
     /// How many tool calls were made.
@@ -43,7 +45,8 @@ pub struct Outline {
     groups: HashMap<u64, Usage>,
 }
 
-const QUERY_SIZE_MAX: usize = 400;
+/// How many characters are kept of a text.
+const BEGINNING_LENGTH_MAX: usize = 400;
 
 const GROUPS_MAX: usize = 65_536;
 
@@ -85,17 +88,19 @@ impl Outline {
         self.count(event);
         match &event.body {
             Body::Message { role: Role::User, content } if self.query.is_none() => {
-                let said: String = content.joined().decode().chars().take(QUERY_SIZE_MAX).collect();
+                let said = beginning(content);
                 self.seed ^= xxhash_rust::xxh3::xxh3_64(said.as_bytes());
                 self.query = Some(said);
             }
             Body::Fact { name, content: Some(content) } if name == "title" => {
-                self.title = Some(content.joined().decode().chars().take(QUERY_SIZE_MAX).collect());
+                self.title = Some(beginning(content));
             }
             Body::ToolCall { .. } => self.calls += 1,
-            Body::Stop { reason, success, .. } => {
-                self.stop = reason.as_deref().map(str::to_owned).or(self.stop.take());
-                self.success = success.or(self.success);
+            // A session has as many stops as turns, and ends with the last one: what an earlier one said is over.
+            Body::Stop { reason, success, content } => {
+                self.stop = reason.as_deref().map(str::to_owned);
+                self.success = *success;
+                self.failure = content.as_ref().filter(|_| *success == Some(false)).map(beginning);
             }
             _ => {}
         }
@@ -146,5 +151,28 @@ impl Outline {
         let hex = format!("{bits:032x}");
         let piece = |from: usize, to: usize| hex.get(from..to).unwrap_or_default().to_owned();
         [piece(0, 8), piece(8, 12), piece(12, 16), piece(16, 20), piece(20, 32)].join("-")
+    }
+}
+
+fn beginning(content: &Content<'_>) -> String {
+    content.joined().decode().chars().take(BEGINNING_LENGTH_MAX).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stopped(reason: Option<&'static str>, success: Option<bool>, word: Option<&'static str>) -> Event<'static> {
+        Event::new(Body::Stop { reason: reason.map(Into::into), success, content: word.map(Content::text) })
+    }
+
+    #[test]
+    fn the_last_stop_says_how_a_session_ended() {
+        let (broken, done) = (stopped(Some("interrupted"), Some(false), Some("no")), stopped(None, None, Some("yes")));
+        let outline = Outline::of("codex", &[broken.clone(), done.clone()]);
+        assert_eq!((outline.stop, outline.success, outline.failure), (None, None, None));
+        let outline = Outline::of("codex", &[done, broken]);
+        assert_eq!(outline.stop.as_deref(), Some("interrupted"));
+        assert_eq!((outline.success, outline.failure.as_deref()), (Some(false), Some("no")));
     }
 }

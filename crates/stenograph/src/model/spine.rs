@@ -39,6 +39,7 @@ pub struct Spine {
     last_usage: HashMap<u64, u32>,
     said: Said,
     has_main: bool,
+    has_threads: bool,
     /// The record the second pass has come to.
     asked: u32,
 }
@@ -67,6 +68,7 @@ impl Spine {
         if event.thread.is_none() && talks {
             self.has_main = true;
         }
+        self.has_threads |= event.thread.is_some();
         let index =
             if event.part.index == 0 || self.nodes.is_empty() { self.start(event) } else { self.nodes.len() - 1 };
         self.said.add(event, number(index));
@@ -149,12 +151,23 @@ impl Spine {
             let run = run.start as usize..(run.end as usize).min(self.nodes.len());
             self.nodes.get_mut(run).unwrap_or_default().iter_mut().for_each(|node| node.given_up = true);
         }
+        self.rewind();
+    }
+
+    /// Whether events are left out that do not merely repeat others.
+    pub fn leaves_out(&self) -> bool {
+        (self.has_main && self.has_threads) || self.nodes.iter().any(|node| node.given_up)
+    }
+
+    /// Goes back to the first event, to be asked about all of them once more.
+    pub fn rewind(&mut self) {
         self.asked = 0;
     }
 
     /// Why this event is not in the spine, if it is not; every event again, in the same order.
     pub fn left_out(&mut self, event: &Event<'_>) -> Option<LeftOut> {
-        if event.part.index == 0 {
+        // As in `add`: a stream may begin in the middle of a record.
+        if event.part.index == 0 || self.asked == 0 {
             self.asked += 1;
         }
         // What is said to repeat another record and does not is all there is of it.

@@ -1,6 +1,7 @@
 //! devflow's `transcript.json`: one document a run, one record a turn. See `README.md` beside this file.
 //! Compressing it and placing it in a folder is not done here.
 
+mod header;
 mod read;
 mod spell;
 mod turn;
@@ -41,10 +42,9 @@ static INFO: Info = Info {
     ],
     spec: "devflow, ADR-011: Transcript Format",
     traits: Traits { pieces: false, carries: true, lossy: false },
-    spelling: &["role", "turns", "content"],
-    sheet: &["*: id number, role text, content text, timestamp text, tokensIn number?, tokensOut number?, \
-         toolCalls list?, toolCalls[].name text, toolCalls[].input object|null, \
-         toolCalls[].output text?, toolCalls[].error text?, toolCalls[].id text?, durationMs number?"],
+    // How a run ended is said by an event of its own.
+    spelling: &["role", "turns", "content", "metadata.status", "metadata.error", "metadata.endedAt"],
+    sheet: &[],
 };
 
 impl Format for Devflow {

@@ -1,10 +1,10 @@
 //! Reads devflow's document: what stands before the turns, the turns, and what stands after them.
-//! It remembers only whether the document was closed.
+//! It remembers only whether the document was closed, and how the run ended.
 
 use super::{NAME, ZERO_TIME};
 use crate::frame::{Place, Record};
 use crate::json::{At, JsonRecord, Object, compact};
-use crate::model::{Body, Content, Event, Extra, Held, Input, Note, NoteKind, Residue, Role, Span, Usage};
+use crate::model::{Body, Content, Event, Extra, Held, Input, Note, NoteKind, Piece, Residue, Role, Span, Usage};
 use crate::read::{Reader, Sink};
 use crate::text::{Str, Text};
 use crate::time::Time;
@@ -14,6 +14,8 @@ use crate::time::Time;
 pub struct Turns {
     /// The last record of a document that was not closed yet.
     open: Option<Span>,
+    /// The end of the run, which the header states and which comes after the turns.
+    stop: Option<Event<'static>>,
 }
 
 impl Reader for Turns {
@@ -21,7 +23,7 @@ impl Reader for Turns {
         match record.place {
             Place::Prologue => {
                 self.open = record.terminated.then_some(record.at);
-                prologue(&record, out);
+                self.stop = prologue(&record, out);
             }
             Place::Item | Place::Line => {
                 self.open = record.terminated.then_some(record.at);
@@ -29,12 +31,15 @@ impl Reader for Turns {
             }
             Place::Epilogue => {
                 self.open = None;
-                epilogue(&record, out);
+                self.stop = epilogue(&record, out).or(self.stop.take());
             }
         }
     }
 
     fn finish(&mut self, out: &mut dyn Sink) {
+        if let Some(stop) = self.stop.take() {
+            out.event(&stop);
+        }
         if let Some(at) = self.open {
             out.note(Note::new(NoteKind::Torn, at, "the document ends after this record without being closed"));
         }
@@ -42,47 +47,71 @@ impl Reader for Turns {
 }
 
 /// What stands before the first turn. A document whose turns are `null` has nothing else.
-fn prologue(record: &Record<'_>, out: &mut dyn Sink) {
-    let whole = JsonRecord::made(record, record.bytes);
-    if whole.is_one_object() {
-        return whole.each(out, &mut |object, at, out| header("session", object, at, out));
-    }
+fn prologue(record: &Record<'_>, out: &mut dyn Sink) -> Option<Event<'static>> {
+    let mut stop = None;
+    let mut each = |object: Object<'_>, at: &At<'_>, out: &mut dyn Sink| stop = header("session", object, at, out);
     let closed = [record.bytes, b"]}"].concat();
-    let made = JsonRecord::made(record, &closed);
-    if made.is_one_object() {
-        made.each(out, &mut |object, at, out| header("session", object, at, out));
+    let (whole, made) = (JsonRecord::made(record, record.bytes), JsonRecord::made(record, &closed));
+    if whole.is_one_object() {
+        whole.each(out, &mut each);
+    } else if made.is_one_object() {
+        made.each(out, &mut each);
     } else {
         JsonRecord::new(record).give_up("the head of a document that is not JSON", out);
     }
+    stop
 }
 
 /// What stands after the last turn. Usually that is two brackets, which say nothing.
-fn epilogue(record: &Record<'_>, out: &mut dyn Sink) {
+fn epilogue(record: &Record<'_>, out: &mut dyn Sink) -> Option<Event<'static>> {
     let after = record.bytes.trim_ascii().strip_prefix(b"]").unwrap_or(record.bytes).trim_ascii();
     if after == b"}" {
-        return;
+        return None;
     }
+    let mut stop = None;
     let opened = [b"{", after.strip_prefix(b",").unwrap_or(after)].concat();
     let made = JsonRecord::made(record, &opened);
     if made.is_one_object() {
-        made.each(out, &mut |object, at, out| header("session_end", object, at, out));
+        made.each(out, &mut |object, at, out| stop = header("session_end", object, at, out));
     } else {
         JsonRecord::new(record).give_up("the end of a document that is not JSON", out);
     }
+    stop
 }
 
-/// The fields of the run. Its totals stay where they are: the turns state the same tokens, and nothing may count twice.
-fn header(name: &'static str, mut object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) {
+/// The fields of the run, and the stop they tell of. The run's totals stay where they are: the turns state the same tokens, and
+/// nothing may count twice.
+fn header(name: &'static str, mut object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) -> Option<Event<'static>> {
+    let mut stop = None;
     let mut event = Event {
         session: object.take_name("runId"),
         ..Event::new(Body::Fact { name: Str::Borrowed(name), content: None })
     };
     if let Some(mut metadata) = object.open("metadata") {
         event.time = take_moment(&mut metadata, "startedAt");
+        stop = end(&metadata, at);
         object.close("metadata", metadata);
     }
     event.extra = Extra::of(NAME, object.rest());
     at.emit_one(event, out);
+    stop
+}
+
+/// How the run ended. What the header says of it stays there as well, so that it returns: the event only repeats it where others
+/// look for it. A run that still goes on has not stopped, unless with an error.
+fn end(metadata: &Object<'_>, at: &At<'_>) -> Option<Event<'static>> {
+    let stated = |key: &str| metadata.peek(key).and_then(Text::from_json).filter(|text| !text.is_empty());
+    let error = stated("error").map(|error| Content::Text(error.into_owned()));
+    let reason = metadata.peek_str("status").filter(|status| !matches!(status.as_ref(), "" | "running"));
+    let success = match (reason.as_deref(), &error) {
+        (Some("completed"), _) => Some(true),
+        (Some("failed" | "canceled"), _) | (_, Some(_)) => Some(false),
+        (None, None) => return None,
+        (Some(_), None) => None,
+    };
+    let ended = metadata.peek_str("endedAt").filter(|ended| ended != ZERO_TIME).and_then(Time::iso);
+    let body = Body::Stop { reason: reason.map(|reason| Str::Owned(reason.into_owned())), success, content: error };
+    Some(Event { at: Some(at.span), time: ended.map(Time::into_owned), ..Event::new(body) })
 }
 
 fn turn(mut object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) {
@@ -193,26 +222,32 @@ fn call(raw: &str) -> Option<Call<'_>> {
     let mut object = Object::parse(raw)?;
     let name = object.take_str("name")?;
     let id = object.take_name("id");
-    // A null is left where it stands, so that it returns and a missing input does not become one.
+    // Go writes a map without anything as null. It is left where it stands, so that it returns and a missing input does not
+    // become one.
     let input = match object.peek("input") {
-        None | Some("null") => "null",
-        Some(_) => object.take("input").unwrap_or("null"),
+        None | Some("null") => "{}",
+        Some(_) => object.take("input").unwrap_or("{}"),
     };
     let (content, error) = answer(&mut object);
-    let answered = Body::ToolResult { call: id.clone(), name: None, content: Content::Text(content), error };
+    let answered = Body::ToolResult { call: id.clone(), name: None, content, error };
     // How deep a call stands in the document is no part of what it was given.
     let asked = Body::ToolCall { call: id, name, input: Input::Json(compact(input)) };
     Some(Call { asked, answered, rest: object.rest() })
 }
 
-/// What a call brought: its output, else its error. Where it has both, the error stays with what is left of the call. devflow
-/// records a call when it is over and leaves an empty output out: a call that brought nothing was answered with nothing.
-fn answer<'a>(object: &mut Object<'a>) -> (Text<'a>, Option<bool>) {
-    let stated = |key: &str| object.peek(key).and_then(Text::from_json).is_some_and(|text| !text.is_empty());
-    let (output, error) = (stated("output"), stated("error"));
-    let key = if output { Some("output") } else { error.then_some("error") };
-    let text = key.and_then(|key| object.take_text(key)).unwrap_or_else(|| Text::from(""));
-    (text, error.then_some(true))
+/// What a call brought: its output, its error, or both as two pieces. devflow records a call when it is over and leaves an empty
+/// output out: a call that brought nothing was answered with nothing.
+fn answer<'a>(object: &mut Object<'a>) -> (Content<'a>, Option<bool>) {
+    let mut stated = |key: &str| {
+        let says = object.peek(key).and_then(Text::from_json).is_some_and(|text| !text.is_empty());
+        if says { object.take_text(key) } else { None }
+    };
+    match (stated("output"), stated("error")) {
+        (Some(output), Some(error)) => (Content::Pieces(vec![Piece::text(output), Piece::text(error)]), Some(true)),
+        (None, Some(error)) => (Content::Text(error), Some(true)),
+        (Some(output), None) => (Content::Text(output), None),
+        (None, None) => (Content::text(""), None),
+    }
 }
 
 /// Takes a moment, unless it is the one that Go writes for none.

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 
 use super::{NAME, ZERO_TIME, spell};
 use crate::json::{Draft, Object};
-use crate::model::{Body, Content, Event, Held, Input, Residue, Usage};
-use crate::text::quote;
+use crate::model::{Body, Content, Event, Held, Input, Piece, PieceKind, Residue, Usage};
+use crate::text::{Text, quote};
 use crate::time::Time;
 
 /// A turn gathered from events of another format.
@@ -37,7 +37,7 @@ impl Turn {
     /// A turn without calls.
     pub fn new(role: &'static str, content: &Content<'_>, time: Option<&Time<'_>>) -> Turn {
         let time = time.and_then(Time::to_iso).map_or_else(|| ZERO_TIME.to_owned(), Cow::into_owned);
-        Turn { role, content: content.joined().to_json(), time, usage: Usage::default(), calls: Vec::new() }
+        Turn { role, content: text_of(content).to_json(), time, usage: Usage::default(), calls: Vec::new() }
     }
 
     /// Whether calls can be added to it.
@@ -76,7 +76,7 @@ impl Turn {
 
     /// Answers a call.
     pub fn answer(&mut self, id: Option<&str>, content: &Content<'_>, error: Option<bool>) {
-        let text = content.joined();
+        let text = text_of(content);
         let answer = match error {
             // Only a text that is not empty says that a call failed.
             Some(true) if text.is_empty() => Answer::Error(quote("error")),
@@ -95,7 +95,7 @@ impl Turn {
                 *total = Some(total.unwrap_or(0).saturating_add(more));
             }
         };
-        add(&mut self.usage.input, usage.input);
+        add(&mut self.usage.input, sent(usage));
         add(&mut self.usage.output, usage.output);
     }
 
@@ -129,6 +129,22 @@ impl Call {
             None => {}
         }
         draft.render(None)
+    }
+}
+
+/// What was sent to the model: devflow does not tell apart what came from a cache.
+pub fn sent(usage: &Usage) -> Option<u64> {
+    let parts = [usage.input, usage.cache_read, usage.cache_write];
+    parts.into_iter().flatten().reduce(u64::saturating_add)
+}
+
+/// The texts of a content. Where there are only other things, a word for them: an empty text would say that nothing came.
+fn text_of<'a>(content: &'a Content<'_>) -> Text<'a> {
+    let text = content.joined();
+    match content.others().count() {
+        1 if text.is_empty() => Text::from("[1 item that is not text]"),
+        count if count > 1 && text.is_empty() => Text::from(format!("[{count} items that are not text]")),
+        _ => text,
     }
 }
 
@@ -176,20 +192,36 @@ fn own_calls(events: &[Event<'_>], turn: &Residue<'_>) -> String {
         let mut draft = Draft::new();
         draft.set_opt("id", call.as_deref());
         draft.set_str("name", name);
+        // No input was not taken: a null is among what is left, and where the name left a place, a missing input left none.
+        let nothing = left.raw("input") == Some("null") || (left.has("name") && !left.has("input"));
         match input.to_json() {
-            null if null == "null" => draft.default("input", "null"),
+            json if json == "{}" && nothing => {}
             json => draft.set("input", json.into_owned()),
         }
         if let Some(Event { body: Body::ToolResult { content, error, .. }, .. }) = events.get(at + 1) {
-            let failed = *error == Some(true) && left.raw("error").is_none();
-            // An empty text was not taken: where it is stated, it is among what is left.
-            if !content.is_empty() {
-                draft.set(if failed { "error" } else { "output" }, content.joined().to_json());
-            }
+            own_answer(content, *error, &left, &mut draft);
         }
         calls.push(draft.render(Some(&left)));
     }
     format!("[{}]", calls.join(","))
+}
+
+/// What a call brought, where it stood.
+fn own_answer(content: &Content<'_>, error: Option<bool>, left: &Residue<'_>, draft: &mut Draft<'_>) {
+    let failed = error == Some(true) && left.raw("error").is_none();
+    match content {
+        // An empty text was not taken: where it is stated, it is among what is left.
+        _ if content.is_empty() => {}
+        Content::Pieces(pieces) if failed => match pieces.as_slice() {
+            [Piece { kind: PieceKind::Text(output), .. }, Piece { kind: PieceKind::Text(error), .. }] => {
+                draft.set_text("output", output);
+                draft.set_text("error", error);
+            }
+            _ => draft.set("error", text_of(content).to_json()),
+        },
+        _ if failed => draft.set("error", text_of(content).to_json()),
+        _ => draft.set("output", text_of(content).to_json()),
+    }
 }
 
 /// What is left of the first call, which is kept where the calls of its turn stood.

@@ -4,16 +4,15 @@
 use std::collections::VecDeque;
 
 use super::turn::{Turn, own_turn};
-use super::{NAME, TURNS, ZERO_TIME, spell};
+use super::{NAME, TURNS, header, spell};
 use crate::frame::{Items, is_prologue};
-use crate::json::{Draft, indent, is_closed};
+use crate::json::{indent, is_closed};
 use crate::model::{Body, Content, Event, Outline, Residue, Role, Usage};
 use crate::standin::StandIns;
 use crate::text::Text;
-use crate::time::Time;
 use crate::write::{Output, Writer};
 
-/// Writes turns. devflow has no place for thoughts, failures, compactions and stops.
+/// Writes turns. devflow has no place for thoughts and failures; how the session stopped is said in the header.
 #[derive(Debug)]
 pub struct Turns {
     stand_ins: StandIns,
@@ -32,9 +31,6 @@ enum Stage {
     Ended,
 }
 
-/// The flow that a session of another system belongs to.
-const FLOW: &str = "imported";
-
 /// How many turns wait for the answer to a call that may never come.
 const HELD_MAX: usize = 64;
 
@@ -47,25 +43,9 @@ impl Turns {
     /// Writes the header of a session that has none of this format.
     fn begin(&mut self, out: &mut Output) {
         if self.stage == Stage::Start {
-            out.glue(list_opened(&self.foreign_header().render(None)));
+            out.glue(header::opened(&header::made(self.stand_ins.outline(), &self.stand_ins.session())));
             self.stage = Stage::Turns;
         }
-    }
-
-    fn foreign_header(&self) -> Draft<'static> {
-        let outline = self.stand_ins.outline();
-        let mut metadata = Draft::new();
-        metadata.set_str("flowId", FLOW);
-        metadata.set_str("startedAt", &moment(outline.started.as_ref()));
-        metadata.set_str("endedAt", &moment(outline.ended.as_ref()));
-        metadata.set_str("status", if outline.success == Some(false) { "failed" } else { "completed" });
-        metadata.set("totalTokensIn", outline.total.input.unwrap_or(0).to_string());
-        metadata.set("totalTokensOut", outline.total.output.unwrap_or(0).to_string());
-        metadata.set("totalCost", outline.total.cost.unwrap_or(0.0).to_string());
-        let mut header = Draft::new();
-        header.set_str("runId", &self.stand_ins.session());
-        header.nest("metadata", metadata);
-        header
     }
 
     /// Writes a header that comes from this format: what stands before the turns, or a whole document without any.
@@ -73,22 +53,22 @@ impl Turns {
         self.flush(out);
         let without_turns = Residue(own.0.iter().filter(|(key, _)| key != TURNS).cloned().collect());
         if own.raw(TURNS) == Some("[]") || event.name() != Some("session") {
-            let json = header_draft(event).render(Some(&without_turns));
+            let json = header::stated(event).render(Some(&without_turns));
             self.own_edge(event, &json, out);
         } else {
-            out.record(indent(&spell::escaped(&header_draft(event).render(Some(own))), 0));
+            out.record(indent(&spell::escaped(&header::stated(event).render(Some(own))), 0));
             self.stage = Stage::Ended;
         }
     }
 
     fn own_edge(&mut self, event: &Event<'_>, json: &str, out: &mut Output) {
         if event.name() == Some("session") {
-            self.edge(list_opened(json), out);
+            self.edge(header::opened(json), out);
             self.stage = Stage::Turns;
         } else {
             self.begin(out);
             self.close_list(out);
-            self.edge(list_closed(json), out);
+            self.edge(header::closed(json), out);
             self.stage = Stage::Ended;
         }
     }
@@ -190,9 +170,13 @@ impl Turns {
                     None => self.held.push_back(Turn::new("tool_result", content, event.time.as_ref())),
                 }
             }
+            // What stands in the place of the past is told to the model as a user would.
+            Body::Compaction { summary: Some(summary) } => {
+                self.held.push_back(Turn::new("user", summary, event.time.as_ref()));
+            }
             Body::Fact { .. }
             | Body::Thinking { .. }
-            | Body::Compaction { .. }
+            | Body::Compaction { summary: None }
             | Body::Failure { .. }
             | Body::Stop { .. }
             | Body::Other { .. } => return Placed::Nowhere,
@@ -237,7 +221,15 @@ impl Writer for Turns {
                 placed = Placed::InATurn;
             }
         }
-        if let (Placed::InATurn, Some(usage), Some(turn)) = (placed, usage, self.held.back_mut()) {
+        let turn = match (placed, events) {
+            (Placed::InATurn, _) => self.held.back_mut(),
+            // A record that only counts speaks of the answer before it.
+            (Placed::Nowhere, [Event { body: Body::Fact { .. }, .. }]) => {
+                self.held.iter_mut().rev().find(|turn| turn.is_assistant())
+            }
+            (Placed::Nowhere, _) => None,
+        };
+        if let (Some(usage), Some(turn)) = (usage, turn) {
             turn.count(&usage);
         }
         self.settle(out);
@@ -256,37 +248,6 @@ impl Writer for Turns {
     }
 }
 
-fn header_draft<'a>(event: &Event<'_>) -> Draft<'a> {
-    let mut draft = Draft::new();
-    draft.set_opt("runId", event.session.as_deref());
-    if let Some(time) = event.time.as_ref().and_then(Time::to_iso) {
-        let mut metadata = Draft::new();
-        metadata.set_str("startedAt", &time);
-        draft.nest("metadata", metadata);
-    }
-    draft
-}
-
-/// An object up to the list of turns that is its last value.
-fn list_opened(object: &str) -> String {
-    let indented = indent(&spell::escaped(object), 0);
-    let open = indented.strip_suffix('}').unwrap_or(&indented).trim_end();
-    let comma = if open.ends_with('{') && open.len() == 1 { "" } else { "," };
-    format!("{open}{comma}\n  \"{TURNS}\": [")
-}
-
-/// The end of a document: the end of the list, and the fields of an object.
-fn list_closed(object: &str) -> String {
-    let indented = indent(&spell::escaped(object), 0);
-    let fields = indented.strip_prefix('{').unwrap_or(&indented);
-    let comma = if fields == "}" { "" } else { "," };
-    format!("]{comma}{fields}")
-}
-
-fn moment(time: Option<&Time<'_>>) -> String {
-    time.and_then(Time::to_iso).map_or_else(|| ZERO_TIME.to_owned(), std::borrow::Cow::into_owned)
-}
-
 fn role_name(role: Role) -> &'static str {
     match role {
         Role::System | Role::Developer => "system",
@@ -300,7 +261,7 @@ fn role_name(role: Role) -> &'static str {
 mod tests {
     use super::*;
     use crate::formats::devflow::Devflow;
-    use crate::model::Input;
+    use crate::model::{Data, Input, Kind, Piece, PieceKind};
 
     fn said(role: Role, text: &'static str) -> Event<'static> {
         Event::new(Body::Message { role, content: Content::text(text) })
@@ -324,7 +285,8 @@ mod tests {
         let show = |event: &Event<'_>| {
             format!("{} {} {}", event.kind().name(), event.call().unwrap_or("-"), text(event).unwrap_or_default())
         };
-        found.events.iter().skip(1).map(show).collect()
+        let turns = found.events.iter().filter(|event| !matches!(event.kind(), Kind::Fact | Kind::Stop));
+        turns.map(show).collect()
     }
 
     #[test]
@@ -348,6 +310,40 @@ mod tests {
             "tool_result - Z",
         ];
         assert_eq!(read_back(&events), expected);
+    }
+
+    fn written(events: &[Event<'_>]) -> String {
+        let bytes = crate::write::all(&Devflow, &Outline::of("codex", events), events);
+        String::from_utf8(bytes).unwrap()
+    }
+
+    #[test]
+    fn tokens_that_are_counted_after_an_answer_are_the_answers() {
+        let mut counted = Event::new(Body::Fact { name: "usage".into(), content: None });
+        counted.usage = Some(Usage {
+            input: Some(18),
+            output: Some(7),
+            cache_read: Some(300),
+            cache_write: Some(20),
+            ..Usage::default()
+        });
+        let text = written(&[said(Role::User, "go"), said(Role::Assistant, "ok"), called("a"), counted]);
+        assert!(text.contains(r#""totalTokensIn": 338"#), "{text}");
+        let answer = text.split_once(r#""content": "ok""#).unwrap().1;
+        assert!(answer.starts_with(",\n      \"tokensIn\": 338,\n      \"tokensOut\": 7,"), "{text}");
+    }
+
+    #[test]
+    fn a_summary_is_told_and_an_image_is_not_nothing() {
+        let summary = Event::new(Body::Compaction { summary: Some(Content::text("So far: A.")) });
+        let data = Data::Inline("aGk=".into());
+        let image = Piece { kind: PieceKind::Blob { media: None, data }, extra: Residue::default() };
+        let content = Content::Pieces(vec![image]);
+        let seen = Event::new(Body::ToolResult { call: Some("a".into()), name: None, content, error: None });
+        assert_eq!(
+            read_back(&[summary, called("a"), seen]),
+            ["message - So far: A.", "tool_call a ", "tool_result a [1 item that is not text]"]
+        );
     }
 
     #[test]

@@ -54,6 +54,8 @@ impl Lines {
         draft.set_opt("ended_at", iso(&outline.ended).as_deref());
         draft.set_number("duration_ms", duration_ms(outline));
         draft.set_str("status", if outline.success == Some(false) { "failed" } else { "completed" });
+        // They come from GoodVibes' own lists of words; the key is always there.
+        draft.set("keywords", "[]");
         draft.set("files_modified", list(&self.seen.files));
         draft.set("tools_used", list(&self.seen.tools));
         draft.set_opt("summary", self.seen.summary.as_deref());

@@ -36,7 +36,7 @@ fn is_allowed(char: char) -> bool {
     match get_general_category(char) {
         Is::UppercaseLetter | Is::LowercaseLetter | Is::TitlecaseLetter | Is::ModifierLetter | Is::OtherLetter => true,
         Is::NonspacingMark | Is::SpacingMark | Is::EnclosingMark => true,
-        Is::DecimalNumber | Is::LetterNumber | Is::OtherNumber => true,
+        Is::DecimalNumber => true,
         _ => char == '-' || char == '_',
     }
 }
@@ -76,6 +76,7 @@ mod tests {
     fn what_is_no_letter_is_one_hyphen_and_none_at_the_ends() {
         assert_eq!(sanitize("../etc/passwd?"), "etc-passwd");
         assert_eq!(sanitize("a - b_c"), "a-b_c");
+        assert_eq!(sanitize("1½ or ① Ⅳ x"), "1-or-x");
         assert_eq!(sanitize(&format!("{} tail", "x".repeat(49))), "x".repeat(49));
     }
 

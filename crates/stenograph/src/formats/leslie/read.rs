@@ -172,11 +172,10 @@ impl Transcript {
         let Some(body) = body(source) else { return emit_stray(block, out) };
         doubts(block, end, &body, out);
         let mut event = Event { at: Some(at), ..Event::new(body) };
+        // Even where nothing is left, it is said whose entry this is: what is Leslie's own is never cut.
         let mut left = leftover(source, write::usual(&event).as_deref());
         leave_blank(block, end, &mut left);
-        if !left.is_empty() {
-            event.extra = Extra::of(NAME, left);
-        }
+        event.extra = Extra::of(NAME, left);
         out.event(&event);
     }
 }

@@ -1,4 +1,4 @@
-//! Writes Leslie's transcripts. A file that returns to Leslie is written whole; what comes from elsewhere is cut to the limits.
+//! Writes Leslie's transcripts. What returns to Leslie is written whole; what comes from elsewhere is cut to the limits.
 
 use std::borrow::Cow;
 
@@ -14,7 +14,7 @@ use crate::standin::StandIns;
 use crate::text::Text;
 use crate::write::{Output, Writer};
 
-/// Writes one file. Leslie has no place for system prompts, thoughts and summaries.
+/// Writes one file. Leslie has no place for system prompts and thoughts.
 #[derive(Debug)]
 pub struct Transcript {
     stand_ins: StandIns,
@@ -27,11 +27,11 @@ pub struct Transcript {
 /// How much may still be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Room {
-    /// A transcript returns to Leslie as it was.
+    /// A transcript of Leslie's is written again as it was.
     Unlimited,
     /// So many bytes, the last newline not counted.
     Bytes(usize),
-    /// Something was cut: all that follows is left out.
+    /// Something was cut: all that follows is left out, unless it is Leslie's own.
     Full,
 }
 
@@ -62,6 +62,8 @@ impl Transcript {
         let own = event.extra.get(NAME).filter(|_| is_header);
         let fields = match (own, self.room) {
             (Some(own), _) => self.stated(event, own),
+            // Leslie's own entries had no header: none is made up.
+            (None, _) if event.extra.get(NAME).is_some() => return,
             (None, Room::Unlimited) => return,
             (None, Room::Bytes(_) | Room::Full) => self.made(),
         };
@@ -70,9 +72,9 @@ impl Transcript {
             header.extend_from_slice(on_one_line(key.as_bytes()).as_slice());
             header.extend_from_slice(b": ");
             let value = on_one_line(&value);
-            header.extend_from_slice(&match self.room {
-                Room::Unlimited => Cow::Borrowed(value.as_slice()),
-                Room::Bytes(_) | Room::Full => cut_length(&value, TOOL_LENGTH_MAX),
+            header.extend_from_slice(&match own {
+                Some(_) => Cow::Borrowed(value.as_slice()),
+                None => cut_length(&value, TOOL_LENGTH_MAX),
             });
             header.push(b'\n');
         }
@@ -129,10 +131,11 @@ impl Transcript {
     }
 
     fn entry(&mut self, event: &Event<'_>, out: &mut Output) {
-        if self.room == Room::Unlimited {
-            if let Body::Other { bytes: Some(bytes), .. } = &event.body {
-                return self.put(bytes.bytes().into_owned(), out);
-            }
+        if let (Body::Other { bytes: Some(bytes), .. }, Room::Unlimited) = (&event.body, self.room) {
+            return self.put(bytes.bytes().into_owned(), out);
+        }
+        let whole = self.room == Room::Unlimited || event.extra.get(NAME).is_some();
+        if whole {
             let again = |bytes: &[u8]| read::body(bytes).map(Event::new).into_iter().collect();
             if let Some(spelled) = spelled(NAME, std::slice::from_ref(event), again) {
                 return self.put(spelled, out);
@@ -146,7 +149,10 @@ impl Transcript {
         }
         let Some(mut entry) = Entry::of(event, tool.as_deref()) else { return };
         let is_tools = matches!(event.body, Body::ToolCall { .. } | Body::ToolResult { .. });
-        if is_tools && self.room != Room::Unlimited {
+        if whole {
+            return self.put(entry.spell(), out);
+        }
+        if is_tools {
             entry.text = Cow::Owned(cut_length(&entry.text, TOOL_LENGTH_MAX).into_owned());
         }
         let closing = if entry.closes.is_empty() { 0 } else { 1 + entry.closes.len() };
@@ -216,6 +222,10 @@ impl<'a> Entry<'a> {
             Body::Message { role: Role::User | Role::Tool | Role::Unknown, content } => {
                 Some(Entry { opens: format!("user:\n{OPENS_QUERY}"), text: said(content), closes: CLOSES_QUERY })
             }
+            // What stands in the place of the past is told as a user would.
+            Body::Compaction { summary: Some(summary) } => {
+                Some(Entry { opens: format!("user:\n{OPENS_QUERY}"), text: said(summary), closes: CLOSES_QUERY })
+            }
             Body::Message { role: Role::Assistant, content } => entry("assistant:".to_owned(), said(content)),
             Body::ToolCall { name: tool, input, .. } => {
                 entry(format!("[Tool call] {}", name(Some(tool))), Cow::Owned(input.to_text().bytes().into_owned()))
@@ -231,7 +241,7 @@ impl<'a> Entry<'a> {
             Body::Message { role: Role::System | Role::Developer, .. } => None,
             Body::Fact { .. }
             | Body::Thinking { .. }
-            | Body::Compaction { .. }
+            | Body::Compaction { summary: None }
             | Body::Stop { .. }
             | Body::Other { .. } => None,
         }
@@ -328,6 +338,26 @@ mod tests {
             text.len() <= FILE_SIZE_MAX && text.len() > FILE_SIZE_MAX - 4 && text.ends_with("...\n</user_query>\n")
         );
         assert_eq!(how(&losses, Kind::Message), [("content", "cut")]);
+    }
+
+    #[test]
+    fn what_is_leslies_own_returns_whole_through_the_native_format() {
+        let long = "é".repeat(12_000);
+        let source = format!(
+            "Thread ID: t\nChat ID: c\nAgent Mode: agent\nTool Calls: 9\n---\n\nuser:\n<user_query>\ngo\n</user_query>\n\n\
+             A:\nFirst.\n\n[Tool call] look\n{long}\n\n[Tool result] look\n{long}\n\nassistant:\nDone.\n"
+        );
+        let (mut native, mut back) = (Vec::new(), Vec::new());
+        convert(&Leslie, &mut source.as_bytes(), &Steno, &mut native, Carry::Not).unwrap();
+        convert(&Steno, &mut native.as_slice(), &Leslie, &mut back, Carry::Not).unwrap();
+        assert!(String::from_utf8(back).unwrap() == source);
+    }
+
+    #[test]
+    fn a_summary_is_told_and_a_compaction_without_one_is_nothing() {
+        let summary = |text: Option<&'static str>| Body::Compaction { summary: text.map(Content::text) };
+        let (text, _) = converted(vec![summary(None), summary(Some("So far: A.")), said(Role::Assistant, "B".into())]);
+        assert!(text.ends_with("---\n\nuser:\n<user_query>\nSo far: A.\n</user_query>\n\nassistant:\nB\n"), "{text}");
     }
 
     #[test]
