@@ -67,6 +67,9 @@ impl Objects for Records {
     }
 }
 
+/// What stands for a model where Claude Code itself put the words. No model has that name, so it stays in `extra`.
+const SYNTHETIC: &str = "\"<synthetic>\"";
+
 /// Emits a record of one event.
 fn emit(mut object: Object<'_>, kind: Option<&str>, body: Body<'_>, at: &At<'_>, out: &mut dyn Sink) {
     let mut event = Event { body, ..envelope(&mut object, kind) };
@@ -127,7 +130,9 @@ impl Records {
         };
         let mut event = envelope(&mut object, kind);
         event.group = message.take_name("id");
-        event.model = message.take_name("model");
+        if message.peek("model") != Some(SYNTHETIC) {
+            event.model = message.take_name("model");
+        }
         event.usage = take_usage(&mut message);
         if let Some(usage) = &mut event.usage {
             usage.cost = object.take_float("costUSD");
