@@ -187,6 +187,14 @@ pub fn content_blocks(content: &Content<'_>, origin: Origin, out: &mut Vec<Strin
     }
 }
 
+/// Whether any block can hold something of a content from elsewhere.
+pub fn is_sayable_content(content: &Content<'_>) -> bool {
+    match content {
+        Content::Text(_) => true,
+        Content::Pieces(pieces) => pieces.iter().any(|piece| piece_block(piece, Origin::Foreign).is_some()),
+    }
+}
+
 /// A content as one JSON value: a bare text as a string, pieces as a list.
 pub fn content_value(content: &Content<'_>, origin: Origin) -> String {
     match content {
@@ -215,7 +223,12 @@ fn piece_block(piece: &Piece<'_>, origin: Origin) -> Option<String> {
         (PieceKind::Text(text), Some(_)) => draft.set_text("text", text),
         (PieceKind::Text(text), None) if origin == Origin::Own => return Some(text.to_json()),
         (PieceKind::Text(text), None) => return Some(text_block(text)),
-        (PieceKind::Blob { media, data }, _) => return blob_block(media.as_deref(), data, left),
+        (PieceKind::Blob { media, data }, _) => {
+            let media = media.as_deref();
+            // A block that returns still has its type.
+            let kind = if left.is_some() { "image" } else { blob_type(media, piece)? };
+            return blob_block(media, data, kind, left);
+        }
         (PieceKind::Other(raw), _) => {
             let name = Object::parse(raw).and_then(|object| object.peek_str("type").map(Cow::into_owned));
             let fits = origin == Origin::Own || name.is_some_and(|name| OPAQUE.contains(&name.as_str()));
@@ -225,16 +238,23 @@ fn piece_block(piece: &Piece<'_>, origin: Origin) -> Option<String> {
     Some(draft.render(left))
 }
 
-fn blob_block(media: Option<&str>, data: &Data<'_>, left: Option<&Residue<'_>>) -> Option<String> {
-    let pdf = media == Some("application/pdf");
-    if left.is_none() && media.is_some_and(|media| !pdf && !media.starts_with("image/")) {
-        return None;
+/// The type of block for a blob from elsewhere. One without a media type is what its own element was called; one that was
+/// called nothing of the kind may be anything, and is no picture.
+fn blob_type(media: Option<&str>, piece: &Piece<'_>) -> Option<&'static str> {
+    match (media, piece.extra.text("type").as_deref()) {
+        (Some("application/pdf"), _) | (None, Some("document")) => Some("document"),
+        (Some(media), _) if media.starts_with("image/") => Some("image"),
+        (None, Some("image" | "image_url" | "input_image")) => Some("image"),
+        (Some(_) | None, _) => None,
     }
+}
+
+fn blob_block(media: Option<&str>, data: &Data<'_>, kind: &str, left: Option<&Residue<'_>>) -> Option<String> {
     let mut source = Draft::new();
     match data {
         Data::Inline(text) => {
             source.default_str("type", "base64");
-            source.set_or("media_type", media, "image/png");
+            source.set_or("media_type", media, if kind == "document" { "application/pdf" } else { "image/png" });
             source.set_text("data", text);
         }
         Data::Url(text) => {
@@ -252,7 +272,7 @@ fn blob_block(media: Option<&str>, data: &Data<'_>, left: Option<&Residue<'_>>) 
         }
     }
     let mut draft = Draft::new();
-    draft.default_str("type", if pdf { "document" } else { "image" });
+    draft.default_str("type", kind);
     draft.nest("source", source);
     Some(draft.render(left))
 }

@@ -7,7 +7,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::record::NAMELESS;
 use super::write::{nested, put_cost, usage_draft};
-use crate::formats::anthropic::{Origin, block_of, content_value};
+use crate::formats::anthropic::{Origin, block_of, content_value, is_sayable_content};
 use crate::json::Draft;
 use crate::model::{Body, Content, Event, Outline, Role, Usage};
 use crate::standin::StandIns;
@@ -111,11 +111,23 @@ impl Foreign {
     /// Writes the events of one record.
     pub fn record(&mut self, events: &[Event<'_>], out: &mut Output) {
         let mut answer = None;
+        let mut passed_over: Option<&Event<'_>> = None;
         for event in events {
             if self.count(event) {
                 continue;
             }
-            self.event(event, &mut answer, out);
+            if !is_sayable(&event.body) {
+                passed_over = passed_over.or(Some(event));
+                continue;
+            }
+            // What cannot be said leaves its place in the tree and its tokens to the part after it.
+            match passed_over.take().filter(|passed| passed.part.index == 0) {
+                Some(Event { part, usage, .. }) => {
+                    let event = Event { part: *part, usage: event.usage.or(*usage), ..event.clone() };
+                    self.event(&event, &mut answer, out);
+                }
+                None => self.event(event, &mut answer, out),
+            }
         }
     }
 
@@ -141,7 +153,6 @@ impl Foreign {
             Body::Message { role: Role::User | Role::Tool | Role::Unknown, content } => {
                 self.user(event, content_value(content, Origin::Foreign), Mark::None, out);
             }
-            // Claude Code keeps its system prompt to itself and would take another one for something the user said.
             Body::Message { role: Role::System | Role::Developer, .. } => {}
             Body::Thinking { .. } => {
                 let block = block_of(&event.body, None, None).unwrap_or_default();
@@ -163,7 +174,7 @@ impl Foreign {
                 if !(at_boundary && summary.is_some()) {
                     self.boundary(event, out);
                 }
-                if let Some(summary) = summary {
+                if let Some(summary) = summary.as_ref().filter(|summary| is_sayable_content(summary)) {
                     self.user(event, content_value(summary, Origin::Foreign), Mark::Summary, out);
                 }
                 self.at_boundary = summary.is_none();
@@ -351,6 +362,26 @@ enum Mark {
     /// A result: the count of tokens of the answer before it may come after it.
     Result,
     Summary,
+}
+
+/// Whether Claude Code has a record for it that says something.
+fn is_sayable(body: &Body<'_>) -> bool {
+    match body {
+        // Claude Code keeps its system prompt to itself and would take another one for something the user said.
+        Body::Message { role: Role::System | Role::Developer, .. } => false,
+        Body::Message { role: Role::User | Role::Assistant | Role::Tool | Role::Unknown, content } => {
+            is_sayable_content(content)
+        }
+        // What cannot be read of a thought is sealed by another vendor: nothing is left of it here.
+        Body::Thinking { content } => !content.is_empty(),
+        Body::Fact { .. }
+        | Body::ToolCall { .. }
+        | Body::ToolResult { .. }
+        | Body::Compaction { .. }
+        | Body::Failure { .. }
+        | Body::Stop { .. }
+        | Body::Other { .. } => true,
+    }
 }
 
 fn thread_key(event: &Event<'_>) -> u64 {
