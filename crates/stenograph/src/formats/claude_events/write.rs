@@ -169,7 +169,12 @@ impl Events {
             Body::Failure { .. } => "error",
             Body::Stop { content: Some(_), .. } => "result",
             Body::Stop { content: None, .. } => "stop",
-            Body::Fact { .. } | Body::Compaction { .. } | Body::Other { .. } => return None,
+            // There is no line for it, but what follows rests on the summary: the user tells it.
+            Body::Compaction { summary } => {
+                let summary = summary.as_ref().filter(|summary| is_sayable_content(summary))?;
+                return Some(message(Role::User, &content_value(summary, Origin::Foreign)));
+            }
+            Body::Fact { .. } | Body::Other { .. } => return None,
         };
         draft.set_str("type", kind);
         put(&event.body, None, call.as_deref(), &mut draft);
