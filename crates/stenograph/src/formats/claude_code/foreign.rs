@@ -206,19 +206,26 @@ impl Foreign {
     }
 
     /// The beginning of a record, in the order Claude Code writes it.
-    fn head(&mut self, event: &Event<'_>, uuid: &str) -> Draft<'static> {
+    fn head(&mut self, event: &Event<'_>, uuid: &str, link: Link) -> Draft<'static> {
         let linked = event.parent.as_deref().and_then(|parent| {
             let made = self.made.get(&xxh3_64(parent.as_bytes()))?;
             Some(made.as_deref().unwrap_or(parent))
         });
         let last = self.last.get(&thread_key(event)).map(String::as_str);
-        let parent = match event.part.index {
-            0 => linked.or(last),
-            _ => last,
+        let before = match (link, event.part.index) {
+            (Link::Parent | Link::Anew, 0) => linked.or(last),
+            (Link::Last, _) | (Link::Parent | Link::Anew, _) => last,
         };
+        let before = before.map_or("null".to_owned(), quote);
         let outline = self.stand_ins.outline();
         let mut draft = Draft::new();
-        draft.set("parentUuid", parent.map_or("null".to_owned(), quote));
+        match link {
+            Link::Parent | Link::Last => draft.set("parentUuid", before),
+            Link::Anew => {
+                draft.set("parentUuid", "null");
+                draft.set("logicalParentUuid", before);
+            }
+        }
         draft.set("isSidechain", event.thread.is_some().to_string());
         draft.set_opt("agentId", event.thread.as_deref().filter(|thread| *thread != NAMELESS));
         draft.set_str("userType", "external");
@@ -249,11 +256,12 @@ impl Foreign {
             // The boundary before it has the event's own id.
             Mark::Summary => self.stand_ins.uuid(),
         };
-        let mut draft = match mark {
-            Mark::None | Mark::Result => self.head(event, &uuid),
-            // It follows the boundary, whatever the event's own parent is.
-            Mark::Summary => self.head(&Event { parent: None, ..event.clone() }, &uuid),
+        let link = match mark {
+            Mark::None | Mark::Result => Link::Parent,
+            // It follows the boundary, whatever its event follows.
+            Mark::Summary => Link::Last,
         };
+        let mut draft = self.head(event, &uuid, link);
         draft.set_str("type", "user");
         let mut message = Draft::new();
         message.set_str("role", "user");
@@ -292,7 +300,7 @@ impl Foreign {
         }
         self.release(out);
         let uuid = self.stand_ins.id(event);
-        let mut draft = self.head(event, &uuid);
+        let mut draft = self.head(event, &uuid, Link::Parent);
         draft.set_str("type", "assistant");
         let time = timestamp(&self.stand_ins.time(event));
         let model = event.model.as_deref().map(str::to_owned).or_else(|| self.stand_ins.outline().model.clone());
@@ -313,7 +321,7 @@ impl Foreign {
     fn boundary(&mut self, event: &Event<'_>, out: &mut Output) {
         self.release(out);
         let uuid = self.stand_ins.id(event);
-        let mut draft = self.head(event, &uuid);
+        let mut draft = self.head(event, &uuid, Link::Anew);
         draft.set_str("type", "system");
         draft.set_str("subtype", "compact_boundary");
         draft.set_str("content", "Conversation compacted");
@@ -326,7 +334,7 @@ impl Foreign {
     fn failure(&mut self, event: &Event<'_>, name: Option<&str>, content: Option<&Text<'_>>, out: &mut Output) {
         self.release(out);
         let uuid = self.stand_ins.id(event);
-        let mut draft = self.head(event, &uuid);
+        let mut draft = self.head(event, &uuid, Link::Parent);
         draft.set_str("type", "system");
         draft.set_str("subtype", "api_error");
         draft.set_str("level", "error");
@@ -354,6 +362,17 @@ impl Answer {
 
 /// Why a model stops, in the words of the Messages form.
 const STOPS: [&str; 6] = ["end_turn", "max_tokens", "stop_sequence", "tool_use", "pause_turn", "refusal"];
+
+/// How a record hangs on the ones before it.
+#[derive(Clone, Copy)]
+enum Link {
+    /// It follows the record that its event follows.
+    Parent,
+    /// It follows the last record, whatever its event follows.
+    Last,
+    /// It is the root of what is still told, and only names what it would follow.
+    Anew,
+}
 
 /// What makes a user's record more than that.
 #[derive(Clone, Copy, PartialEq)]
