@@ -9,7 +9,7 @@ use super::record::NAMELESS;
 use super::write::{nested, put_cost, usage_draft};
 use crate::formats::anthropic::{Origin, block_of, content_value, is_sayable_content};
 use crate::json::Draft;
-use crate::model::{Body, Content, Event, Outline, Role, Usage};
+use crate::model::{Body, Content, Event, Kind, Outline, Role, Usage};
 use crate::standin::StandIns;
 use crate::text::{Text, quote};
 use crate::time::Time;
@@ -29,6 +29,8 @@ pub struct Foreign {
     after: Vec<String>,
     /// Whether the last record put the conversation so far aside.
     at_boundary: bool,
+    /// The response that the next answer goes on with, where its source does not say: its conversation and its id.
+    open: Option<(u64, String)>,
     answers: u64,
 }
 
@@ -43,7 +45,7 @@ struct Answer {
     stop: Option<String>,
     uuid: String,
     time: String,
-    counted: bool,
+    usage: Option<Usage>,
 }
 
 impl Foreign {
@@ -56,19 +58,21 @@ impl Foreign {
             held: None,
             after: Vec::new(),
             at_boundary: false,
+            open: None,
             answers: 0,
         }
     }
 
     /// Writes what is kept back.
     pub fn release(&mut self, out: &mut Output) {
-        if let Some(Answer { mut record, mut message, stop, uuid, time, counted, .. }) = self.held.take() {
+        if let Some(Answer { mut record, mut message, stop, uuid, time, usage, .. }) = self.held.take() {
             message.set("stop_reason", stop.as_deref().map_or_else(|| "null".to_owned(), quote));
             message.set("stop_sequence", "null");
-            if !counted {
-                // Claude Code adds up the usage of every answer, and expects one.
-                message.nest("usage", usage_draft(&Usage { input: Some(0), output: Some(0), ..Usage::default() }));
-            }
+            // Claude Code adds up the usage of every answer, and expects one.
+            let usage = usage.unwrap_or_default();
+            let (input, output) = (usage.input.or(Some(0)), usage.output.or(Some(0)));
+            message.nest("usage", usage_draft(&Usage { input, output, ..usage }));
+            put_cost(&usage, &mut record);
             record.nest("message", message);
             record.set_str("uuid", &uuid);
             record.set_str("timestamp", &time);
@@ -110,7 +114,6 @@ impl Foreign {
 
     /// Writes the events of one record.
     pub fn record(&mut self, events: &[Event<'_>], out: &mut Output) {
-        let mut answer = None;
         let mut passed_over: Option<&Event<'_>> = None;
         for event in events {
             if self.count(event) {
@@ -124,23 +127,27 @@ impl Foreign {
             match passed_over.take().filter(|passed| passed.part.index == 0) {
                 Some(Event { part, usage, .. }) => {
                     let event = Event { part: *part, usage: event.usage.or(*usage), ..event.clone() };
-                    self.event(&event, &mut answer, out);
+                    self.event(&event, out);
                 }
-                None => self.event(event, &mut answer, out),
+                None => self.event(event, out),
             }
         }
     }
 
     /// Puts a count of tokens on the answer it follows; `false` when the event is none, or there is no answer to put it on.
     fn count(&mut self, event: &Event<'_>) -> bool {
-        let (Body::Fact { name, .. }, Some(usage)) = (&event.body, &event.usage) else { return false };
-        let Some(answer) = self.held.as_mut().filter(|answer| name == "usage" && !answer.counted) else { return false };
-        answer.put(usage);
+        let (Body::Fact { name, .. }, Some(usage)) = (&event.body, event.usage) else { return false };
+        if name != "usage" {
+            return false;
+        }
+        self.open = None;
+        let Some(answer) = self.held.as_mut().filter(|answer| answer.usage.is_none()) else { return false };
+        answer.usage = Some(usage);
         true
     }
 
-    /// Writes one event. `answer` is the id of the model's answer, which the parts of one record share.
-    fn event(&mut self, event: &Event<'_>, answer: &mut Option<String>, out: &mut Output) {
+    /// Writes one event.
+    fn event(&mut self, event: &Event<'_>, out: &mut Output) {
         let at_boundary = std::mem::take(&mut self.at_boundary);
         match &event.body {
             Body::Message { role: Role::Assistant, content } => {
@@ -148,7 +155,7 @@ impl Foreign {
                     Content::Text(text) => one_text(text),
                     Content::Pieces(_) => content_value(content, Origin::Foreign),
                 };
-                self.answer(event, content, "end_turn", answer, out);
+                self.answer(event, content, "end_turn", out);
             }
             Body::Message { role: Role::User | Role::Tool | Role::Unknown, content } => {
                 self.user(event, content_value(content, Origin::Foreign), Mark::None, out);
@@ -156,12 +163,12 @@ impl Foreign {
             Body::Message { role: Role::System | Role::Developer, .. } => {}
             Body::Thinking { .. } => {
                 let block = block_of(&event.body, None, None).unwrap_or_default();
-                self.answer(event, format!("[{block}]"), "end_turn", answer, out);
+                self.answer(event, format!("[{block}]"), "end_turn", out);
             }
             Body::ToolCall { call, name, .. } => {
                 let call = self.stand_ins.pairing.call(call.as_deref(), name);
                 let block = block_of(&event.body, Some(&call), None).unwrap_or_default();
-                self.answer(event, format!("[{block}]"), "tool_use", answer, out);
+                self.answer(event, format!("[{block}]"), "tool_use", out);
             }
             Body::ToolResult { call, .. } => {
                 let pair = self.stand_ins.pairing.result(call.as_deref()).map(|(id, _)| id);
@@ -198,6 +205,9 @@ impl Foreign {
                 }
             }
             Body::Fact { .. } | Body::Stop { .. } | Body::Other { .. } => self.at_boundary = at_boundary,
+        }
+        if !matches!(event.kind(), Kind::Message | Kind::Thinking | Kind::ToolCall | Kind::Fact | Kind::Other) {
+            self.open = None;
         }
     }
 
@@ -247,7 +257,8 @@ impl Foreign {
 
     /// A record of something the user said, or of a result, which Claude Code writes alike.
     fn user(&mut self, event: &Event<'_>, content: String, mark: Mark, out: &mut Output) {
-        let waits = mark == Mark::Result && self.held.as_ref().is_some_and(|answer| !answer.counted);
+        self.open = None;
+        let waits = mark == Mark::Result && self.held.as_ref().is_some_and(|answer| answer.usage.is_none());
         if !waits {
             self.release(out);
         }
@@ -279,24 +290,32 @@ impl Foreign {
         }
     }
 
+    /// The id of the response that an answer is a part of. Where the source does not say, all that a model says up to a
+    /// result, a message or a count of tokens is one response.
+    fn response(&mut self, event: &Event<'_>) -> String {
+        if let Some(group) = &event.group {
+            self.open = None;
+            return group.to_string();
+        }
+        let thread = thread_key(event);
+        let counted = event.part.index == 0 && self.held.as_ref().is_some_and(|held| held.usage.is_some());
+        if let Some((_, id)) = self.open.as_ref().filter(|(of, _)| *of == thread && !counted) {
+            return id.clone();
+        }
+        self.answers += 1;
+        let id = format!("msg_{:032x}", self.stand_ins.outline().invent("answer", self.answers));
+        self.open = Some((thread, id.clone()));
+        id
+    }
+
     /// A record of something the model said. It is kept back, for its tokens may be counted in the next event.
-    fn answer(
-        &mut self,
-        event: &Event<'_>,
-        content: String,
-        stop: &str,
-        answer: &mut Option<String>,
-        out: &mut Output,
-    ) {
-        let id = event.group.as_deref().map(str::to_owned).unwrap_or_else(|| {
-            answer.get_or_insert_with(|| {
-                self.answers += 1;
-                format!("msg_{:032x}", self.stand_ins.outline().invent("answer", self.answers))
-            });
-            answer.clone().unwrap_or_default()
-        });
+    fn answer(&mut self, event: &Event<'_>, content: String, stop: &str, out: &mut Output) {
+        let id = self.response(event);
+        let mut usage = event.usage;
         if let Some(held) = self.held.as_mut().filter(|held| held.response == id) {
+            // Of the records of one response the last one says why it stopped and what it cost.
             held.stop = None;
+            usage = usage.or_else(|| held.usage.take());
         }
         self.release(out);
         let uuid = self.stand_ins.id(event);
@@ -311,11 +330,7 @@ impl Foreign {
         message.set_str("model", model.as_deref().unwrap_or("unknown"));
         message.set("content", content);
         let stop = Some(stop.to_owned());
-        let mut made = Answer { record: draft, message, response: id, stop, uuid, time, counted: false };
-        if let Some(usage) = &event.usage {
-            made.put(usage);
-        }
-        self.held = Some(made);
+        self.held = Some(Answer { record: draft, message, response: id, stop, uuid, time, usage });
     }
 
     fn boundary(&mut self, event: &Event<'_>, out: &mut Output) {
@@ -349,14 +364,6 @@ impl Foreign {
         draft.set("maxRetries", "0");
         self.tail(event, &uuid, &mut draft);
         out.line(draft.render(None));
-    }
-}
-
-impl Answer {
-    fn put(&mut self, usage: &Usage) {
-        self.message.nest("usage", usage_draft(usage));
-        put_cost(usage, &mut self.record);
-        self.counted = true;
     }
 }
 
