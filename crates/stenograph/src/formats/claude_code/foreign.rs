@@ -19,6 +19,7 @@ use crate::write::Output;
 #[derive(Debug)]
 pub struct Foreign {
     stand_ins: StandIns,
+    session: String,
     /// The last record of each conversation, by the fingerprint of the conversation's name.
     last: HashMap<u64, String>,
     /// The last record made of each source record, by the fingerprint of the source record's id; `None` where it has that id.
@@ -51,8 +52,10 @@ struct Answer {
 impl Foreign {
     /// Makes the records of a session.
     pub fn new(outline: &Outline) -> Foreign {
+        let stated = outline.session.clone().filter(|id| is_uuid(id));
         Foreign {
             stand_ins: StandIns::new(outline),
+            session: stated.unwrap_or_else(|| outline.invent_uuid("session", 0)),
             last: HashMap::new(),
             made: HashMap::new(),
             held: None,
@@ -99,6 +102,9 @@ impl Foreign {
         let Some(first) = events.first() else { return };
         self.at_boundary = matches!(first.body, Body::Compaction { summary: None });
         self.stand_ins.time(first);
+        if let Some(session) = &first.session {
+            self.session = session.to_string();
+        }
         if let Some(id) = &first.id {
             self.remember(first, id);
         }
@@ -195,7 +201,7 @@ impl Foreign {
                 let mut draft = Draft::new();
                 draft.set_str("type", "custom-title");
                 draft.set_text("customTitle", &content.joined());
-                draft.set_str("sessionId", &self.session(event));
+                draft.set_str("sessionId", &self.session);
                 out.line(draft.render(None));
             }
             Body::Stop { reason: Some(reason), .. } if STOPS.contains(&reason.as_ref()) => {
@@ -211,8 +217,11 @@ impl Foreign {
         }
     }
 
-    fn session(&self, event: &Event<'_>) -> String {
-        event.session.as_deref().map_or_else(|| self.stand_ins.session(), str::to_owned)
+    /// The id of the event's record where Claude Code can take it: it goes on only from UUIDs, and from one record for each.
+    fn uuid(&mut self, event: &Event<'_>) -> String {
+        let fits = |id: &&str| is_uuid(id) && !self.made.contains_key(&xxh3_64(id.as_bytes()));
+        let stated = event.id.as_deref().filter(fits).map(str::to_owned);
+        stated.unwrap_or_else(|| self.stand_ins.uuid())
     }
 
     /// The beginning of a record, in the order Claude Code writes it.
@@ -243,7 +252,7 @@ impl Foreign {
             own.map(str::to_owned).or_else(|| known.clone()).unwrap_or_default()
         };
         draft.set_str("cwd", &or_outline(event.cwd.as_deref(), &outline.cwd));
-        draft.set_str("sessionId", &self.session(event));
+        draft.set_str("sessionId", &self.session);
         draft.set_str("version", &or_outline(event.version.as_deref(), &outline.version));
         draft.set_str("gitBranch", &or_outline(event.branch.as_deref(), &outline.branch));
         self.remember(event, uuid);
@@ -262,11 +271,7 @@ impl Foreign {
         if !waits {
             self.release(out);
         }
-        let uuid = match mark {
-            Mark::None | Mark::Result => self.stand_ins.id(event),
-            // The boundary before it has the event's own id.
-            Mark::Summary => self.stand_ins.uuid(),
-        };
+        let uuid = self.uuid(event);
         let link = match mark {
             Mark::None | Mark::Result => Link::Parent,
             // It follows the boundary, whatever its event follows.
@@ -318,7 +323,7 @@ impl Foreign {
             usage = usage.or_else(|| held.usage.take());
         }
         self.release(out);
-        let uuid = self.stand_ins.id(event);
+        let uuid = self.uuid(event);
         let mut draft = self.head(event, &uuid, Link::Parent);
         draft.set_str("type", "assistant");
         let time = timestamp(&self.stand_ins.time(event));
@@ -335,7 +340,7 @@ impl Foreign {
 
     fn boundary(&mut self, event: &Event<'_>, out: &mut Output) {
         self.release(out);
-        let uuid = self.stand_ins.id(event);
+        let uuid = self.uuid(event);
         let mut draft = self.head(event, &uuid, Link::Anew);
         draft.set_str("type", "system");
         draft.set_str("subtype", "compact_boundary");
@@ -348,7 +353,7 @@ impl Foreign {
 
     fn failure(&mut self, event: &Event<'_>, name: Option<&str>, content: Option<&Text<'_>>, out: &mut Output) {
         self.release(out);
-        let uuid = self.stand_ins.id(event);
+        let uuid = self.uuid(event);
         let mut draft = self.head(event, &uuid, Link::Parent);
         draft.set_str("type", "system");
         draft.set_str("subtype", "api_error");
@@ -408,6 +413,12 @@ fn is_sayable(body: &Body<'_>) -> bool {
         | Body::Stop { .. }
         | Body::Other { .. } => true,
     }
+}
+
+fn is_uuid(id: &str) -> bool {
+    let fits =
+        |(at, byte): (usize, u8)| if matches!(at, 8 | 13 | 18 | 23) { byte == b'-' } else { byte.is_ascii_hexdigit() };
+    id.len() == 36 && id.bytes().enumerate().all(fits)
 }
 
 fn thread_key(event: &Event<'_>) -> u64 {
