@@ -282,6 +282,12 @@ impl Sink for Pass<'_> {
             }
             return;
         }
+        if event.restates {
+            // Nothing else says it, so that it is no restatement any more.
+            let event = Event { restates: false, ..event.clone() };
+            self.target.back.comparison.source(&event);
+            return self.write(&event);
+        }
         if self.spine.usage_said_later(event) {
             let mut event = event.clone();
             event.usage = None;
