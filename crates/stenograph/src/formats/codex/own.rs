@@ -168,6 +168,9 @@ fn notice(event: &Event<'_>, rest: &Residue<'_>, draft: &mut Draft<'_>) {
             draft.set_opt("reason", reason.as_deref());
         }
         Body::Fact { .. } if event.usage.is_some() => counts(event, draft),
+        Body::Fact { content: Some(turns), .. } if kind == "thread_rolled_back" => {
+            draft.set_number("num_turns", crate::json::number(&turns.joined().decode()));
+        }
         Body::Fact { .. } | Body::Message { .. } | Body::Thinking { .. } | Body::Compaction { .. } => {
             if let (Some(key), Some(content)) = (key, event.content()) {
                 text(key, Some(content), draft);
