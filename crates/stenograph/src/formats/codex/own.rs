@@ -96,7 +96,10 @@ fn payload<'a>(name: Option<&str>, events: &[Event<'_>], rest: &Residue<'_>) -> 
             draft.set_opt("model", event.model.as_deref());
             draft.set_opt("cwd", event.cwd.as_deref());
         }
-        (Some("compacted"), Body::Compaction { summary }) => text("message", summary.as_ref(), &mut draft),
+        // A summary that was read elsewhere in the record leaves an empty message where it is.
+        (Some("compacted"), Body::Compaction { summary }) if was_taken(rest, "message") => {
+            text("message", summary.as_ref(), &mut draft);
+        }
         (Some("inter_agent_communication"), Body::Fact { content, .. }) => {
             draft.set_opt("author", event.from.as_deref());
             draft.set_opt("recipient", event.to.as_deref());
