@@ -155,8 +155,11 @@ fn prints(event: &Event<'_>) -> Vec<u64> {
 fn is_framed(content: &Content<'_>) -> bool {
     let joined = content.joined();
     let text = joined.decode();
-    let Some((name, _)) = text.trim().strip_prefix('<').and_then(|rest| rest.split_once('>')) else { return false };
-    !name.is_empty() && text.trim_end().strip_suffix('>').is_some_and(|text| text.ends_with(&format!("</{name}")))
+    let Some((start, _)) = text.trim().strip_prefix('<').and_then(|rest| rest.split_once('>')) else { return false };
+    let name = start.split_whitespace().next().unwrap_or_default();
+    let closes = |name: &str| text.trim_end().ends_with(&format!("</{name}>"));
+    // Some put two words into a name, and close both.
+    !name.is_empty() && (closes(name) || closes(start))
 }
 
 #[cfg(test)]
@@ -175,11 +178,11 @@ mod tests {
         Event::new(Body::Fact { name: REWIND.into(), content: Some(Content::text(turns)) })
     }
 
-    fn taken_back(events: &[Event<'static>]) -> Vec<Range<u32>> {
+    fn taken_back(events: &[Event<'static>]) -> Vec<(u32, u32)> {
         let mut all = Said::default();
         (0..).zip(events).for_each(|(record, event)| all.add(event, record));
         all.settle();
-        all.taken_back()
+        all.taken_back().into_iter().map(|run| (run.start, run.end)).collect()
     }
 
     #[test]
@@ -187,15 +190,15 @@ mod tests {
         let turn = |text| [said(Role::User, text), said(Role::Assistant, "done")];
         let mut events: Vec<Event<'static>> = ["a", "b", "c"].into_iter().flat_map(turn).collect();
         events.push(rewind("2"));
-        assert_eq!(taken_back(&events), [2..7]);
+        assert_eq!(taken_back(&events), [(2, 7)]);
         // The next one goes back from where the first one left off.
         events.extend(turn("d"));
         events.push(rewind("1"));
-        assert_eq!(taken_back(&events), [2..7, 7..10]);
+        assert_eq!(taken_back(&events), [(2, 7), (7, 10)]);
         events.push(rewind("9"));
-        assert_eq!(taken_back(&events), [0..11]);
+        assert_eq!(taken_back(&events), [(0, 11)]);
         events.push(rewind("1"));
-        assert_eq!(taken_back(&events).last(), Some(&(11..12)));
+        assert_eq!(taken_back(&events).last(), Some(&(11, 12)));
     }
 
     #[test]
@@ -206,14 +209,14 @@ mod tests {
             said(Role::User, "a"),
             said(Role::Assistant, "done"),
             said(Role::Developer, "new rules"),
-            said(Role::User, "<context>/x</context>"),
+            said(Role::User, "<context of=\"x\">/x</context>\n"),
             said(Role::User, "b"),
             rewind("1"),
         ];
-        assert_eq!(taken_back(&events), [4..8]);
+        assert_eq!(taken_back(&events), [(4, 8)]);
         let mut events = events.to_vec();
         events.push(rewind("5"));
-        assert_eq!(taken_back(&events), [2..9]);
+        assert_eq!(taken_back(&events), [(2, 9)]);
     }
 
     #[test]
@@ -226,7 +229,7 @@ mod tests {
             said(Role::User, "# Rules for this folder, again"),
             rewind("1"),
         ];
-        assert_eq!(taken_back(&events), [1..6]);
+        assert_eq!(taken_back(&events), [(1, 6)]);
     }
 
     #[test]

@@ -165,8 +165,7 @@ fn handed_over<'a>(payload: &Object<'a>) -> Option<Text<'a>> {
     history.into_iter().rev().find_map(|raw| {
         let mut item = Object::parse(raw).filter(|item| item.peek_str("role").as_deref() == Some("user"))?;
         let content = content::take(&mut item, "content")?;
-        let text = content.texts().find(|text| text.decode().starts_with(SUMMARY_START)).cloned();
-        text
+        content.texts().find(|text| text.decode().starts_with(SUMMARY_START)).cloned()
     })
 }
 
