@@ -1,5 +1,6 @@
-//! The active conversation: what another system would be told of a session. Branches and turns that the user went back on, records
-//! that repeat others and side conversations are left out, each with its reason. Nothing is left out because a link is broken.
+//! The active conversation: what another system would be told of a session. Branches and turns that the user went back on,
+//! records that repeat others and side conversations are left out, each with its reason. Nothing is left out because a link
+//! is broken.
 
 use std::collections::HashMap;
 
