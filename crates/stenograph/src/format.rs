@@ -40,6 +40,8 @@ pub struct Info {
     pub traits: Traits,
     /// Paths of fields that only spell the structure of a record: a writer makes them anew, so that leaving them out is no loss.
     pub spelling: &'static [&'static str],
+    /// What the real system's own reader demands of a record, as [`crate::sheet`] reads it.
+    pub sheet: &'static [&'static str],
 }
 
 /// What the records of a format can do.

@@ -1,9 +1,12 @@
 //! Bytes to records: positions, line numbers, oversize records, half a last line. Here and nowhere else.
 //! Framing knows nothing about formats; it must not interpret a record.
 
+mod scan;
+
 use memchr::memchr;
 
 use crate::model::Span;
+use scan::{Phase, Scan, Step};
 
 /// How a source is cut into records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,7 +15,7 @@ pub enum Framing {
     Lines,
     /// One JSON document, a record for each of its items.
     Items(Items),
-    /// Lines, unless the first line is a lone brace: then it is a document.
+    /// Lines, unless the first line is a lone brace that opens a document with such items.
     LinesOrItems(Items),
 }
 
@@ -81,31 +84,20 @@ pub struct Framer {
 
 #[derive(Debug)]
 enum Mode {
-    Undecided(Items),
+    /// Lines or a document: everything is held until it shows. The walk has come to `seen`.
+    Undecided {
+        scan: Scan,
+        seen: usize,
+    },
     Lines,
     Document(Scan),
 }
 
-/// The state of a walk through a document.
-#[derive(Debug)]
-struct Scan {
-    items: Items,
-    phase: Phase,
-    depth: u32,
-    in_string: bool,
-    escaped: bool,
-    /// The last string at depth 1, which is a key when a colon follows.
-    word: Vec<u8>,
-    /// Whether the key of the array was just read, and its value is next.
-    key_seen: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Phase {
-    Prologue,
-    Between,
-    Item,
-    Epilogue,
+/// What a source turns out to be.
+#[derive(Clone, Copy, PartialEq)]
+enum Shape {
+    Lines,
+    Document,
 }
 
 impl Framer {
@@ -114,10 +106,17 @@ impl Framer {
         let mode = match framing {
             Framing::Lines => Mode::Lines,
             Framing::Items(items) => Mode::Document(Scan::new(items)),
-            Framing::LinesOrItems(items) => Mode::Undecided(items),
+            Framing::LinesOrItems(items) => Mode::Undecided { scan: Scan::new(items), seen: 0 },
         };
         let start = Span { offset: 0, length: 0, line: 1 };
         Framer { mode, size_max, held: Vec::new(), let_go: 0, start, offset: 0, line: 1 }
+    }
+
+    /// A framer for the rest of a source of lines, from the start of a line on. What looks like the head of a document is none
+    /// there: a document begins where its source does.
+    pub fn from_line(size_max: usize, at: Span) -> Framer {
+        let start = Span { length: 0, ..at };
+        Framer { mode: Mode::Lines, size_max, held: Vec::new(), let_go: 0, start, offset: at.offset, line: at.line }
     }
 
     /// The offset before which more input changes no record. A document's frame is settled only as a whole, because what
@@ -125,42 +124,61 @@ impl Framer {
     pub fn settled(&self) -> u64 {
         match self.mode {
             Mode::Lines => self.start.offset,
-            Mode::Undecided(_) | Mode::Document(_) => 0,
+            Mode::Undecided { .. } | Mode::Document(_) => 0,
         }
     }
 
     /// Takes more of the source and gives the records it completes.
     pub fn feed(&mut self, chunk: &[u8], each: &mut dyn FnMut(Frame<'_>)) {
-        if let Mode::Undecided(items) = self.mode {
-            self.held.extend_from_slice(chunk);
-            if memchr(b'\n', &self.held).is_none() && self.held.len() <= self.size_max {
-                return;
-            }
-            self.decide(items);
-            let held = std::mem::take(&mut self.held);
-            return self.feed(&held, each);
-        }
         match self.mode {
+            Mode::Undecided { .. } => {
+                self.held.extend_from_slice(chunk);
+                let over = (self.held.len() > self.size_max).then_some(Shape::Lines);
+                if let Some(shape) = self.shape().or(over) {
+                    self.decide(shape, each);
+                }
+            }
             Mode::Document(_) => self.feed_document(chunk, each),
-            Mode::Lines | Mode::Undecided(_) => self.feed_lines(chunk, each),
+            Mode::Lines => self.feed_lines(chunk, each),
         }
     }
 
-    fn decide(&mut self, items: Items) {
-        let first = self.held.split(|byte| *byte == b'\n').find(|line| !line.trim_ascii().is_empty());
-        let document = first.is_some_and(|line| line.strip_prefix(BOM).unwrap_or(line).trim_ascii() == b"{");
-        self.mode = if document { Mode::Document(Scan::new(items)) } else { Mode::Lines };
+    /// What the bytes held so far show the source to be, if they do. What opens with a lone brace is a document when its items
+    /// begin, and lines when that brace is closed before.
+    fn shape(&mut self) -> Option<Shape> {
+        let Mode::Undecided { scan, seen } = &mut self.mode else { return None };
+        // Bytes over the limit have no say, so that the answer is the same however the source arrives.
+        let window = self.held.get(..self.size_max).unwrap_or(&self.held);
+        if *seen == 0 && !opens_alone(window)? {
+            return Some(Shape::Lines);
+        }
+        for byte in window.get(*seen..).unwrap_or_default() {
+            scan.step(*byte);
+            *seen += 1;
+            match (scan.phase, scan.depth, *byte) {
+                (Phase::Prologue, 0, b'}' | b']') => return Some(Shape::Lines),
+                (Phase::Prologue, ..) => {}
+                (Phase::Between | Phase::Item | Phase::Epilogue, ..) => return Some(Shape::Document),
+            }
+        }
+        None
+    }
+
+    fn decide(&mut self, shape: Shape, each: &mut dyn FnMut(Frame<'_>)) {
+        let Mode::Undecided { scan, .. } = &self.mode else { return };
+        self.mode = match shape {
+            Shape::Lines => Mode::Lines,
+            Shape::Document => Mode::Document(Scan::new(scan.items)),
+        };
+        let held = std::mem::take(&mut self.held);
+        self.feed(&held, each);
     }
 
     /// Gives what is left when the source ends.
     pub fn end(&mut self, each: &mut dyn FnMut(Frame<'_>)) {
-        if let Mode::Undecided(items) = self.mode {
-            self.decide(items);
-            let held = std::mem::take(&mut self.held);
-            self.feed(&held, each);
-        }
+        self.decide(Shape::Lines, each);
         let place = match &self.mode {
-            Mode::Lines | Mode::Undecided(_) => Place::Line,
+            Mode::Lines | Mode::Undecided { .. } => Place::Line,
             Mode::Document(scan) => scan.place(),
         };
         let whole = matches!(&self.mode, Mode::Document(Scan { phase: Phase::Epilogue, depth: 0, .. }));
@@ -260,117 +278,44 @@ impl Framer {
     }
 }
 
-enum Step {
-    On,
-    Start,
-    EndHere(Place),
-    EndBefore(Place, Phase),
-    Between,
+/// Whether these bytes are all that stands before the first item of such a document.
+pub fn is_prologue(items: Items, bytes: &[u8]) -> bool {
+    let mut scan = Scan::new(items);
+    let begins = bytes.iter().position(|byte| {
+        scan.step(*byte);
+        scan.phase != Phase::Prologue
+    });
+    begins.is_some_and(|at| at + 1 == bytes.len())
 }
 
-impl Scan {
-    fn new(items: Items) -> Scan {
-        Scan {
-            items,
-            phase: Phase::Prologue,
-            depth: 0,
-            in_string: false,
-            escaped: false,
-            word: Vec::new(),
-            key_seen: false,
-        }
-    }
+/// Whether these bytes, after what stands before the items of such a document, are one item and nothing else. They need not be
+/// whole.
+pub fn is_item(items: Items, bytes: &[u8]) -> bool {
+    let head: Vec<u8> = match items {
+        Items::Array(key) => format!("{{\"{key}\":[").into_bytes(),
+        Items::Members => b"{".to_vec(),
+    };
+    let (mut found, mut others) = (0, 0);
+    let mut each = |frame: Frame<'_>| match frame {
+        Frame::Record(Record { place: Place::Prologue, .. }) => {}
+        Frame::Record(record) if record.place == Place::Item && record.bytes == bytes => found += 1,
+        Frame::Record(_) | Frame::Oversize(_) => others += 1,
+    };
+    let mut framer = Framer::new(Framing::Items(items), RECORD_SIZE_MAX);
+    framer.feed(&head, &mut each);
+    framer.feed(bytes, &mut each);
+    framer.end(&mut each);
+    found == 1 && others == 0
+}
 
-    fn place(&self) -> Place {
-        match self.phase {
-            Phase::Prologue => Place::Prologue,
-            Phase::Between | Phase::Item => Place::Item,
-            Phase::Epilogue => Place::Epilogue,
-        }
+/// Whether a source opens with a brace on a line of its own; `None` when it is too short to tell.
+fn opens_alone(source: &[u8]) -> Option<bool> {
+    if BOM.starts_with(source) {
+        return None;
     }
-
-    /// The depth at which items stand.
-    fn floor(&self) -> u32 {
-        match self.items {
-            Items::Array(_) => 2,
-            Items::Members => 1,
-        }
-    }
-
-    fn step(&mut self, byte: u8) -> Step {
-        if self.in_string {
-            match byte {
-                _ if self.escaped => self.escaped = false,
-                b'\\' => self.escaped = true,
-                b'"' => self.in_string = false,
-                _ => {}
-            }
-            if self.in_string && self.depth == 1 && self.phase == Phase::Prologue && self.word.len() < 256 {
-                self.word.push(byte);
-            }
-            return Step::On;
-        }
-        let floor = self.floor();
-        match (self.phase, byte) {
-            (Phase::Between, b' ' | b'\t' | b'\r' | b'\n' | b',') => return Step::Between,
-            (Phase::Between, b']' | b'}') => {
-                self.phase = Phase::Epilogue;
-                self.depth = self.depth.saturating_sub(1);
-                return Step::Start;
-            }
-            (Phase::Between, _) => {
-                self.phase = Phase::Item;
-                self.enter(byte);
-                return Step::Start;
-            }
-            (Phase::Item, b',') if self.depth == floor => {
-                self.phase = Phase::Between;
-                return Step::EndBefore(Place::Item, Phase::Between);
-            }
-            (Phase::Item, b']' | b'}') if self.depth == floor => {
-                self.phase = Phase::Epilogue;
-                self.depth = self.depth.saturating_sub(1);
-                return Step::EndBefore(Place::Item, Phase::Epilogue);
-            }
-            (Phase::Prologue, b'"') if self.depth == 1 => self.word.clear(),
-            (Phase::Prologue, b':') if self.depth == 1 => {
-                self.key_seen = matches!(self.items, Items::Array(key) if key.as_bytes() == self.word);
-                return Step::On;
-            }
-            (Phase::Prologue, b'[') if self.depth == 1 && self.key_seen => {
-                self.depth = 2;
-                self.phase = Phase::Between;
-                return Step::EndHere(Place::Prologue);
-            }
-            (Phase::Prologue, b'{') if self.depth == 0 && self.items == Items::Members => {
-                self.depth = 1;
-                self.phase = Phase::Between;
-                return Step::EndHere(Place::Prologue);
-            }
-            (Phase::Prologue, b' ' | b'\t' | b'\r' | b'\n') => return Step::On,
-            _ => {}
-        }
-        if self.phase == Phase::Prologue {
-            self.key_seen = false;
-        }
-        self.enter(byte);
-        // A member ends at the comma after it, an element where its own bracket closes.
-        let closes = matches!(byte, b'}' | b']');
-        if self.phase == Phase::Item && closes && self.depth == floor && self.items != Items::Members {
-            self.phase = Phase::Between;
-            return Step::EndHere(Place::Item);
-        }
-        Step::On
-    }
-
-    fn enter(&mut self, byte: u8) {
-        match byte {
-            b'"' => self.in_string = true,
-            b'{' | b'[' => self.depth += 1,
-            b'}' | b']' => self.depth = self.depth.saturating_sub(1),
-            _ => {}
-        }
-    }
+    let text = source.strip_prefix(BOM).unwrap_or(source).trim_ascii_start();
+    let Some(after) = text.strip_prefix(b"{") else { return if text.is_empty() { None } else { Some(false) } };
+    after.iter().find(|byte| **byte == b'\n' || !byte.is_ascii_whitespace()).map(|byte| *byte == b'\n')
 }
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
@@ -415,6 +360,38 @@ mod tests {
             let found = frames(Framing::Items(Items::Members), source, chunk);
             let texts: Vec<&str> = found.iter().map(|(_, text, _, _)| text.as_str()).collect();
             assert_eq!(texts, ["{", "\"a\": {\"b\": 1}", "\"c\" : 2", "}"]);
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_a_prologue_or_an_item() {
+        let turns = Items::Array("turns");
+        assert!(is_prologue(turns, b"{\n\"turns\": ["));
+        assert!(!is_prologue(turns, b"{\"calls\": [") && !is_prologue(turns, b"{\"turns\": [7"));
+        assert!(is_prologue(Items::Members, b"x {") && !is_prologue(Items::Members, b"x"));
+        assert!(is_item(Items::Members, b"\"a\": {\"b\": [1, 2]}") && is_item(turns, b"{\"torn"));
+        assert!(!is_item(Items::Members, b"\"a\": 1, \"b\": 2") && !is_item(turns, b"7]") && !is_item(turns, b"{} x"));
+    }
+
+    #[test]
+    fn lines_or_a_document() {
+        let framing = Framing::LinesOrItems(Items::Array("items"));
+        let texts = |source: &str, chunk: usize| -> Vec<String> {
+            frames(framing, source, chunk).into_iter().map(|(_, text, _, _)| text).collect()
+        };
+        for chunk in [1, 3, 1000] {
+            assert_eq!(texts("\n{\n\"a\": 1,\n\"items\": [\n7]}", chunk), ["\n{\n\"a\": 1,\n\"items\": [", "7", "]}"]);
+            assert_eq!(texts("\u{feff}{\r\n\"items\":[]}", chunk), ["{\r\n\"items\":[", "]}"]);
+            // A document of others, one that has no items, and one of which too little is there.
+            assert_eq!(
+                texts("{\n\"turns\": [\n]}\n{\"items\":[1]}", chunk),
+                ["{", "\"turns\": [", "]}", "{\"items\":[1]}"]
+            );
+            assert_eq!(texts("{\n}", chunk), ["{", "}"]);
+            assert_eq!(texts("{\n\"items\":", chunk), ["{", "\"items\":"]);
+            assert_eq!(texts("{\"items\":\n[]}", chunk), ["{\"items\":", "[]}"]);
+            let late = format!("{{\n\"a\":\"{}\",\n\"items\":[7]}}", "x".repeat(1500));
+            assert_eq!(texts(&late, chunk), ["{", "…", "\"items\":[7]}"]);
         }
     }
 

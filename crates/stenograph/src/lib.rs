@@ -20,6 +20,7 @@ pub mod laws;
 pub mod loss;
 pub mod model;
 pub mod read;
+pub mod sheet;
 pub mod standin;
 pub mod text;
 pub mod time;

@@ -2,7 +2,7 @@
 
 use crate::format::{Format, Want};
 use crate::frame::{Frame, Framer, RECORD_SIZE_MAX, Record};
-use crate::model::{Body, Event, Note, NoteKind};
+use crate::model::{Body, Event, Note, NoteKind, Span};
 
 /// Reads the records of one format. It does no input or output, and what it does not understand it notes.
 pub trait Reader: Send {
@@ -49,6 +49,11 @@ impl Reading {
     /// Starts to read with another limit on the size of a record.
     pub fn with_limit(format: &dyn Format, want: Want, size_max: usize) -> Reading {
         Reading { framer: Framer::new(format.info().framing, size_max), reader: format.reader(want), want }
+    }
+
+    /// Starts to read in the middle of a source, at the start of a line, for formats that can be read in pieces.
+    pub fn from_line(format: &dyn Format, want: Want, at: Span) -> Reading {
+        Reading { framer: Framer::from_line(RECORD_SIZE_MAX, at), reader: format.reader(want), want }
     }
 
     /// Takes the next bytes of the source.

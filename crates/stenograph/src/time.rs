@@ -38,8 +38,24 @@ impl<'a> Time<'a> {
             _ => byte.is_ascii_digit(),
         });
         let time = Time { text, unit: Unit::Iso };
-        // Only the usual spelling ends in Z right after the digits: anything else is worth a real parse.
-        (good && (time.text.ends_with('Z') || time.instant().is_some())).then_some(time)
+        (good && (time.is_usual() || time.instant().is_some())).then_some(time)
+    }
+
+    /// Whether it is spelled as almost every source does, in UTC and with every field in range: then it need not be parsed to
+    /// be known good. A day that its month does not have is the one thing this does not see.
+    fn is_usual(&self) -> bool {
+        let bytes = self.text.as_bytes();
+        let number = |at: usize| match bytes.get(at..at + 2) {
+            Some([tens @ b'0'..=b'9', ones @ b'0'..=b'9']) => (tens - b'0') * 10 + (ones - b'0'),
+            _ => u8::MAX,
+        };
+        let in_range = (1..=12).contains(&number(5)) && (1..=28).contains(&number(8)) && number(11) < 24;
+        let fraction = match bytes.get(19..) {
+            Some([b'Z']) => true,
+            Some([b'.', digits @ .., b'Z']) => digits.len() <= 9 && digits.iter().all(u8::is_ascii_digit),
+            _ => false,
+        };
+        in_range && number(14) < 60 && number(17) < 60 && fraction
     }
 
     /// A moment from the digits of a number.
@@ -149,6 +165,10 @@ mod tests {
     #[test]
     fn what_is_no_moment_stays_where_it_was() {
         assert!(Time::iso("yesterday".into()).is_none());
+        assert!(Time::iso("2024-99-99T99:99:99Z".into()).is_none());
+        assert!(Time::iso("2024-01-13T05:24:16 <script> Z".into()).is_none());
+        assert!(Time::iso("2024-02-30T05:24:16Z".into()).is_none());
+        assert!(Time::iso("2024-02-29T05:24:16.123Z".into()).is_some());
         assert!(Time::number("12e4".into(), Unit::Seconds).is_none());
     }
 }

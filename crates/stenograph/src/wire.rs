@@ -7,7 +7,7 @@ use crate::json::{Draft, Object, items};
 use crate::model::{
     Body, Content, Data, Event, Extra, Held, Input, Note, Part, Piece, PieceKind, Residue, Role, Span, Usage,
 };
-use crate::text::{Str, quote};
+use crate::text::quote;
 use crate::time::Time;
 
 /// The version of the wire. A reader of this version passes over keys it does not know.
@@ -95,7 +95,7 @@ fn put_body(body: &Body<'_>, draft: &mut Draft<'_>) {
             draft.set_str("name", name);
             draft.set_opt("call", call.as_deref());
             match input {
-                Input::Json(raw) => draft.set("input", one_line(raw)),
+                Input::Json(raw) => draft.set("input", raw.to_string()),
                 Input::Text(text) => draft.set_text("input_text", text),
             }
         }
@@ -124,11 +124,6 @@ fn put_body(body: &Body<'_>, draft: &mut Draft<'_>) {
     }
 }
 
-/// A JSON value on one line. Only a value that has lines loses its spaces.
-fn one_line(raw: &str) -> String {
-    if raw.contains(['\n', '\r']) { crate::json::compact(raw).into_owned() } else { raw.to_owned() }
-}
-
 fn content_json(content: &Content<'_>) -> String {
     match content {
         Content::Text(text) => text.to_json(),
@@ -151,12 +146,12 @@ fn piece_json(piece: &Piece<'_>) -> String {
                 Data::File(text) => draft.set_text("file", text),
             }
         }
-        PieceKind::Other(raw) => draft.set("other", one_line(raw)),
+        PieceKind::Other(raw) => draft.set("other", raw.to_string()),
     }
     if !piece.extra.is_empty() {
         let mut extra = String::new();
         piece.extra.write_json(&mut extra);
-        draft.set("extra", one_line(&extra));
+        draft.set("extra", extra);
     }
     draft.render(None)
 }
@@ -179,7 +174,7 @@ fn put_extra(extra: &Extra<'_>, draft: &mut Draft<'_>) {
     for (origin, residue) in extra.iter().filter(|(origin, _)| *origin != NAME) {
         let mut json = String::new();
         residue.write_json(&mut json);
-        origins.set(origin.to_owned(), one_line(&json));
+        origins.set(origin.to_owned(), json);
     }
     if !origins.is_empty() {
         draft.nest("extra", origins);
@@ -265,21 +260,26 @@ fn read_content<'a>(object: &mut Object<'a>) -> Option<Content<'a>> {
 
 fn read_piece(raw: &str) -> Option<Piece<'_>> {
     let mut object = Object::parse(raw)?;
-    let media = object.take_str("media");
     let kind = if let Some(text) = object.take_text("text") {
         PieceKind::Text(text)
-    } else if let Some(text) = object.take_text("data") {
-        PieceKind::Blob { media, data: Data::Inline(text) }
-    } else if let Some(text) = object.take_text("url") {
-        PieceKind::Blob { media, data: Data::Url(text) }
-    } else if let Some(text) = object.take_text("file") {
-        PieceKind::Blob { media, data: Data::File(text) }
+    } else if let Some(data) = read_data(&mut object) {
+        PieceKind::Blob { media: object.take_str("media"), data }
     } else {
         PieceKind::Other(Cow::Borrowed(object.take("other")?))
     };
-    let extra = object.open("extra").map(Object::rest).unwrap_or_default();
-    // A piece with keys of its own is of a later version: the caller keeps the whole line unread.
+    let extra = object.open("extra").map(Object::rest);
+    // A piece with keys of its own is of a later version, and one that says it has nothing of its own is spelled by nobody we
+    // know: the caller keeps the whole line unread.
+    if extra.as_ref().is_some_and(|extra| extra.0.is_empty()) {
+        return None;
+    }
+    let extra = extra.unwrap_or_default();
     object.rest().0.iter().all(|(_, held)| *held == Held::Hole).then_some(Piece { kind, extra })
+}
+
+fn read_data<'a>(object: &mut Object<'a>) -> Option<Data<'a>> {
+    let inline = object.take_text("data").map(Data::Inline);
+    inline.or_else(|| object.take_text("url").map(Data::Url)).or_else(|| object.take_text("file").map(Data::File))
 }
 
 fn read_part(object: &mut Object<'_>) -> Option<Part> {
@@ -306,22 +306,28 @@ fn read_usage(object: &mut Object<'_>) -> Option<Usage> {
 
 fn read_extra<'a>(object: &mut Object<'a>) -> Extra<'a> {
     let mut extra = Extra::default();
-    let mut origins = object.open("extra");
-    if let Some(origins) = &mut origins {
-        let names: Vec<Str<'a>> = origins.keys().map(|key| Cow::Owned(key.to_owned())).collect();
-        for name in names {
-            if name != NAME
-                && let Some(residue) = origins.open(&name)
-            {
-                extra.add(name, residue.rest());
+    let Some(origins) = object.open("extra") else { return extra };
+    let mut unread = Vec::new();
+    for (name, held) in origins.rest().0 {
+        match held {
+            Held::Raw(Cow::Borrowed(raw)) if name != NAME && extra.iter().count() < ORIGINS_MAX => {
+                match Object::parse(raw) {
+                    Some(residue) if extra.get(&name).is_none() => extra.add(name, residue.rest()),
+                    _ => unread.push((name, Held::Raw(Cow::Borrowed(raw)))),
+                }
             }
+            held => unread.push((name, held)),
         }
     }
-    if let Some(origins) = origins.filter(|origins| origins.pairs().next().is_some()) {
-        object.close("extra", origins);
+    // What is in no format's words stays on the line, and an empty object with it.
+    if !unread.is_empty() || extra.iter().next().is_none() {
+        object.close_with("extra", Residue(unread));
     }
     extra
 }
+
+/// How many formats' words one event may hold. Real events hold those of one or two.
+const ORIGINS_MAX: usize = 16;
 
 /// What is left of a line whose event was read, under the wire's own name. Where an event holds bytes that nobody could read,
 /// even nothing is left: it tells the event from bytes in this very file that are no line of it.

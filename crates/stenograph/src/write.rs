@@ -54,6 +54,9 @@ impl Output {
     }
 }
 
+/// How many events of one record are gathered. Records of real files have a few hundred at most.
+const PARTS_MAX: usize = 65_536;
+
 /// A file being written: gathers the events of one source record and gives them to the writer together.
 pub struct Writing {
     writer: Box<dyn Writer>,
@@ -78,14 +81,15 @@ impl Writing {
 
     /// Writes one event.
     pub fn event(&mut self, event: &Event<'_>) -> Vec<Written> {
-        if event.part.index == 0 {
+        let follows = self.gathered.last().is_some_and(|last| last.part.index.checked_add(1) == Some(event.part.index));
+        if !follows || self.gathered.len() >= PARTS_MAX {
             self.flush();
         }
         if event.part.of <= 1 {
             self.write(std::slice::from_ref(event));
         } else {
             self.gathered.push(event.clone().into_owned());
-            if event.part.index + 1 >= event.part.of {
+            if event.part.index.saturating_add(1) >= event.part.of {
                 self.flush();
             }
         }

@@ -68,3 +68,91 @@ fn a_record_put_in_between_is_converted() {
         assert!(stenograph::json::is_valid(line), "{line}");
     }
 }
+
+const SESSION: &str = concat!(
+    r#"{"type":"summary","summary":"A walk","leafUuid":"9d2f6c1e-0000-4000-8000-000000000004"}"#,
+    "\n",
+    r#"{"parentUuid":null,"isSidechain":false,"type":"user","message":{"role":"user","content":"Look around."},"uuid":"9d2f6c1e-0000-4000-8000-000000000001","timestamp":"2026-03-02T09:14:05.000Z","sessionId":"9d2f6c1e-0000-4000-8000-00000000000f"}"#,
+    "\n",
+    r#"{"parentUuid":"9d2f6c1e-0000-4000-8000-000000000001","isSidechain":false,"type":"assistant","message":{"id":"msg_1","role":"assistant","model":"m","content":[{"type":"tool_use","id":"toolu_1","name":"list","input":{"path":"."}}]},"uuid":"9d2f6c1e-0000-4000-8000-000000000002","timestamp":"2026-03-02T09:14:06.000Z","sessionId":"9d2f6c1e-0000-4000-8000-00000000000f"}"#,
+    "\n",
+    r#"{"parentUuid":"9d2f6c1e-0000-4000-8000-000000000002","isSidechain":false,"type":"user","message":{"role":"user","content":[{"tool_use_id":"toolu_1","type":"tool_result","content":"a lake"}]},"uuid":"9d2f6c1e-0000-4000-8000-000000000003","timestamp":"2026-03-02T09:14:07.000Z","sessionId":"9d2f6c1e-0000-4000-8000-00000000000f"}"#,
+    "\n",
+    r#"{"parentUuid":"9d2f6c1e-0000-4000-8000-000000000003","isSidechain":false,"type":"assistant","message":{"id":"msg_2","role":"assistant","model":"m","content":[{"type":"text","text":"There is a lake nearby."}]},"uuid":"9d2f6c1e-0000-4000-8000-000000000004","timestamp":"2026-03-02T09:14:08.000Z","sessionId":"9d2f6c1e-0000-4000-8000-00000000000f"}"#,
+    "\n",
+);
+
+/// The session in a format that carries, with one word of the format's own text changed, and back.
+fn edited_through(name: &str, from: &str, to: &str) -> Option<(String, Way, bool)> {
+    let mut out = Vec::new();
+    convert(format("claude-code"), &mut SESSION.as_bytes(), format(name), &mut out, Carry::Along).ok()?;
+    let carried = String::from_utf8(out).expect("is UTF-8");
+    // The carried source says the same words: only what stands outside of it is edited.
+    let mut edited = String::new();
+    let mut rest = carried.as_str();
+    while let Some(at) = rest.find("\"steno\":{") {
+        let (own, key) = rest.split_at(at);
+        let end = key.find("\"src\":").map_or(key.len(), |at| at + 6);
+        let end =
+            key.get(end..).and_then(|tail| tail.find("\\n\"}").or(tail.find("\"}"))).map_or(key.len(), |at| end + at);
+        let (key, tail) = key.split_at(end);
+        edited.push_str(&own.replace(from, to));
+        edited.push_str(key);
+        rest = tail;
+    }
+    edited.push_str(&rest.replace(from, to));
+    let mut back = Vec::new();
+    let outcome =
+        convert(format(name), &mut edited.as_bytes(), format("claude-code"), &mut back, Carry::Not).expect("converts");
+    Some((String::from_utf8(back).expect("is UTF-8"), outcome.way, outcome.losses.is_lossy()))
+}
+
+#[test]
+fn an_edit_comes_back_through_every_format_that_carries_and_nothing_else_changes() {
+    for format in stenograph::formats::FORMATS.iter().filter(|format| format.info().traits.carries) {
+        let name = format.info().name;
+        for (from, to) in [("There is a lake nearby.", "There is a pond nearby."), ("a lake", "a pond")] {
+            let Some((back, way, lossy)) = edited_through(name, from, to) else { continue };
+            if back == SESSION {
+                // This text does not stand in that format, or stands for no event of the source: then the report says so.
+                assert!(way == Way::Restored || lossy, "{name}");
+                continue;
+            }
+            let expected = SESSION.replace(from, to);
+            assert_eq!(back.lines().count(), SESSION.lines().count(), "{name}: {back}");
+            for (found, expected) in back.lines().zip(expected.lines()) {
+                assert_eq!(stenograph::json::canonical(found), stenograph::json::canonical(expected), "{name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_tool_that_only_spells_a_file_anew_has_not_edited_it() {
+    let mut out = Vec::new();
+    convert(format("claude-code"), &mut SESSION.as_bytes(), format("codex"), &mut out, Carry::Along).expect("converts");
+    let respelled: Vec<String> = String::from_utf8(out)
+        .expect("is UTF-8")
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).expect("is JSON").to_string())
+        .collect();
+    let mut back = Vec::new();
+    let file = respelled.join("\n") + "\n";
+    let outcome = convert(format("codex"), &mut file.as_bytes(), format("claude-code"), &mut back, Carry::Not);
+    assert_eq!(outcome.expect("converts").way, Way::Restored);
+    assert_eq!(String::from_utf8(back).expect("is UTF-8"), SESSION);
+}
+
+#[test]
+fn an_edit_is_not_laundered_by_carrying_on() {
+    let mut first = Vec::new();
+    convert(format("claude-code"), &mut SESSION.as_bytes(), format("codex"), &mut first, Carry::Along)
+        .expect("converts");
+    let edited = String::from_utf8(first).expect("is UTF-8").replacen("Look around.", "Look back.", 1);
+    let mut second = Vec::new();
+    convert(format("codex"), &mut edited.as_bytes(), format("chibi"), &mut second, Carry::Along).expect("converts");
+    let mut back = Vec::new();
+    let outcome =
+        convert(format("chibi"), &mut second.as_slice(), format("codex"), &mut back, Carry::Not).expect("converts");
+    assert_eq!((outcome.way, String::from_utf8(back).expect("is UTF-8")), (Way::Restored, edited));
+}

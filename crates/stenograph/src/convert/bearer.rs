@@ -22,8 +22,14 @@ pub struct Bearer {
     number: u64,
     /// The last record and what follows it: it is not known to be the last until another one comes.
     held: Option<(Vec<u8>, Vec<u8>, Vec<Written>)>,
-    /// Set when the source carries another source: that one is carried on, instead of the source itself.
-    forwards: bool,
+    load: Load,
+}
+
+/// What is carried.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Load {
+    Source,
+    Carried,
 }
 
 /// The largest run: what a target has no place for must not fill the memory, and a record that carries it must still be one
@@ -31,14 +37,23 @@ pub struct Bearer {
 const RUN_SIZE_MAX: usize = RECORD_SIZE_MAX;
 
 impl Bearer {
-    /// A bearer of sources of this format.
+    /// A bearer of the source itself, which is of this format.
     pub fn new(of: &str) -> Bearer {
-        Bearer { of: of.to_owned(), pending: Vec::new(), start: 0, reached: 0, number: 0, held: None, forwards: false }
+        Bearer::of(of, Load::Source)
+    }
+
+    /// A bearer of the source that the source's records carry themselves, whole and untouched.
+    pub fn forwarding(of: &str) -> Bearer {
+        Bearer::of(of, Load::Carried)
+    }
+
+    fn of(of: &str, load: Load) -> Bearer {
+        Bearer { of: of.to_owned(), pending: Vec::new(), start: 0, reached: 0, number: 0, held: None, load }
     }
 
     /// Takes the next bytes of the source.
     pub fn source(&mut self, chunk: &[u8]) -> io::Result<()> {
-        if self.forwards {
+        if self.load == Load::Carried {
             return Ok(());
         }
         if self.pending.len() + chunk.len() > RUN_SIZE_MAX {
@@ -55,16 +70,12 @@ impl Bearer {
 
     /// Takes over what the record of an event carries itself.
     fn forward(&mut self, event: &Event<'_>) {
-        let Some(carried) = event.carried.as_deref().and_then(Carried::parse) else { return };
-        if event.part.index > 0 {
-            return;
+        if self.load == Load::Carried
+            && event.part.index == 0
+            && let Some(carried) = event.carried.as_deref().and_then(Carried::parse)
+        {
+            self.pending.extend_from_slice(&carried.source);
         }
-        if !self.forwards {
-            self.forwards = true;
-            self.of = carried.of;
-            self.pending.clear();
-        }
-        self.pending.extend_from_slice(&carried.source);
     }
 
     /// Lays runs into what was written for an event.
@@ -95,7 +106,7 @@ impl Bearer {
 
     /// The source up to the end of the record that was read last.
     fn run(&mut self) -> Vec<u8> {
-        if self.forwards {
+        if self.load == Load::Carried {
             return std::mem::take(&mut self.pending);
         }
         let length = usize::try_from(self.reached.saturating_sub(self.start)).unwrap_or(0).min(self.pending.len());

@@ -5,6 +5,7 @@
 //! of the source. A source that returns to its own format is copied, byte for byte.
 
 mod bearer;
+mod mend;
 mod restore;
 
 use std::io::{self, Read, Write};
@@ -13,8 +14,9 @@ use bearer::Bearer;
 
 use crate::format::{Format, Want};
 use crate::loss::{Comparison, Report};
-use crate::model::{Event, Note, Outline, Spine};
+use crate::model::{Event, Note, NoteKind, Outline, Span, Spine};
 use crate::read::{Reading, Sink};
+use crate::sheet::Sheet;
 use crate::write::{Writing, Written};
 
 /// A source that can be read more than once.
@@ -192,22 +194,28 @@ fn each_chunk(
     sink: &mut dyn Sink,
     first: &mut dyn FnMut(&[u8]) -> io::Result<()>,
 ) -> io::Result<()> {
-    let mut input = source.open()?;
     let mut reading = Reading::new(format, want);
-    let mut buffer = vec![0; CHUNK_SIZE];
-    loop {
-        let length = match input.read(&mut buffer) {
-            Ok(0) => break,
-            Ok(length) => length,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(error),
-        };
-        let chunk = buffer.get(..length).unwrap_or_default();
+    each_piece(source, &mut |chunk| {
         first(chunk)?;
         reading.feed(chunk, sink);
-    }
+        Ok(())
+    })?;
     reading.end(sink);
     Ok(())
+}
+
+/// Reads a source from its beginning to its end.
+fn each_piece(source: &mut dyn Source, visit: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+    let mut input = source.open()?;
+    let mut buffer = vec![0; CHUNK_SIZE];
+    loop {
+        match input.read(&mut buffer) {
+            Ok(0) => return Ok(()),
+            Ok(length) => visit(buffer.get(..length).unwrap_or_default())?,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
 }
 
 fn rewrite(
@@ -218,7 +226,13 @@ fn rewrite(
     carry: Carry,
     survey: Survey,
 ) -> io::Result<Outcome> {
-    let Survey { mut outline, mut spine, notes, notes_count, own, .. } = survey;
+    let Survey { mut outline, mut spine, notes, notes_count, own, carried, .. } = survey;
+    let bearer = match (carry, &carried) {
+        (Carry::Not, _) => None,
+        // A source that is carried already is carried on, if nothing of it was touched.
+        (Carry::Along, Some(of)) if restore::is_intact(from, source, of)? => Some(Bearer::forwarding(of)),
+        (Carry::Along, _) => Some(Bearer::new(from.info().name)),
+    };
     let (kept, native) = (to.info().name, to.info().name == crate::wire::NAME);
     let whole = own || native;
     if !whole && spine.leaves_out() {
@@ -232,6 +246,9 @@ fn rewrite(
         target: Target {
             out,
             reading: Some(Reading::new(to, Want::All)),
+            sheet: if own { Sheet::default() } else { Sheet::new(to.info().sheet) },
+            offset: 0,
+            judges: true,
             back: ReadBack {
                 comparison: Comparison::new(move |origin| native || origin == kept),
                 repeats: false,
@@ -242,25 +259,16 @@ fn rewrite(
         spine,
         whole,
         to: kept,
-        bearer: (carry == Carry::Along).then(|| Bearer::new(from.info().name)),
+        bearer,
     };
-    let mut input = source.open()?;
     let mut reading = Reading::new(from, Want::All);
-    let mut buffer = vec![0; CHUNK_SIZE];
-    loop {
-        let length = input.read(&mut buffer)?;
-        if length == 0 {
-            break;
-        }
-        let chunk = buffer.get(..length).unwrap_or_default();
+    each_piece(source, &mut |chunk| {
         if let Some(bearer) = &mut pass.bearer {
             bearer.source(chunk)?;
         }
         reading.feed(chunk, &mut pass);
-        if let Some(error) = pass.target.failed.take() {
-            return Err(error);
-        }
-    }
+        pass.target.failed.take().map_or(Ok(()), Err)
+    })?;
     reading.end(&mut pass);
     let (losses, output_notes) = pass.finish()?;
     Ok(Outcome { outline, losses, notes, notes_count, output_notes, way: Way::Written })
@@ -281,6 +289,12 @@ struct Pass<'o> {
 struct Target<'o> {
     out: &'o mut dyn Write,
     reading: Option<Reading>,
+    /// What the target's own reader demands of a record.
+    sheet: Sheet,
+    /// How much was written.
+    offset: u64,
+    /// Whether what is written now was made here.
+    judges: bool,
     back: ReadBack,
     failed: Option<io::Error>,
 }
@@ -288,6 +302,9 @@ struct Target<'o> {
 impl Sink for Pass<'_> {
     fn event(&mut self, event: &Event<'_>) {
         let left_out = self.spine.left_out(event);
+        if event.is_oversize() {
+            return self.target.back.comparison.left_out(event, "larger than any record that is read");
+        }
         // A record that returns to its own format through the native one is not weighed either.
         if self.whole || event.extra.get(self.to).is_some() {
             self.target.back.repeats |= event.restates;
@@ -301,11 +318,16 @@ impl Sink for Pass<'_> {
             }
             return;
         }
+        if event.restates {
+            // Nothing else says it, so that it is no restatement any more.
+            let event = Event { restates: false, ..event.clone() };
+            self.target.back.comparison.source(&event);
+            return self.write(&event);
+        }
         if self.spine.usage_said_later(event) {
             let mut event = event.clone();
             event.usage = None;
             self.target.back.comparison.source(&event);
-            self.target.back.comparison.usage_stated_later(&event);
             return self.write(&event);
         }
         self.target.back.comparison.source(event);
@@ -319,6 +341,8 @@ impl Pass<'_> {
     fn write(&mut self, event: &Event<'_>) {
         let Some(writing) = &mut self.writing else { return };
         let pieces = writing.event(event);
+        // A record that returns to its own system is what that system wrote, and not ours to judge.
+        self.target.judges = event.extra.get(self.to).is_none();
         let pieces = match &mut self.bearer {
             Some(bearer) => bearer.load(event, pieces),
             None => Ok(pieces),
@@ -351,13 +375,28 @@ impl Pass<'_> {
 impl Target<'_> {
     fn take(&mut self, pieces: Vec<Written>) {
         for piece in pieces {
+            if let (Written::Record(record), true) = (&piece, self.judges) {
+                self.check(record);
+            }
             let (Written::Record(bytes) | Written::Glue(bytes)) = piece;
+            self.offset += bytes.len() as u64;
             if self.failed.is_none() {
                 self.failed = self.out.write_all(&bytes).err();
             }
             if let Some(reading) = &mut self.reading {
                 reading.feed(&bytes, &mut self.back);
             }
+        }
+    }
+}
+
+impl Target<'_> {
+    /// Holds a record against the target's sheet.
+    fn check(&mut self, record: &[u8]) {
+        let objection = std::str::from_utf8(record).ok().and_then(|record| self.sheet.objection(record));
+        if let Some(objection) = objection {
+            let at = Span { offset: self.offset, length: record.len() as u64, line: 0 };
+            self.back.note(Note::new(NoteKind::OffSheet, at, objection));
         }
     }
 }

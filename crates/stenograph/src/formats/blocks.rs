@@ -15,6 +15,8 @@ pub struct Block<K> {
     pub kind: K,
     text: Vec<u8>,
     lines: Vec<Line>,
+    /// The lines between it and the block before, each with its newline.
+    before: Vec<u8>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -75,11 +77,16 @@ pub trait Blockwise: Send {
 pub struct Blocks<R: Blockwise> {
     reader: R,
     open: Option<Block<R::Kind>>,
+    /// The lines since the last block.
+    passed: Vec<u8>,
 }
+
+/// How much of what stands between two blocks is kept: it is blank, and nobody writes more.
+const BETWEEN_SIZE_MAX: usize = 1024;
 
 impl<K> Block<K> {
     fn new(kind: K) -> Block<K> {
-        Block { kind, text: Vec::new(), lines: Vec::new() }
+        Block { kind, text: Vec::new(), lines: Vec::new(), before: Vec::new() }
     }
 
     /// How many lines it has.
@@ -95,6 +102,11 @@ impl<K> Block<K> {
     /// One of its lines, without a carriage return at its end.
     pub fn line(&self, index: usize) -> &[u8] {
         without_return(self.lines.get(index).and_then(|line| self.text.get(line.from..line.to)).unwrap_or_default())
+    }
+
+    /// What stands between it and the block before, as far as that is kept.
+    pub fn before(&self) -> &[u8] {
+        &self.before
     }
 
     /// All its lines.
@@ -138,6 +150,9 @@ impl<K> Block<K> {
     /// Cuts the lines from `index` on off, as a block of their own.
     fn split(&mut self, index: usize, kind: K) -> Block<K> {
         let mut tail = Block::new(kind);
+        if index == 0 {
+            tail.before = std::mem::take(&mut self.before);
+        }
         for line in self.lines.get(index..).unwrap_or_default() {
             tail.push(line.at, self.text.get(line.from..line.to).unwrap_or_default());
         }
@@ -154,7 +169,14 @@ impl<K> Block<K> {
 impl<R: Blockwise> Blocks<R> {
     /// A reader at the beginning of a source.
     pub fn new(reader: R) -> Blocks<R> {
-        Blocks { reader, open: None }
+        Blocks { reader, open: None, passed: Vec::new() }
+    }
+
+    fn pass(&mut self, line: &[u8]) {
+        if self.passed.len() + line.len() < BETWEEN_SIZE_MAX {
+            self.passed.extend_from_slice(line);
+            self.passed.push(b'\n');
+        }
     }
 
     fn end(&mut self, ending: Ending, out: &mut dyn Sink) {
@@ -188,8 +210,11 @@ where
                     open.push(record.at, line);
                 }
             }
-            Step::Passes => {}
-            Step::Follows => self.end(Ending::Next, out),
+            Step::Passes => self.pass(line),
+            Step::Follows => {
+                self.end(Ending::Next, out);
+                self.pass(line);
+            }
             Step::Ends => {
                 if let Some(open) = &mut self.open {
                     open.push(record.at, line);
@@ -198,7 +223,7 @@ where
             }
             Step::Begins(kind) => {
                 self.end(Ending::Next, out);
-                let mut block = Block::new(kind);
+                let mut block = Block { before: std::mem::take(&mut self.passed), ..Block::new(kind) };
                 block.push(record.at, line);
                 self.open = Some(block);
             }
@@ -275,6 +300,21 @@ pub fn leftover(source: &[u8], usual: Option<&[u8]>) -> Residue<'static> {
     }
     let spelled = Text::from_bytes(source).to_json();
     Residue(vec![(Cow::Borrowed(SPELLED), Held::Raw(Cow::Owned(spelled)))])
+}
+
+/// The key under which a block keeps how the line after it is spelled, where that is not quite empty.
+pub const BLANK: &str = "blank";
+
+/// Keeps that the blank line at the end of a block, which belongs to no text, has a carriage return.
+pub fn leave_blank<K>(block: &Block<K>, end: usize, left: &mut Residue<'static>) {
+    if end < block.len() && !block.text(end, block.len()).is_empty() {
+        left.0.push((Cow::Borrowed(BLANK), Held::Raw(Cow::Borrowed("\"\\r\""))));
+    }
+}
+
+/// The blank line that stood after a block.
+pub fn blank(origin: &str, event: &Event<'_>) -> &'static str {
+    if event.extra.get(origin).is_some_and(|own| own.has(BLANK)) { "\r" } else { "" }
 }
 
 /// The spelling that a block had in its source, if it still says what these events say. An edited event loses it.

@@ -19,6 +19,7 @@ pub mod goodvibes_telemetry;
 pub mod goodvibes_tracking;
 pub mod leslie;
 pub mod openai_chat;
+mod placeholder;
 pub mod steno;
 
 /// Every format, in the order people see them.

@@ -37,9 +37,9 @@ impl<'a> Draft<'a> {
         Draft { fields: Vec::new() }
     }
 
-    /// Puts a JSON value.
+    /// Puts a JSON value. It stands on one line, whatever it was: a record is a line in most formats.
     pub fn set(&mut self, key: impl Into<Str<'a>>, raw: impl Into<Raw<'a>>) {
-        self.fields.push((key.into(), Value::Raw(raw.into()), Force::Set));
+        self.fields.push((key.into(), Value::Raw(super::one_line(raw.into())), Force::Set));
     }
 
     /// Puts a text.

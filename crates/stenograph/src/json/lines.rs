@@ -93,22 +93,30 @@ impl<R: Objects> Reader for JsonLines<R> {
 #[derive(Debug)]
 pub struct JsonRecord<'a> {
     text: Cow<'a, str>,
+    /// The bytes that `text` was made from.
+    bytes: &'a [u8],
+    /// Where in `text` an escape of six characters stands for one byte that JSON cannot have.
+    mends: Vec<usize>,
     at: Span,
     terminated: bool,
-    /// Whether `text` is the record's own bytes, so that offsets in it are offsets in the source.
-    faithful: bool,
-    /// Whether `text` is only made from the record, so that nothing in it has a place of its own.
+    /// Whether the bytes are only made from the record, so that nothing in them has a place of its own.
     made: bool,
 }
+
+/// How many bytes longer an escape is than what it stands for.
+const GROWTH: usize = 5;
 
 impl<'a> JsonRecord<'a> {
     /// Makes text of a record's bytes: bytes that are not UTF-8 become escapes.
     pub fn new(record: &Record<'a>) -> JsonRecord<'a> {
-        let (text, faithful) = match std::str::from_utf8(record.bytes) {
-            Ok(text) => (Cow::Borrowed(text), true),
-            Err(_) => (Cow::Owned(mend_utf8(record.bytes)), false),
+        let (text, mends) = match std::str::from_utf8(record.bytes) {
+            Ok(text) => (Cow::Borrowed(text), Vec::new()),
+            Err(_) => {
+                let (text, mends) = mend_utf8(record.bytes);
+                (Cow::Owned(text), mends)
+            }
         };
-        JsonRecord { text, at: record.at, terminated: record.terminated, faithful, made: false }
+        JsonRecord { text, bytes: record.bytes, mends, at: record.at, terminated: record.terminated, made: false }
     }
 
     /// Reads `bytes` in the place of a record that is JSON only in its document, such as a member or what stands before the
@@ -128,7 +136,7 @@ impl<'a> JsonRecord<'a> {
         let text = self.text.trim_matches(BLANK);
         if !text.is_empty() {
             let lead = self.text.len() - self.text.trim_start_matches(BLANK).len();
-            self.unread(self.span(lead, text.len()), unmend(text, self.faithful), what, out);
+            self.unread(lead, text.len(), what, out);
         }
     }
 
@@ -142,15 +150,15 @@ impl<'a> JsonRecord<'a> {
         if let Some((offset, length, object)) = only(text) {
             return give_one(object, self.span(offset, length), out, read);
         }
-        let (found, good) = values(text);
+        let (found, good) = all_values(text);
         if !is_blank(text.get(good..).unwrap_or_default())
-            && let Some(mended) = mend_controls(text)
-            && let (found, good) = values(&mended)
+            && let Some((mended, mends)) = mend_controls(text, &self.mends)
+            && let (found, good) = all_values(&mended)
             && good == mended.trim_end_matches(BLANK).len()
         {
             let said = "raw control characters in a string are read as escapes";
             out.note(Note::new(NoteKind::ControlCharacter, self.at, said));
-            let mended = JsonRecord { text: Cow::Borrowed(&mended), faithful: false, ..*self };
+            let mended = JsonRecord { text: Cow::Borrowed(&mended), mends, ..*self };
             return mended.give(&found, good, out, read);
         }
         self.give(&found, good, out, read);
@@ -165,11 +173,11 @@ impl<'a> JsonRecord<'a> {
     ) {
         let welded = found.len() > 1;
         for (offset, value) in found {
-            let span = self.span(*offset, value.len());
             let Some(object) = Object::parse(value) else {
-                self.unread(span, unmend(value, self.faithful), "a JSON value that is not an object", out);
+                self.unread(*offset, value.len(), "a JSON value that is not an object", out);
                 continue;
             };
+            let span = self.span(*offset, value.len());
             if welded && *offset > 0 {
                 out.note(Note::new(NoteKind::Welded, span, "another record on the same line"));
             }
@@ -178,21 +186,26 @@ impl<'a> JsonRecord<'a> {
         let rest = self.text.get(good..).unwrap_or_default();
         if !is_blank(rest) {
             let lead = rest.len() - rest.trim_start_matches(BLANK).len();
-            let span = self.span(good + lead, rest.trim_matches(BLANK).len());
-            self.unread(span, unmend(rest.trim_matches(BLANK), self.faithful), "not JSON", out);
+            self.unread(good + lead, rest.trim_matches(BLANK).len(), "not JSON", out);
         }
     }
 
+    /// The bytes from which this part of the text was made: where they begin, and how many there are.
+    fn source(&self, offset: usize, length: usize) -> (usize, usize) {
+        let before = |offset: usize| offset - GROWTH * self.mends.partition_point(|mend| *mend < offset);
+        (before(offset), before(offset + length) - before(offset))
+    }
+
     fn span(&self, offset: usize, length: usize) -> Span {
-        // Where bytes had to be mended, offsets inside the record are off: the whole record is the honest answer.
-        if !self.faithful || self.made {
+        if self.made {
             return self.at;
         }
+        let (offset, length) = self.source(offset, length);
         Span { offset: self.at.offset + offset as u64, length: length as u64, line: self.at.line }
     }
 
     fn remark_on_encoding(&self, out: &mut dyn Sink) {
-        if !self.faithful {
+        if !self.mends.is_empty() {
             out.note(Note::new(NoteKind::BadUtf8, self.at, "bytes that are not UTF-8 are kept as \\udc80 to \\udcff"));
         } else if may_have_surrogates(self.text.as_bytes()) && Text::Json(Cow::Borrowed(&self.text)).is_damaged() {
             out.note(Note::new(
@@ -203,7 +216,10 @@ impl<'a> JsonRecord<'a> {
         }
     }
 
-    fn unread(&self, span: Span, bytes: Text<'_>, what: &str, out: &mut dyn Sink) {
+    fn unread(&self, offset: usize, length: usize, what: &str, out: &mut dyn Sink) {
+        let span = self.span(offset, length);
+        let (from, length) = self.source(offset, length);
+        let bytes = Text::from_bytes(self.bytes.get(from..from + length).unwrap_or_default());
         let (kind, said) = match self.terminated {
             true => (NoteKind::NotARecord, what.to_owned()),
             false => (NoteKind::Torn, format!("the last record is not whole: {what}")),
@@ -247,30 +263,53 @@ fn give_one(
     read(object, &At { span, carried: carried.map(Cow::Borrowed) }, out);
 }
 
-/// JSON text in which every byte that is not UTF-8 is an escape.
-fn mend_utf8(bytes: &[u8]) -> String {
+/// The values of a text, with their offsets, and where the good part ends. Blanks that JSON does not know may stand between them.
+fn all_values(text: &str) -> (Vec<(usize, &str)>, usize) {
+    let (mut found, mut good) = (Vec::new(), 0);
+    loop {
+        let rest = text.get(good..).unwrap_or_default();
+        let lead = rest.len() - rest.trim_start_matches(BLANK).len();
+        let (more, length) = values(rest.get(lead..).unwrap_or_default());
+        if more.is_empty() {
+            return (found, good);
+        }
+        found.extend(more.into_iter().map(|(offset, value)| (good + lead + offset, value)));
+        good += lead + length;
+    }
+}
+
+/// JSON text in which every byte that is not UTF-8 is an escape, and where those stand.
+fn mend_utf8(bytes: &[u8]) -> (String, Vec<usize>) {
     use std::fmt::Write as _;
     let mut out = String::with_capacity(bytes.len() + 16);
+    let mut mends = Vec::new();
     for chunk in bytes.utf8_chunks() {
         out.push_str(chunk.valid());
         for byte in chunk.invalid() {
+            mends.push(out.len());
             let _ = write!(out, "\\udc{byte:02x}");
         }
     }
-    out
+    (out, mends)
 }
 
-/// JSON text in which raw control characters inside strings are escapes; `None` when there are none.
-fn mend_controls(text: &str) -> Option<String> {
+/// JSON text in which raw control characters inside strings are escapes too, and where all escapes stand, given where they stood
+/// before; `None` when there are none.
+fn mend_controls(text: &str, before: &[usize]) -> Option<(String, Vec<usize>)> {
     use std::fmt::Write as _;
     if !text.bytes().any(|byte| byte < 0x20) {
         return None;
     }
     let mut out = String::with_capacity(text.len() + 16);
+    let (mut mends, mut before) = (Vec::new(), before.iter().peekable());
     let (mut in_string, mut escaped) = (false, false);
-    for char in text.chars() {
+    for (at, char) in text.char_indices() {
+        if before.next_if_eq(&&at).is_some() {
+            mends.push(out.len());
+        }
         match char {
             '\0'..='\x1f' if in_string => {
+                mends.push(out.len());
                 let _ = write!(out, "\\u{:04x}", u32::from(char));
                 escaped = false;
                 continue;
@@ -282,25 +321,5 @@ fn mend_controls(text: &str) -> Option<String> {
         }
         out.push(char);
     }
-    Some(out)
-}
-
-/// Text that is not JSON after all: the mended bytes are themselves again, everything else is plain.
-fn unmend(text: &str, faithful: bool) -> Text<'_> {
-    if faithful {
-        return Text::from(text);
-    }
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find("\\udc") {
-        let (plain, escape) = rest.split_at(at);
-        bytes.extend_from_slice(plain.as_bytes());
-        match escape.get(4..6).and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
-            Some(byte @ 0x80..) => bytes.push(byte),
-            _ => bytes.extend_from_slice(escape.get(..6).unwrap_or(escape).as_bytes()),
-        }
-        rest = escape.get(6..).unwrap_or_default();
-    }
-    bytes.extend_from_slice(rest.as_bytes());
-    Text::from_bytes(&bytes).into_owned()
+    Some((out, mends))
 }

@@ -10,7 +10,7 @@ mod spell;
 pub use draft::Draft;
 pub use lines::{At, JsonLines, JsonRecord, Objects};
 pub use object::Object;
-pub use spell::{canonical, compact, indent};
+pub use spell::{canonical, compact, indent, one_line};
 
 use serde_json::value::RawValue;
 

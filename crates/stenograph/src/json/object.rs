@@ -168,8 +168,13 @@ impl<'a> Object<'a> {
 
     /// Gives back what is left of an opened object.
     pub fn close(&mut self, key: &str, rest: Object<'a>) {
+        self.close_with(key, rest.rest());
+    }
+
+    /// Gives back what is left of an opened object, already without what was taken.
+    pub fn close_with(&mut self, key: &str, rest: Residue<'a>) {
         if let Some(held) = self.held(key) {
-            *held = Held::Object(rest.rest());
+            *held = Held::Object(rest);
         }
     }
 

@@ -24,6 +24,11 @@ pub fn compact(raw: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// The value on one line. Only a value that has lines loses its spaces.
+pub fn one_line(raw: Cow<'_, str>) -> Cow<'_, str> {
+    if memchr::memchr2(b'\n', b'\r', raw.as_bytes()).is_none() { raw } else { Cow::Owned(compact(&raw).into_owned()) }
+}
+
 /// Follows one byte of JSON and tells whether it is white space between tokens.
 fn step(byte: u8, in_string: &mut bool, escaped: &mut bool) -> bool {
     if *in_string {
@@ -88,14 +93,19 @@ pub fn canonical(raw: &str) -> Cow<'_, str> {
     canonical_below(raw, 0)
 }
 
+/// An object by its fields. Below the first level it stands in a value that was checked already.
+fn split(raw: &str, depth: u32) -> Option<super::Object<'_>> {
+    if depth == 0 { super::Object::parse(raw) } else { super::Object::within(raw) }
+}
+
 /// Values nested deeper than this are compared as they are spelled: no input may exhaust the stack.
-const DEPTH_MAX: u32 = 64;
+const DEPTH_MAX: u32 = 12;
 
 fn canonical_below(raw: &str, depth: u32) -> Cow<'_, str> {
     if depth > DEPTH_MAX {
         return compact(raw);
     }
-    if let Some(object) = super::Object::parse(raw)
+    if let Some(object) = split(raw, depth)
         && object.duplicate().is_none()
     {
         let field =
@@ -104,7 +114,8 @@ fn canonical_below(raw: &str, depth: u32) -> Cow<'_, str> {
         fields.sort();
         return Cow::Owned(format!("{{{}}}", fields.join(",")));
     }
-    if let Some(items) = super::items(raw) {
+    let items = if depth == 0 { super::items(raw) } else { super::items_within(raw) };
+    if let Some(items) = items {
         let items: Vec<Cow<'_, str>> = items.into_iter().map(|item| canonical_below(item, depth + 1)).collect();
         return Cow::Owned(format!("[{}]", items.join(",")));
     }

@@ -2,7 +2,7 @@
 
 use super::Case;
 use crate::frame::Framing;
-use crate::model::{Body, Outline, Span};
+use crate::model::{Body, NoteKind, Outline, Span};
 use crate::read::Collected;
 
 /// Every byte that is not blank lies in an event's or a note's span.
@@ -22,16 +22,24 @@ pub(super) fn first_silent(framing: Framing, source: &[u8], found: &Collected) -
     for span in spans {
         if span.offset > reached {
             let gap = source.get(position(reached)..position(span.offset)).unwrap_or_default();
-            if let Some(at) = gap.iter().position(|byte| !is_blank(*byte, framing)) {
-                let rest = gap.get(at..).unwrap_or_default();
-                if !rest.starts_with(b"\xef\xbb\xbf")
-                    || rest.get(3..).is_some_and(|rest| !rest.iter().all(|byte| is_blank(*byte, framing)))
-                {
-                    return Some(Span { offset: reached + at as u64, length: rest.len() as u64, line: span.line });
-                }
+            if let Some(at) = first_visible(gap, framing) {
+                return Some(Span { offset: reached + at as u64, length: (gap.len() - at) as u64, line: span.line });
             }
         }
         reached = reached.max(span.end());
+    }
+    None
+}
+
+/// The first byte that is not blank. A byte order mark is blank wherever it stands: files that have one are put together too.
+fn first_visible(gap: &[u8], framing: Framing) -> Option<usize> {
+    let mut at = 0;
+    while let Some(byte) = gap.get(at) {
+        match gap.get(at..) {
+            Some(rest) if rest.starts_with(b"\xef\xbb\xbf") => at += 3,
+            _ if is_blank(*byte, framing) => at += 1,
+            _ => return Some(at),
+        }
     }
     None
 }
@@ -67,11 +75,21 @@ pub(super) fn equal(case: &mut Case<'_>) {
     let mut all = Vec::new();
     for events in case.records() {
         let Some(at) = events.first().and_then(|event| event.at) else { continue };
-        let unread = matches!(events, [event] if matches!(event.body, Body::Other { .. }) && event.extra.is_empty());
         let source = case.source.get(position(at.offset)..position(at.end())).unwrap_or_default();
+        if let [event] = events
+            && let Body::Other { bytes, .. } = &event.body
+            && event.extra.iter().next().is_none()
+        {
+            // What nobody understands is its bytes and nothing else, unless there were too many to hold.
+            let oversize = case.found.notes.iter().any(|note| note.kind == NoteKind::Oversize && note.at == at);
+            if !oversize && bytes.as_ref().is_some_and(|bytes| bytes.bytes() != source) {
+                all.push((at, "a record that is not understood does not hold its bytes".to_owned()));
+            }
+            continue;
+        }
         let Ok(source) = std::str::from_utf8(source) else { continue };
         // What is not JSON has been mended to be read, and a note says so.
-        if unread || !crate::json::is_valid(source) {
+        if !crate::json::is_valid(source) {
             continue;
         }
         match crate::write::fragment(case.format, &outline, events) {

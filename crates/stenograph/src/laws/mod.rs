@@ -29,11 +29,15 @@ pub struct Effort {
 }
 
 /// The laws, by name, in the order of the design.
-pub const LAWS: [(&str, &str); 9] = [
+pub const LAWS: [(&str, &str); 10] = [
     ("silent", "every byte that is not blank lies in an event or a note, and every record is written back equal"),
-    ("echo", "an untouched copy is the source, and replacing one record by itself leaves all other bytes"),
+    (
+        "echo",
+        "an untouched copy is the source, and replacing one record by itself leaves all other bytes and all events",
+    ),
     ("return", "what is written is read back the same, and written again the same"),
     ("hurt", "any prefix and any flipped byte: no panic, no silent byte"),
+    ("scar", "a line that is no record, with bytes that are no text, returns to its place"),
     ("chunks", "fed in pieces of 1, 7 and 4096 bytes: the same events"),
     ("growth", "what is settled does not change when the source grows"),
     ("pieces", "reading from any record gives the same events, for the formats that say so"),
@@ -84,10 +88,15 @@ impl Case<'_> {
 
     /// Evenly spread places in the source.
     fn places(&self, most: usize) -> Vec<usize> {
+        self.places_within(self.source.len(), most)
+    }
+
+    /// Evenly spread places in the first part of the source.
+    fn places_within(&self, window: usize, most: usize) -> Vec<usize> {
         let count = self.effort.places.min(most).max(1);
-        let step = (self.source.len() / count).max(1);
+        let step = (window / count).max(1);
         // An odd offset, so that places fall into the middle of things as well as on their edges.
-        (0..self.source.len()).step_by(step).map(|at| (at + at / step % 7).min(self.source.len())).collect()
+        (0..window).step_by(step).map(|at| (at + at / step % 7).min(window)).collect()
     }
 
     /// The records: events that stand in one place, together.

@@ -3,7 +3,7 @@
 use super::{Case, coverage, difference};
 use crate::convert::{Carry, Way, convert, rewrite_own};
 use crate::frame::{Framing, Items};
-use crate::model::{Body, Outline};
+use crate::model::{NoteKind, Outline};
 use crate::read;
 use crate::write::{Edit, fragment, splice};
 
@@ -28,6 +28,11 @@ pub(super) fn echo(case: &mut Case<'_>) {
             all.push((at, error.to_string()));
             continue;
         }
+        let (before, after) = (usize::try_from(at.offset).unwrap_or(0), usize::try_from(at.end()).unwrap_or(0));
+        let around = (case.source.get(..before).unwrap_or_default(), case.source.get(after..).unwrap_or_default());
+        if !copy.starts_with(around.0) || !copy.ends_with(around.1) {
+            all.push((at, "bytes around a replaced record are not as they were".to_owned()));
+        }
         if let Some(what) = difference(&case.found.events, &read::all(case.format, &copy).events) {
             all.push((at, format!("after a record was replaced by itself, {what}")));
         }
@@ -39,11 +44,8 @@ pub(super) fn echo(case: &mut Case<'_>) {
 
 /// With y = write(read x): read y = read x, and write(read y) = y. Formats for people may lose on the way to y, not after.
 pub(super) fn returns(case: &mut Case<'_>) {
-    // A record over the limit has no bytes to write.
-    let oversize = |event: &crate::model::Event<'_>| {
-        matches!(event.body, Body::Other { bytes: None, .. }) && event.extra.iter().next().is_none()
-    };
-    if case.found.events.iter().any(oversize) {
+    // A record over the limit has no bytes to write, and a note says so.
+    if case.found.notes.iter().any(|note| note.kind == NoteKind::Oversize) {
         return;
     }
     let mut once = Vec::new();
@@ -94,13 +96,13 @@ pub(super) fn scarred(case: &mut Case<'_>) {
     let expected = read::all(case.format, &scarred);
     let mut once = Vec::new();
     if let Err(error) = rewrite_own(case.format, &mut scarred.as_slice(), &mut once) {
-        return case.broken("hurt", error.to_string(), None);
+        return case.broken("scar", error.to_string(), None);
     }
     if memchr::memmem::find(&once, SCAR.trim_ascii_end()).is_none() {
-        case.broken("hurt", "a line that is no record does not return as it was", None);
+        case.broken("scar", "a line that is no record does not return as it was", None);
     }
     if let Some(what) = difference(&expected.events, &read::all(case.format, &once).events) {
-        case.broken("hurt", format!("with a line that is no record, {what}"), None);
+        case.broken("scar", format!("with a line that is no record, {what}"), None);
     }
 }
 
@@ -108,7 +110,8 @@ pub(super) fn scarred(case: &mut Case<'_>) {
 pub(super) fn carry(case: &mut Case<'_>) {
     let from = case.format;
     // A source without a record has nothing that could be carried, or carry.
-    if case.found.events.is_empty() || from.info().framing != Framing::Lines && !coverage::is_document(case.source) {
+    let document = matches!(from.info().framing, Framing::Items(_));
+    if case.found.events.is_empty() || document && !coverage::is_document(case.source) {
         return;
     }
     let others =

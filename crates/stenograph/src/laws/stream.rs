@@ -2,7 +2,8 @@
 
 use super::{Case, coverage::first_silent, difference};
 use crate::format::Want;
-use crate::model::Event;
+use crate::frame::{Frame, Framer, Place, RECORD_SIZE_MAX};
+use crate::model::{Event, Span};
 use crate::read::{self, Collected, Reading};
 
 /// Any prefix and any flipped byte: no panic, no silent byte.
@@ -11,7 +12,7 @@ pub(super) fn hurt(case: &mut Case<'_>) {
     // Reading a large source many times costs more than it teaches: most of it is alike.
     let window = case.source.len().min(64 << 10);
     let source = case.source.get(..window).unwrap_or_default();
-    for at in case.places(64).into_iter().filter(|at| *at < window) {
+    for at in case.places_within(window, 64) {
         let prefix = source.get(..at).unwrap_or_default();
         if let Some(span) = first_silent(framing, prefix, &read::all(case.format, prefix)) {
             case.broken("hurt", format!("the first {at} bytes: a byte in no event and no note"), Some(span));
@@ -80,19 +81,32 @@ pub(super) fn pieces(case: &mut Case<'_>) {
     if !case.format.info().traits.pieces {
         return;
     }
-    let starts: Vec<usize> =
-        case.source.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1).collect();
-    if starts.first().is_some_and(|first| case.source.get(..*first).is_some_and(|line| line.trim_ascii() == b"{")) {
-        // A document, in a format that has both: only its lines can be read from anywhere.
+    let mut is_document = false;
+    let mut look = |frame: Frame<'_>| {
+        is_document |= matches!(frame, Frame::Record(record) if record.place != Place::Line);
+    };
+    let mut framer = Framer::new(case.format.info().framing, RECORD_SIZE_MAX);
+    framer.feed(case.source, &mut look);
+    framer.end(&mut look);
+    if is_document {
+        // In a format that has both, only lines can be read from anywhere.
         return;
     }
+    let ends = case.source.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
+    let starts: Vec<(usize, u64)> = (2..).zip(ends).map(|(line, (at, _))| (at + 1, line)).collect();
     let step = (starts.len() / case.effort.places.clamp(1, 8)).max(1);
-    for start in starts.into_iter().step_by(step) {
-        let found = read::all(case.format, case.source.get(start..).unwrap_or_default());
-        let from = |event: &&Event<'static>| event.at.is_some_and(|span| span.offset >= start as u64);
+    for (start, line) in starts.into_iter().step_by(step) {
+        let at = Span { offset: start as u64, length: 0, line };
+        let mut found = Collected::default();
+        let mut reading = Reading::from_line(case.format, Want::All, at);
+        reading.feed(case.source.get(start..).unwrap_or_default(), &mut found);
+        reading.end(&mut found);
+        let from = |event: &&Event<'static>| event.at.is_some_and(|span| span.offset >= at.offset);
         let expected: Vec<Event<'static>> = case.found.events.iter().filter(from).cloned().collect();
         if let Some(what) = difference(&expected, &found.events) {
             case.broken("pieces", format!("from byte {start}: {what}"), None);
+        } else if expected != found.events {
+            case.broken("pieces", format!("from byte {start}: spans differ"), None);
         }
     }
 }

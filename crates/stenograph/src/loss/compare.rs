@@ -61,11 +61,6 @@ impl Comparison {
         self.report.add(event.kind(), "", How::Dropped { why }, event.at);
     }
 
-    /// Usage that was taken off an event before it was given to the writer, because a later record states it.
-    pub fn usage_stated_later(&mut self, event: &Event<'_>) {
-        self.report.add(event.kind(), "usage", How::Moved, event.at);
-    }
-
     /// An event that was read back.
     pub fn target(&mut self, event: &Event<'_>) {
         self.target.push(Digest::new(event, &self.keeps, &mut self.paths));
@@ -113,7 +108,9 @@ impl Comparison {
             }
         }
         let (source, target) = (self.source.len(), self.target.len());
-        if source - until.0 > WINDOW || target - until.1 > WINDOW {
+        // A writer may hold back everything until the end: as long as nothing new is read back, nothing is decided either.
+        let waiting = target == until.1 && source - until.0 < WAITING_MAX;
+        if !waiting && (source - until.0 > WINDOW || target - until.1 > WINDOW) {
             until = (until.0.max(source.saturating_sub(HELD_BACK)), until.1.max(target.saturating_sub(HELD_BACK)));
         }
         until
@@ -129,8 +126,22 @@ enum Close {
     All,
 }
 
-/// How many events a writer may hold back.
+/// How many events a writer may hold back while others are written.
 const HELD_BACK: usize = 256;
+
+/// How many events are held while nothing at all is read back.
+const WAITING_MAX: usize = 8 * WINDOW;
+
+/// For each event of one side its twin on the other: the one that says the same, else the one it became.
+pub(crate) fn twins(source: &[Event<'_>], target: &[Event<'_>]) -> Vec<Option<usize>> {
+    let mut paths = Paths::default();
+    let mut digests = |side: &[Event<'_>]| -> Vec<Digest> {
+        side.iter().map(|event| Digest::new(event, &|_| false, &mut paths)).collect()
+    };
+    let (source, target) = (digests(source), digests(target));
+    let matches = matches(&source, &target);
+    Settling::new(&source, &target, matches).into_twins()
+}
 
 /// Pairs of events that say the same, in order.
 fn matches(source: &[Digest], target: &[Digest]) -> Vec<(usize, usize)> {

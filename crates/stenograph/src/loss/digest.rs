@@ -56,23 +56,27 @@ pub struct Left {
 #[derive(Debug, Default)]
 pub struct Paths {
     lists: Vec<Vec<String>>,
-    numbers: HashMap<Vec<String>, u32>,
+    /// The number of a list, by its fingerprint.
+    numbers: HashMap<u64, u32>,
+    /// How many paths all lists hold.
+    paths: usize,
 }
 
-/// How many different lists are told apart: a source may invent as many field names as it likes.
-const LISTS_MAX: usize = 16_384;
+/// How many paths are remembered in all lists: a source may invent as many field names as it likes.
+const PATHS_MAX: usize = 65_536;
 
 impl Paths {
     fn number(&mut self, mut list: Vec<String>) -> u32 {
-        if self.lists.len() >= LISTS_MAX && !self.numbers.contains_key(&list) {
+        let fingerprint = |list: &[String]| xxh3_64(list.join("\n").as_bytes());
+        if self.paths + list.len() > PATHS_MAX && !self.numbers.contains_key(&fingerprint(&list)) {
             list = vec!["extra".to_owned()];
         }
-        if let Some(number) = self.numbers.get(&list) {
-            return *number;
+        let next = u32::try_from(self.lists.len()).unwrap_or(u32::MAX);
+        let number = *self.numbers.entry(fingerprint(&list)).or_insert(next);
+        if number == next {
+            self.paths += list.len();
+            self.lists.push(list);
         }
-        let number = u32::try_from(self.lists.len()).unwrap_or(u32::MAX);
-        self.lists.push(list.clone());
-        self.numbers.insert(list, number);
         number
     }
 

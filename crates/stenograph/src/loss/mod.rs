@@ -7,4 +7,5 @@ mod report;
 mod settle;
 
 pub use compare::Comparison;
+pub(crate) use compare::twins;
 pub use report::{Count, How, Report};

@@ -116,25 +116,24 @@ impl Report {
     /// What happened in one manner to the events of a kind. The fields of the model are named; those that only the source's
     /// format has are counted, for there are many, and the whole report names them.
     fn remark(&self, kind: Kind, how: &str) -> Option<String> {
-        let mut events = 0;
+        let mut said = Vec::new();
         let mut fields: Vec<String> = Vec::new();
         let mut extra = 0;
         for ((of, field, manner), count) in &self.losses {
             if *of == kind && manner.name() == how {
-                match field.as_str() {
-                    "" => events += count.times,
-                    field if field.starts_with("extra.") => extra += 1,
-                    field => fields.push(format!("{field} ×{}", count.times)),
+                match (field.as_str(), manner) {
+                    ("", How::Dropped { why }) if !why.is_empty() => {
+                        said.push(format!("{} left out ({why})", count.times));
+                    }
+                    ("", _) => said.push(format!("{} {how}", count.times)),
+                    (field, _) if field.starts_with("extra.") => extra += 1,
+                    (field, _) => fields.push(format!("{field} ×{}", count.times)),
                 }
             }
         }
         if extra > 0 {
             let plural = if extra == 1 { "" } else { "s" };
             fields.push(format!("{extra} field{plural} of its own"));
-        }
-        let mut said = Vec::new();
-        if events > 0 {
-            said.push(format!("{events} {how}"));
         }
         if !fields.is_empty() {
             said.push(format!("{how} {}", fields.join(", ")));

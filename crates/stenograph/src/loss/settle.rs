@@ -33,7 +33,13 @@ impl<'a> Settling<'a> {
         }
         settling.pair_reordered();
         settling.pair_changed();
+        settling.pair_across_kinds();
         settling
+    }
+
+    /// For each source event its twin.
+    pub fn into_twins(self) -> Vec<Option<usize>> {
+        self.twin
     }
 
     fn pair(&mut self, a: usize, b: usize) {
@@ -56,6 +62,24 @@ impl<'a> Settling<'a> {
             if self.twin.get(a) == Some(&None)
                 && digest.length > 0
                 && let Some(b) = open.get_mut(&digest.key).and_then(Vec::pop)
+            {
+                self.pair(a, b);
+            }
+        }
+    }
+
+    /// Pairs what says the same as another kind of event: a summary that became a message.
+    fn pair_across_kinds(&mut self) {
+        let mut open: HashMap<u64, Vec<usize>> = HashMap::new();
+        for (b, digest) in self.target.iter().enumerate().rev() {
+            if self.taken.get(b) == Some(&false) && digest.length > 0 {
+                open.entry(digest.text).or_default().push(b);
+            }
+        }
+        for (a, digest) in self.source.iter().enumerate() {
+            if self.twin.get(a) == Some(&None)
+                && digest.length > 0
+                && let Some(b) = open.get_mut(&digest.text).and_then(Vec::pop)
             {
                 self.pair(a, b);
             }
@@ -125,6 +149,9 @@ impl<'a> Settling<'a> {
             seen = seen.max(b + 1);
             if let Some(twin) = self.target.get(b) {
                 *report.kept.entry(digest.kind).or_default() += 1;
+                if digest.kind != twin.kind {
+                    report.add(digest.kind, "kind", How::Changed, digest.at);
+                }
                 compare_fields(digest, twin, &mut found, in_force, report);
                 compare_text(digest, twin, report);
                 compare_extra(digest, twin, paths, report);
@@ -246,6 +273,8 @@ fn compare_fields(
         let holds = |side: &[u64; FIELDS.len()], value: u64| STICKY.contains(&index) && side.get(index) == Some(&value);
         let how = match (ours, theirs) {
             (ours, theirs) if ours == theirs => continue,
+            // Only some kinds of events have these.
+            _ if source.kind != target.kind && matches!(*name, "role" | "name" | "error") => continue,
             (0, theirs) if holds(&in_force.source, theirs) => continue,
             // Usage that nobody claims as moved is counted as invented at the end.
             (0, _) if index == USAGE => continue,

@@ -286,6 +286,11 @@ impl<'a> Event<'a> {
         Event::new(Body::Other { name: None, bytes: Some(bytes) })
     }
 
+    /// Whether it stands for a record over the limit, of which only the place is known.
+    pub fn is_oversize(&self) -> bool {
+        matches!(self.body, Body::Other { name: None, bytes: None }) && self.extra.iter().next().is_none()
+    }
+
     /// What kind of thing happened.
     pub fn kind(&self) -> Kind {
         match self.body {

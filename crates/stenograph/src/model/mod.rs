@@ -6,6 +6,7 @@ mod extra;
 mod note;
 mod outline;
 mod pairing;
+mod said;
 mod spine;
 
 pub use content::{Content, Data, Input, Piece, PieceKind};

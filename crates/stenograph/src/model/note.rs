@@ -27,11 +27,13 @@ pub enum NoteKind {
     Ambiguous,
     /// A result without its call.
     OrphanResult,
+    /// A record that the format's own system would not accept as it is.
+    OffSheet,
 }
 
 impl NoteKind {
     /// Every kind.
-    pub const ALL: [NoteKind; 11] = [
+    pub const ALL: [NoteKind; 12] = [
         NoteKind::BadUtf8,
         NoteKind::NotARecord,
         NoteKind::Torn,
@@ -43,6 +45,7 @@ impl NoteKind {
         NoteKind::ControlCharacter,
         NoteKind::Ambiguous,
         NoteKind::OrphanResult,
+        NoteKind::OffSheet,
     ];
 
     /// The word in reports and on the wire.
@@ -59,6 +62,7 @@ impl NoteKind {
             NoteKind::ControlCharacter => "control_character",
             NoteKind::Ambiguous => "ambiguous",
             NoteKind::OrphanResult => "orphan_result",
+            NoteKind::OffSheet => "off_sheet",
         }
     }
 }

@@ -23,13 +23,7 @@ impl Pairing {
     /// A call. Gives its id, made up when it has none.
     pub fn call(&mut self, id: Option<&str>, name: &str) -> String {
         let stated = id.is_some();
-        let id = id.map_or_else(
-            || {
-                self.made += 1;
-                format!("call_steno_{}", self.made)
-            },
-            str::to_owned,
-        );
+        let id = id.map_or_else(|| self.make(), str::to_owned);
         if self.open.len() >= OPEN_MAX {
             self.open.pop_front();
         }
@@ -37,7 +31,8 @@ impl Pairing {
         id
     }
 
-    /// A result. Gives the id and the tool of the call it answers: the one with its id, else the oldest call without one.
+    /// A result. Gives the id and the tool of the call it answers: the one with its id; for a result
+    /// without one the oldest call without one, else the oldest of all.
     pub fn result(&mut self, id: Option<&str>) -> Option<(String, String)> {
         let at = match id {
             Some(id) => self.open.iter().position(|open| open.id == id)?,
@@ -51,8 +46,18 @@ impl Pairing {
 
     /// An id for a result whose call was never seen.
     pub fn orphan(&mut self) -> String {
-        self.made += 1;
-        format!("call_steno_{}", self.made)
+        self.make()
+    }
+
+    /// An id that no open call has: a file that was converted before may state such ids already.
+    fn make(&mut self) -> String {
+        loop {
+            self.made += 1;
+            let id = format!("call_steno_{}", self.made);
+            if self.open.iter().all(|open| open.id != id) {
+                return id;
+            }
+        }
     }
 
     /// Calls that have no result yet: ids and tools, oldest first.

@@ -1,10 +1,12 @@
-//! The active conversation: what another system would be told of a session. Branches that the user went back on, records that
-//! repeat others and side conversations are left out, each with its reason. Nothing is left out because a link is broken.
+//! The active conversation: what another system would be told of a session. Branches and turns that the user went back on,
+//! records that repeat others and side conversations are left out, each with its reason. Nothing is left out because a link
+//! is broken.
 
 use std::collections::HashMap;
 
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::said::Said;
 use super::{Body, Event, Kind};
 
 /// Why an event is not in the spine.
@@ -35,6 +37,7 @@ pub struct Spine {
     nodes: Vec<Node>,
     by_id: HashMap<u64, u32>,
     last_usage: HashMap<u64, u32>,
+    said: Said,
     has_main: bool,
     has_threads: bool,
     /// The record the second pass has come to.
@@ -68,6 +71,7 @@ impl Spine {
         self.has_threads |= event.thread.is_some();
         let index =
             if event.part.index == 0 || self.nodes.is_empty() { self.start(event) } else { self.nodes.len() - 1 };
+        self.said.add(event, number(index));
         if let Some(node) = self.nodes.get_mut(index) {
             node.talks |= talks && !event.restates;
             node.talk_below |= node.talks;
@@ -142,6 +146,11 @@ impl Spine {
                 node.given_up = parent_given_up || outdone;
             }
         }
+        self.said.settle();
+        for run in self.said.taken_back() {
+            let run = run.start as usize..(run.end as usize).min(self.nodes.len());
+            self.nodes.get_mut(run).unwrap_or_default().iter_mut().for_each(|node| node.given_up = true);
+        }
         self.rewind();
     }
 
@@ -157,10 +166,12 @@ impl Spine {
 
     /// Why this event is not in the spine, if it is not; every event again, in the same order.
     pub fn left_out(&mut self, event: &Event<'_>) -> Option<LeftOut> {
-        if event.part.index == 0 {
+        // As in `add`: a stream may begin in the middle of a record.
+        if event.part.index == 0 || self.asked == 0 {
             self.asked += 1;
         }
-        if event.restates {
+        // What is said to repeat another record and does not is all there is of it.
+        if event.restates && !self.said.is_alone(event) {
             return Some(LeftOut::Restated);
         }
         if event.thread.is_some() && self.has_main && !matches!(event.body, Body::Fact { .. }) {
@@ -235,6 +246,24 @@ mod tests {
             |id: &'static str, parent: &'static str| Event { group: Some("m1".into()), ..said(id, Some(parent)) };
         let siblings = [said("a", None), call("b", "a"), call("c", "a"), answered("r1", "b"), said("d", Some("r1"))];
         assert_eq!(kept(&siblings), ["a", "b", "c", "r1", "d"]);
+    }
+
+    #[test]
+    fn a_restatement_stays_when_nobody_else_says_it() {
+        let events = [said("a", None), said("b", None), said("c", None)].map(|event| {
+            let restates = event.id.as_deref() != Some("a");
+            Event { restates, ..event }
+        });
+        let mut events = events.to_vec();
+        events.push(Event { restates: true, ..said("a", None) });
+        assert_eq!(kept(&events), ["a", "b", "c"]);
+    }
+
+    #[test]
+    fn turns_that_were_taken_back_are_left_out() {
+        let rewind = Body::Fact { name: "rewind".into(), content: Some(Content::text("1")) };
+        let events = [said("a", None), said("b", None), Event::new(rewind), said("c", None)];
+        assert_eq!(kept(&events), ["a", "c"]);
     }
 
     #[test]

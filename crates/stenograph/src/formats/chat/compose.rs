@@ -2,11 +2,15 @@
 //! is answered before anybody else speaks, because the API takes nothing else.
 
 use super::write::render;
-use crate::model::{Body, Content, Event, Outline, Role};
+use crate::model::{Body, Content, Event, Input, Outline, Role};
 use crate::standin::StandIns;
+use crate::text::Str;
 
 /// What stands for an answer that the source does not have: the words that CycoD puts there when it loads such a file.
 const NOT_ANSWERED: &str = r#"{"result": "...unknown; tool not called..."}"#;
+
+/// The tool of an answer of which nobody knows who gave it.
+const NO_NAME: &str = "tool";
 
 /// How many messages wait for the answers to earlier calls.
 const WAITING_MAX: usize = 64;
@@ -66,7 +70,9 @@ impl Composer {
     /// Whether an event can stand in the message under way: it is of the same response, and comes in a message's order.
     fn joins(&self, event: &Event<'_>) -> bool {
         let Some(last) = self.turn.last() else { return true };
-        let apart = matches!((&last.group, &event.group), (Some(last), Some(group)) if last != group);
+        // A message has one name, so that only one can speak in it.
+        let differ = |last: &Option<Str<'_>>, next: &Option<Str<'_>>| last.is_some() && next.is_some() && last != next;
+        let apart = differ(&last.group, &event.group) || differ(&last.from, &event.from);
         let in_order = match &event.body {
             Body::ToolCall { .. } => true,
             Body::Message { .. } => matches!(last.body, Body::Thinking { .. }),
@@ -77,21 +83,35 @@ impl Composer {
 
     fn answer(&mut self, event: &Event<'_>, out: &mut Vec<String>) {
         let pair = self.stand_ins.pairing.result(event.call());
-        let stated = event.call().map(str::to_owned).or_else(|| pair.map(|(id, _)| id));
+        let (paired, tool) = pair.unzip();
+        let stated = event.call().map(str::to_owned).or(paired);
         let id = stated.unwrap_or_else(|| self.stand_ins.pairing.orphan());
-        if let Some(at) = self.open.iter().position(|open| *open == id) {
-            self.open.remove(at);
-        } else {
+        if !self.open.contains(&id) {
             self.close_turn(out);
-            self.open.retain(|open| *open != id);
         }
         let mut event = event.clone().into_owned();
-        if let Body::ToolResult { call, .. } = &mut event.body {
-            *call = Some(id.into());
+        let mut tool = tool;
+        if let Body::ToolResult { call, name, .. } = &mut event.body {
+            *call = Some(id.clone().into());
+            tool = name.as_deref().map(str::to_owned).or(tool);
         }
-        out.push(render(&[event], ""));
+        let message = render(&[event], "");
+        match self.open.iter().position(|open| *open == id) {
+            Some(at) => {
+                self.open.remove(at);
+                out.push(message);
+            }
+            None => {
+                // The API takes no answer that nobody asked for: a call is made up, which the loss report shows.
+                let (name, input) = (tool.unwrap_or_else(|| NO_NAME.to_owned()).into(), Input::Json("{}".into()));
+                let call = Event::new(Body::ToolCall { call: Some(id.into()), name, input });
+                self.waiting.extend([render(&[call], ""), message]);
+            }
+        }
         if self.open.is_empty() {
             out.append(&mut self.waiting);
+        } else if self.waiting.len() > WAITING_MAX {
+            self.give_up(out);
         }
     }
 
@@ -134,7 +154,7 @@ impl Composer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Input;
+    use crate::model::{Data, Piece, PieceKind, Residue};
 
     fn said(role: Role, text: &'static str) -> Event<'static> {
         Event::new(Body::Message { role, content: Content::text(text) })
@@ -197,5 +217,49 @@ mod tests {
         );
         assert_eq!(messages[2], r#"{"role":"user","content":"stop"}"#);
         assert_eq!(messages.len(), 4);
+    }
+
+    #[test]
+    fn an_answer_that_nobody_asked_for_gets_a_call() {
+        let orphan = Event::new(Body::ToolResult {
+            call: None,
+            name: Some("look".into()),
+            content: Content::text("seen"),
+            error: None,
+        });
+        let messages = composed(&[called("a"), orphan, answered("a")]);
+        assert_eq!(messages.len(), 4);
+        // Without an id it answers the oldest call; the second answer is the one that nobody asked for.
+        assert_eq!(messages[1], r#"{"role":"tool","tool_call_id":"a","content":"seen","name":"look"}"#);
+        assert!(messages[2].starts_with(r#"{"role":"assistant","content":null,"tool_calls":[{"id":"a","#));
+        assert_eq!(messages[3], r#"{"role":"tool","tool_call_id":"a","content":"a"}"#);
+        let messages = composed(&[called("a"), answered("b"), answered("a")]);
+        let roles: Vec<&str> = messages.iter().map(|message| message.split('"').nth(3).unwrap()).collect();
+        assert_eq!(roles, ["assistant", "tool", "assistant", "tool"]);
+        assert!(messages[2].contains(r#""id":"b""#) && messages[3].contains(r#""tool_call_id":"b""#));
+    }
+
+    #[test]
+    fn arguments_are_an_object_and_answers_are_text() {
+        let input = |input: Input<'static>| {
+            let call = Event::new(Body::ToolCall { call: Some("a".into()), name: "patch".into(), input });
+            composed(&[call]).remove(0)
+        };
+        assert!(input(Input::Text("*** Begin".into())).contains(r#""arguments":"{\"input\":\"*** Begin\"}""#));
+        assert!(input(Input::Json("null".into())).contains(r#""arguments":"{}""#));
+        assert!(input(Input::Json("[1]".into())).contains(r#""arguments":"{\"input\":[1]}""#));
+        let image = || {
+            let kind = PieceKind::Blob { media: Some("image/png".into()), data: Data::Inline("AAAA".into()) };
+            Piece { kind, extra: Residue::default() }
+        };
+        let answer = |pieces: Vec<Piece<'static>>| {
+            let content = Content::Pieces(pieces);
+            let result = Event::new(Body::ToolResult { call: Some("a".into()), name: None, content, error: None });
+            composed(&[called("a"), result]).remove(1)
+        };
+        assert!(answer(vec![image()]).ends_with(r#""content":"[image]"}"#));
+        assert!(answer(vec![Piece::text("a cat"), image()]).ends_with(r#""content":"a cat"}"#));
+        let said = Event::new(Body::Message { role: Role::User, content: Content::Pieces(vec![image()]) });
+        assert!(composed(&[said]).remove(0).contains(r#"{"url":"data:image/png;base64,AAAA"}"#));
     }
 }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::Whose;
+use crate::formats::placeholder;
 use crate::json::{Draft, Object};
 use crate::model::{Content, Data, Piece, PieceKind, Residue};
 use crate::text::{Str, Text};
@@ -82,14 +83,39 @@ fn inline(address: &str) -> Option<(&str, &str)> {
     (!media.is_empty()).then_some((media, data))
 }
 
-/// Writes a content: a bare string, or a list. What a message of the API cannot hold is left out of a list.
-pub fn content(content: &Content<'_>, whose: Whose) -> String {
+/// What the content of a message may hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Takes {
+    /// Everything: what a user says.
+    Anything,
+    /// Text alone: what anybody else says, and what a tool answers.
+    Text,
+}
+
+/// Writes a content that was read from such a message: a bare string, or a list.
+pub fn own(content: &Content<'_>) -> String {
     match content {
         Content::Text(text) => text.to_json(),
         Content::Pieces(pieces) => {
-            let pieces: Vec<String> = pieces.iter().filter_map(|piece| element(piece, whose)).collect();
+            let pieces: Vec<String> = pieces.iter().filter_map(|piece| element(piece, Whose::Own)).collect();
             format!("[{}]", pieces.join(","))
         }
+    }
+}
+
+/// Writes another system's content. What a message of the API cannot hold is left out; what is one text then is a bare string,
+/// as CycoD has it.
+pub fn foreign(content: &Content<'_>, takes: Takes) -> String {
+    let Content::Pieces(pieces) = content else { return content.joined().to_json() };
+    let elements: Vec<(&Piece<'_>, String)> = pieces
+        .iter()
+        .filter(|piece| takes == Takes::Anything || piece.as_text().is_some())
+        .filter_map(|piece| Some((piece, element(piece, Whose::Foreign)?)))
+        .collect();
+    match elements.as_slice() {
+        [] => placeholder::joined(content).to_json(),
+        [(piece, _)] if piece.as_text().is_some() => placeholder::joined(content).to_json(),
+        elements => format!("[{}]", elements.iter().map(|(_, json)| json.as_str()).collect::<Vec<_>>().join(",")),
     }
 }
 

@@ -1,8 +1,11 @@
 //! Writes one message from the events that make it.
 
+use std::borrow::Cow;
+
+use super::pieces::Takes;
 use super::{Speaker, Whose, below, held, pieces};
 use crate::json::Draft;
-use crate::model::{Body, Content, Event, Held, Residue, Role};
+use crate::model::{Body, Content, Event, Held, Input, Residue, Role};
 
 /// The message that these events make. Those that were read from a message of `origin` give that message back.
 pub fn render(events: &[Event<'_>], origin: &str) -> String {
@@ -13,16 +16,15 @@ pub fn render(events: &[Event<'_>], origin: &str) -> String {
     for event in events {
         if let Body::ToolResult { call, name, content, .. } = &event.body {
             draft.set_opt("tool_call_id", call.as_deref());
-            put_content(content, whose(event, origin), rest, &mut draft);
+            put_content(content, event, origin, rest, &mut draft);
             draft.set_opt("name", name.as_deref());
         }
         if let Body::Message { content, .. } | Body::Compaction { summary: Some(content) } = &event.body {
-            put_content(content, whose(event, origin), rest, &mut draft);
-        }
-        if let Body::Message { .. } = &event.body {
-            put_name(event, rest, &mut draft);
+            put_content(content, event, origin, rest, &mut draft);
         }
     }
+    put_silence(events, &mut draft);
+    put_name(events, rest, &mut draft);
     put_calls(events, origin, rest, &mut draft);
     for event in events {
         if let Body::Thinking { content } = &event.body {
@@ -32,8 +34,9 @@ pub fn render(events: &[Event<'_>], origin: &str) -> String {
     draft.render(rest)
 }
 
-fn whose(event: &Event<'_>, origin: &str) -> Whose {
-    if event.extra.get(origin).is_some() { Whose::Own } else { Whose::Foreign }
+fn whose(event: &Event<'_>, origin: &str, rest: Option<&Residue<'_>>) -> Whose {
+    // After a way through a native stream a later event of a message may have nothing left of it; the first one has.
+    if rest.is_some() || event.extra.get(origin).is_some() { Whose::Own } else { Whose::Foreign }
 }
 
 fn put_role(events: &[Event<'_>], rest: Option<&Residue<'_>>, draft: &mut Draft<'_>) {
@@ -60,7 +63,13 @@ fn put_role(events: &[Event<'_>], rest: Option<&Residue<'_>>, draft: &mut Draft<
 }
 
 /// Puts what is said. Where a message has kept an empty content, what is said was a refusal, or nothing.
-fn put_content(content: &Content<'_>, whose: Whose, rest: Option<&Residue<'_>>, draft: &mut Draft<'_>) {
+fn put_content(
+    content: &Content<'_>,
+    event: &Event<'_>,
+    origin: &str,
+    rest: Option<&Residue<'_>>,
+    draft: &mut Draft<'_>,
+) {
     let kept = match rest.and_then(|rest| held(rest, "content")) {
         Some(Held::Raw(raw)) => matches!(raw.as_ref(), "null" | "\"\"" | "[]"),
         _ => false,
@@ -68,30 +77,59 @@ fn put_content(content: &Content<'_>, whose: Whose, rest: Option<&Residue<'_>>, 
     match (kept, content.is_empty()) {
         (true, true) => {}
         (true, false) => draft.set_text("refusal", &content.joined()),
-        (false, _) => draft.set("content", pieces::content(content, whose)),
+        (false, _) => draft.set(
+            "content",
+            match whose(event, origin, rest) {
+                Whose::Own => pieces::own(content),
+                Whose::Foreign => pieces::foreign(content, takes(event)),
+            },
+        ),
+    }
+}
+
+/// What the API takes from whoever says this.
+fn takes(event: &Event<'_>) -> Takes {
+    match &event.body {
+        Body::Message { role: Role::User | Role::Tool | Role::Unknown, .. } | Body::Compaction { .. } => {
+            Takes::Anything
+        }
+        Body::Message { role: Role::System | Role::Developer | Role::Assistant, .. } => Takes::Text,
+        Body::ToolResult { .. } | Body::ToolCall { .. } | Body::Thinking { .. } => Takes::Text,
+        Body::Fact { .. } | Body::Failure { .. } | Body::Stop { .. } | Body::Other { .. } => Takes::Text,
     }
 }
 
 /// The longest name the API takes.
 const NAME_SIZE_MAX: usize = 64;
 
-/// Puts who speaks, by name: in a new message only a name that the API takes.
-fn put_name(event: &Event<'_>, rest: Option<&Residue<'_>>, draft: &mut Draft<'_>) {
+/// Puts who speaks, by name: in a new message only a name that the API takes. Whoever only thinks or calls speaks too.
+fn put_name(events: &[Event<'_>], rest: Option<&Residue<'_>>, draft: &mut Draft<'_>) {
+    let speaks = |event: &&Event<'_>| match &event.body {
+        Body::Message { .. } | Body::Thinking { .. } | Body::ToolCall { .. } => true,
+        Body::ToolResult { .. } | Body::Compaction { .. } | Body::Failure { .. } => false,
+        Body::Stop { .. } | Body::Fact { .. } | Body::Other { .. } => false,
+    };
+    let from = events.iter().filter(speaks).find_map(|event| event.from.as_deref());
     let fits = |name: &str| {
         (1..=NAME_SIZE_MAX).contains(&name.len())
             && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_')
     };
-    draft.set_opt("name", event.from.as_deref().filter(|name| rest.is_some() || fits(name)));
+    draft.set_opt("name", from.filter(|name| rest.is_some() || fits(name)));
+}
+
+/// A message in which nothing is said has a content nevertheless.
+fn put_silence(events: &[Event<'_>], draft: &mut Draft<'_>) {
+    let calls = events.iter().any(|event| matches!(event.body, Body::ToolCall { .. }));
+    let silent = events.iter().all(|event| matches!(event.body, Body::ToolCall { .. } | Body::Thinking { .. }));
+    match (calls, silent) {
+        (false, true) => draft.default_str("content", ""),
+        (true, true) => draft.default("content", "null"),
+        (_, false) => {}
+    }
 }
 
 fn put_calls(events: &[Event<'_>], origin: &str, rest: Option<&Residue<'_>>, draft: &mut Draft<'_>) {
     let calls: Vec<&Event<'_>> = events.iter().filter(|event| matches!(event.body, Body::ToolCall { .. })).collect();
-    let silent = events.iter().all(|event| matches!(event.body, Body::ToolCall { .. } | Body::Thinking { .. }));
-    match (calls.as_slice(), silent) {
-        ([], true) => draft.default_str("content", ""),
-        (_, true) => draft.default("content", "null"),
-        (_, false) => {}
-    }
     let Some(first) = calls.first() else { return };
     if rest.is_some() && is_legacy(first, origin) {
         let left = first.extra.get(origin).map(|own| below(own, "function_call").unwrap_or_default());
@@ -100,7 +138,7 @@ fn put_calls(events: &[Event<'_>], origin: &str, rest: Option<&Residue<'_>>, dra
         }
         return;
     }
-    let calls: Vec<String> = calls.into_iter().filter_map(|event| call(event, origin)).collect();
+    let calls: Vec<String> = calls.into_iter().filter_map(|event| call(event, origin, rest)).collect();
     draft.set("tool_calls", format!("[{}]", calls.join(",")));
 }
 
@@ -115,10 +153,13 @@ fn is_legacy(event: &Event<'_>, origin: &str) -> bool {
     }
 }
 
-fn call(event: &Event<'_>, origin: &str) -> Option<String> {
+fn call(event: &Event<'_>, origin: &str, message: Option<&Residue<'_>>) -> Option<String> {
     let Body::ToolCall { call, name, input } = &event.body else { return None };
     let own = event.extra.get(origin);
-    let rest = own.map(|own| below(own, "tool_calls").unwrap_or_default());
+    let rest = match whose(event, origin, message) {
+        Whose::Own => Some(own.and_then(|own| below(own, "tool_calls")).unwrap_or_default()),
+        Whose::Foreign => None,
+    };
     let rest = rest.as_deref();
     let mut draft = Draft::new();
     draft.set_opt("id", call.as_deref());
@@ -128,7 +169,8 @@ fn call(event: &Event<'_>, origin: &str) -> Option<String> {
         custom.set_text("input", &input.to_text());
         draft.nest("custom", custom);
     } else {
-        draft.nest("function", function(event, rest.and_then(|rest| below(rest, "function")).as_deref())?);
+        let left = rest.map(|rest| below(rest, "function").unwrap_or_default());
+        draft.nest("function", function(event, left.as_deref())?);
     }
     draft.default_str("type", "function");
     Some(draft.render(rest))
@@ -140,12 +182,22 @@ fn function<'d>(event: &Event<'_>, rest: Option<&Residue<'_>>) -> Option<Draft<'
     function.set_str("name", name);
     // A sign in the place of the arguments says that they were JSON there, not a string of it.
     let plain = rest.and_then(|rest| held(rest, "arguments")).is_some_and(|held| *held != Held::Hole);
-    if plain {
-        function.set("arguments", input.to_json().into_owned());
-    } else {
-        function.set_text("arguments", &input.to_text());
+    match rest {
+        _ if plain => function.set("arguments", input.to_json().into_owned()),
+        Some(_) => function.set_text("arguments", &input.to_text()),
+        None => function.set_str("arguments", &arguments(input)),
     }
     Some(function)
+}
+
+/// The arguments of another system's call: an object, because functions take nothing else. The API has calls with free text
+/// too, but CycoD cannot load them, so that text goes below the key `input`.
+fn arguments<'i>(input: &'i Input<'_>) -> Cow<'i, str> {
+    let nothing = match input {
+        Input::Json(raw) => raw.trim() == "null",
+        Input::Text(text) => text.is_empty(),
+    };
+    if nothing { Cow::Borrowed("{}") } else { input.to_object() }
 }
 
 fn thought_key(rest: Option<&Residue<'_>>) -> &'static str {

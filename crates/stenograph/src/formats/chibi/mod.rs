@@ -31,6 +31,8 @@ static INFO: Info = Info {
     spec: "Chibi, docs/transcript-format.md",
     traits: Traits { pieces: true, carries: true, lossy: false },
     spelling: &["entry_type", "role"],
+    sheet: &["*: id text, timestamp number, from text, to text, content text, entry_type text, \
+         metadata object?, tool_call_id text?, role text?, flow_control flag?"],
 };
 
 impl Format for Chibi {

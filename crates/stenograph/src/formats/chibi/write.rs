@@ -1,6 +1,7 @@
 //! Writes Chibi's entries, with the keys in the order Chibi's own serialiser has them.
 
 use super::NAME;
+use crate::formats::placeholder;
 use crate::json::Draft;
 use crate::model::{Body, Content, Event, Outline, Residue, Role};
 use crate::standin::StandIns;
@@ -10,6 +11,8 @@ use crate::write::{Output, Writer};
 #[derive(Debug)]
 pub struct Entries {
     stand_ins: StandIns,
+    /// The entry of another system's compaction that has no summary: Chibi has one entry for both, and the summary may follow.
+    held: Option<Vec<u8>>,
 }
 
 /// The context that messages of another system belong to.
@@ -18,7 +21,7 @@ const CONTEXT: &str = "default";
 impl Entries {
     /// A writer for a session.
     pub fn new(outline: &Outline) -> Entries {
-        Entries { stand_ins: StandIns::new(outline) }
+        Entries { stand_ins: StandIns::new(outline), held: None }
     }
 
     fn entry(&mut self, event: &Event<'_>) -> Option<Vec<u8>> {
@@ -62,7 +65,7 @@ impl Entries {
             to: event.to.as_deref().map(str::to_owned),
             ..Said::default()
         };
-        let text = |content: &Content<'_>| Some(content.joined().to_json());
+        let text = |content: &Content<'_>| Some(placeholder::joined(content).to_json());
         match &event.body {
             Body::Message { role, content } => {
                 said.entry_type = "message";
@@ -127,9 +130,22 @@ struct Said {
 impl Writer for Entries {
     fn record(&mut self, events: &[Event<'_>], out: &mut Output) {
         for event in events {
-            if let Some(entry) = self.entry(event) {
-                out.line(entry);
+            let Some(entry) = self.entry(event) else { continue };
+            let foreign = event.extra.get(NAME).is_none();
+            match &event.body {
+                Body::Compaction { summary: Some(_) } if foreign => self.held = None,
+                _ => self.finish(out),
             }
+            match &event.body {
+                Body::Compaction { summary: None } if foreign => self.held = Some(entry),
+                _ => out.line(entry),
+            }
+        }
+    }
+
+    fn finish(&mut self, out: &mut Output) {
+        if let Some(entry) = self.held.take() {
+            out.line(entry);
         }
     }
 }
@@ -150,5 +166,28 @@ fn put_role(role: Role, event: &Event<'_>, own: Option<&Residue<'_>>, draft: &mu
         draft.default_str("role", name);
     } else {
         draft.set_str("role", name);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::formats::chibi::Chibi;
+
+    fn written(events: &[Event<'_>]) -> Vec<String> {
+        let bytes = crate::write::all(&Chibi, &Outline::of("claude-code", events), events);
+        String::from_utf8(bytes).unwrap().lines().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn a_compaction_and_its_summary_are_one_entry() {
+        let bare = || Event::new(Body::Compaction { summary: None });
+        let summed = || Event::new(Body::Compaction { summary: Some(Content::text("we named trees")) });
+        let said = || Event::new(Body::Message { role: Role::User, content: Content::text("go on") });
+        let one = written(&[bare(), summed(), said()]);
+        assert_eq!(one.len(), 2);
+        assert!(one[0].contains("we named trees"));
+        assert_eq!(written(&[bare(), said(), summed()]).len(), 3);
+        assert_eq!(written(&[bare()]).len(), 1);
     }
 }

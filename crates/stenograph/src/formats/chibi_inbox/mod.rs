@@ -25,6 +25,7 @@ static INFO: Info = Info {
     spec: "Chibi, docs/transcript-format.md, \"Inbox Format\"",
     traits: Traits { pieces: true, carries: true, lossy: false },
     spelling: &[],
+    sheet: &["*: id text, timestamp number, from text, to text, content text"],
 };
 
 impl Format for ChibiInbox {

@@ -1,6 +1,7 @@
 //! Writes the messages of an inbox. Only what is said to a context has a place in one.
 
 use super::NAME;
+use crate::formats::placeholder;
 use crate::json::Draft;
 use crate::model::{Body, Event, Outline, Role};
 use crate::standin::StandIns;
@@ -50,7 +51,7 @@ impl Messages {
         }
         draft.set_or("from", event.from.as_deref(), "user");
         draft.set_or("to", event.to.as_deref(), "default");
-        draft.set("content", content.joined().to_json());
+        draft.set("content", placeholder::joined(content).to_json());
         Some(draft.render(own).into_bytes())
     }
 }

@@ -3,7 +3,7 @@
 mod read;
 mod write;
 
-use super::blocks::{Blocks, SPELLED};
+use super::blocks::{BLANK, Blocks, SPELLED};
 use crate::format::{Format, Head, Info, Sniff, Traits, Want};
 use crate::frame::Framing;
 use crate::model::{Outline, Role};
@@ -24,7 +24,8 @@ static INFO: Info = Info {
     homes: &["{CHIBI_HOME|~/.chibi}/contexts/*/transcript.md"],
     spec: "Chibi, docs/transcript-format.md",
     traits: Traits { pieces: false, carries: false, lossy: true },
-    spelling: &[SPELLED],
+    spelling: &[SPELLED, BLANK],
+    sheet: &[],
 };
 
 /// How a message of each role begins.

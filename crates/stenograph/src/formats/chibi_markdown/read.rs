@@ -2,7 +2,9 @@
 //! would write one, and a text with such a line in that place is read as two.
 
 use super::{NAME, marker, write};
-use crate::formats::blocks::{Block, Blockwise, Ending, Step, emit_stray, is_blank, leftover, without_returns};
+use crate::formats::blocks::{
+    Block, Blockwise, Ending, Step, emit_stray, is_blank, leave_blank, leftover, without_returns,
+};
 use crate::model::{Body, Content, Event, Extra, Note, NoteKind};
 use crate::read::Sink;
 use crate::text::Text;
@@ -46,7 +48,8 @@ impl Blockwise for Archive {
             out.note(Note::new(NoteKind::Ambiguous, block.span(index, index + 1), said));
         }
         let mut event = Event { at: Some(block.span(0, end)), ..Event::new(body) };
-        let left = leftover(source, write::message(&event).as_deref());
+        let mut left = leftover(source, write::message(&event).as_deref());
+        leave_blank(block, end, &mut left);
         if !left.is_empty() {
             event.extra = Extra::of(NAME, left);
         }
@@ -78,5 +81,14 @@ mod tests {
         assert_eq!(found.notes[0].kind, NoteKind::NotARecord);
         let outline = Outline::of("chibi-markdown", &found.events);
         assert_eq!(write::all(&ChibiMarkdown, &outline, &found.events), b"An old heading\n\n[USER]: hi\n\n");
+    }
+
+    #[test]
+    fn a_blank_line_returns_as_it_is_spelled() {
+        let source = b"[USER]: hi\r\n\r\n[USER]: there\n\r\n[ASSISTANT]: yes\n \n[USER]: no\n\n";
+        let found = read::all(&ChibiMarkdown, source);
+        let outline = Outline::of("chibi-markdown", &found.events);
+        assert_eq!(found.events.len(), 3);
+        assert_eq!(write::all(&ChibiMarkdown, &outline, &found.events), source);
     }
 }

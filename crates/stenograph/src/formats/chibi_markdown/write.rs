@@ -1,7 +1,9 @@
-//! Writes Chibi's `transcript.md`. Only what user and assistant said has a place: system prompts and tools are left out.
+//! Writes Chibi's `transcript.md`. Only what user and assistant said has a place, and summaries: system prompts and tools are
+//! left out.
 
 use super::{MARKERS, NAME, read};
-use crate::formats::blocks::spelled;
+use crate::formats::blocks::{blank, spelled};
+use crate::formats::placeholder;
 use crate::model::{Body, Event, Outline, Role};
 use crate::write::{Output, Writer};
 
@@ -34,7 +36,8 @@ impl Writer for Archive {
             };
             if let Some(message) = message {
                 out.record(message);
-                out.glue("\n\n");
+                let after = if self.origin == NAME { blank(NAME, event) } else { "" };
+                out.glue(format!("\n{after}\n"));
             }
         }
     }
@@ -42,14 +45,17 @@ impl Writer for Archive {
 
 /// How an event is spelled.
 pub fn message(event: &Event<'_>) -> Option<Vec<u8>> {
-    let Body::Message { role, content } = &event.body else { return None };
-    let role = match role {
-        Role::Assistant => Role::Assistant,
-        Role::User | Role::Tool | Role::Unknown => Role::User,
-        Role::System | Role::Developer => return None,
+    let (role, content) = match &event.body {
+        Body::Message { role: Role::Assistant, content } => (Role::Assistant, content),
+        Body::Message { role: Role::User | Role::Tool | Role::Unknown, content } => (Role::User, content),
+        // A model is told what was put aside as if the user had said it.
+        Body::Compaction { summary: Some(content) } => (Role::User, content),
+        Body::Message { role: Role::System | Role::Developer, .. } | Body::Compaction { summary: None } => return None,
+        Body::Fact { .. } | Body::Thinking { .. } | Body::ToolCall { .. } | Body::ToolResult { .. } => return None,
+        Body::Failure { .. } | Body::Stop { .. } | Body::Other { .. } => return None,
     };
     let (_, marker) = MARKERS.iter().find(|(name, _)| *name == role)?;
     let mut message = marker.as_bytes().to_vec();
-    message.extend_from_slice(&content.joined().bytes());
+    message.extend_from_slice(&placeholder::joined(content).bytes());
     Some(message)
 }

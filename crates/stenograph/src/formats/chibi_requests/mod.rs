@@ -1,5 +1,6 @@
 //! Chibi's log of requests to a model: one whole request a line. See `README.md` beside this file.
 
+mod align;
 mod read;
 mod write;
 
@@ -32,6 +33,7 @@ static INFO: Info = Info {
     spec: "Chibi, docs/transcript-format.md, debug files",
     traits: Traits { pieces: false, carries: true, lossy: false },
     spelling: &["role", "tool_calls.type", "tool_calls.function.arguments", "function_call.arguments"],
+    sheet: &["*: timestamp number, request object, request.messages list, request.messages[].role text"],
 };
 
 impl Format for ChibiRequests {

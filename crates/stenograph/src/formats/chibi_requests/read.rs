@@ -1,9 +1,9 @@
 //! Reads requests. Every request says again what the one before it said: the reader remembers fingerprints of the messages of
-//! the last request, by position, and of its tools, and nothing else.
+//! the last request, and of its tools, and nothing else.
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::{NAME, REQUEST, TOOLS, chat};
+use super::{NAME, REQUEST, TOOLS, align, chat};
 use crate::format::Want;
 use crate::json::{At, Object, Objects, canonical, items};
 use crate::model::{Body, Event, Extra, NoteKind};
@@ -40,16 +40,12 @@ impl Requests {
         if !messages.is_empty() {
             request.take("messages");
         }
-        let mut seen = Vec::with_capacity(messages.len().min(MESSAGES_MAX));
-        for (at, raw) in messages.into_iter().enumerate() {
-            let print = fingerprint(raw);
-            let restates = self.messages.get(at) == Some(&print);
+        let prints: Vec<u64> = messages.iter().take(MESSAGES_MAX).map(|raw| fingerprint(raw)).collect();
+        let said = align::said_before(&self.messages, &prints);
+        for (raw, restates) in messages.into_iter().zip(said.into_iter().chain(std::iter::repeat(false))) {
             events.extend(chat::element(raw, NAME).into_iter().map(|event| Event { restates, ..event }));
-            if at < MESSAGES_MAX {
-                seen.push(print);
-            }
         }
-        self.messages = seen;
+        self.messages = prints;
         events
     }
 }

@@ -29,6 +29,8 @@ static INFO: Info = Info {
     traits: Traits { pieces: true, carries: true, lossy: false },
     // The total is a sum: a writer makes it anew.
     spelling: &["response.usage.total_tokens"],
+    sheet: &["*: timestamp number, response object, response.usage.prompt_tokens number?, \
+         response.usage.completion_tokens number?"],
 };
 
 impl Format for ChibiResponses {

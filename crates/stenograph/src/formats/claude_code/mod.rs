@@ -50,6 +50,18 @@ static INFO: Info = Info {
         "attachment.type",
         "source.type",
     ],
+    sheet: &[
+        "type=user: uuid text, parentUuid text|null, sessionId text, timestamp text, cwd text, \
+         version text, userType text, isSidechain flag, message.role text, message.content text|list, \
+         message.content[].type text",
+        "type=assistant: uuid text, parentUuid text|null, sessionId text, timestamp text, cwd text, \
+         version text, userType text, isSidechain flag, message.role text, message.id text, \
+         message.type text, message.model text, message.content list, message.content[].type text, \
+         message.stop_reason text|null, message.usage.input_tokens number, \
+         message.usage.output_tokens number",
+        "type=system: uuid text, parentUuid text|null, sessionId text, timestamp text, subtype text",
+        "type=custom-title: customTitle text, sessionId text",
+    ],
 };
 
 impl Format for ClaudeCode {

@@ -27,6 +27,16 @@ static INFO: Info = Info {
     spec: "GoodVibes, Claude Code Transcript Format",
     traits: Traits { pieces: true, carries: true, lossy: false },
     spelling: &["type", "role", "content.type", "source.type"],
+    sheet: &[
+        "type=tool_use: name text, input object, id text?",
+        "type=tool_result: output text?, is_error flag?, tool_use_id text?",
+        "type=text: text text",
+        "type=error: error object|text",
+        "type=stop: stop_reason text?, success flag?",
+        "type=result: result text?, success flag?",
+        "role=user: content text|list",
+        "role=assistant: content text|list",
+    ],
 };
 
 impl Format for ClaudeEvents {

@@ -130,16 +130,54 @@ pub fn element(piece: &Piece<'_>, voice: Voice, words: Words) -> Option<String> 
         (PieceKind::Blob { media, data }, Words::Ours) => draft.set("image_url", url(media.as_deref(), data)),
         (PieceKind::Blob { media, data }, Words::Theirs) => {
             // Pictures are the only things besides text that every release reads.
-            if voice == Voice::Thought || media.as_deref().is_some_and(|media| !media.starts_with("image/")) {
+            if voice == Voice::Thought {
                 return None;
             }
             draft.set_str("type", "input_image");
-            draft.set("image_url", url(media.as_deref(), data));
+            draft.set("image_url", picture(media.as_deref(), data, &piece.extra)?);
         }
         (PieceKind::Other(raw), Words::Ours) => return Some(raw.to_string()),
         (PieceKind::Other(_), Words::Theirs) => return None,
     }
     Some(draft.render((words == Words::Ours).then_some(&piece.extra)))
+}
+
+/// The addresses of the pictures of another system's content, as JSON strings.
+pub fn pictures(content: &Content<'_>) -> Vec<String> {
+    let address = |piece: &Piece<'_>| match &piece.kind {
+        PieceKind::Blob { media, data } => picture(media.as_deref(), data, &piece.extra).map(Cow::into_owned),
+        PieceKind::Text(_) | PieceKind::Other(_) => None,
+    };
+    content.others().filter_map(address).collect()
+}
+
+/// How the base64 of common pictures begins.
+const BEGINNINGS: &[(&str, &str)] =
+    &[("iVBORw0KGgo", "image/png"), ("/9j/", "image/jpeg"), ("R0lGOD", "image/gif"), ("UklGR", "image/webp")];
+
+/// How the address of a picture ends.
+const ENDINGS: &[&str] = &[".png", ".jpg", ".jpeg", ".gif", ".webp"];
+
+/// The address of another system's blob if it is a picture for sure: stated by its type or its element's, or plain to see.
+fn picture<'a>(media: Option<&str>, data: &Data<'_>, element: &Residue<'_>) -> Option<Raw<'a>> {
+    let stated = media.is_some_and(|media| media.starts_with("image/"));
+    match data {
+        Data::Inline(text) if media.is_none() => {
+            let text_start = text.decode();
+            let (_, media) = BEGINNINGS.iter().find(|(start, _)| text_start.starts_with(start))?;
+            Some(url(Some(media), data))
+        }
+        Data::Inline(_) => stated.then(|| url(media, data)),
+        Data::Url(address) => {
+            let address = address.decode().to_ascii_lowercase();
+            let (path, _) = address.split_once(['?', '#']).unwrap_or((&address, ""));
+            let named = || element.text("type").is_some_and(|kind| kind.contains("image"));
+            let seen = || address.starts_with("data:image/") || ENDINGS.iter().any(|ending| path.ends_with(ending));
+            (stated || media.is_none() && (named() || seen())).then(|| url(media, data))
+        }
+        // A file of one system is none of another's.
+        Data::File(_) => None,
+    }
 }
 
 /// The address of a blob, as a JSON string.

@@ -39,6 +39,32 @@ static INFO: Info = Info {
     spec: "openai/codex, codex-rs/history and codex-rs/protocol",
     traits: Traits { pieces: true, carries: true, lossy: false },
     spelling: &["type", "record_type", "items", "payload.type"],
+    sheet: &[
+        "*: timestamp text, type text, payload object",
+        "type=session_meta: payload.id text, payload.timestamp text, payload.cwd text, \
+         payload.originator text, payload.cli_version text",
+        "type=turn_context: payload.cwd text, payload.approval_policy text, \
+         payload.sandbox_policy object, payload.model text, payload.summary text",
+        "type=response_item & payload.type=message: payload.role text, payload.content list, \
+         payload.content[].type text",
+        "type=response_item & payload.type=function_call: payload.name text, payload.arguments text, \
+         payload.call_id text",
+        "type=response_item & payload.type=function_call_output: payload.call_id text, \
+         payload.output text|list",
+        "type=response_item & payload.type=custom_tool_call: payload.name text, payload.input text, \
+         payload.call_id text",
+        "type=response_item & payload.type=custom_tool_call_output: payload.call_id text, \
+         payload.output text|list",
+        "type=response_item & payload.type=reasoning: payload.summary list, payload.content list|null?, \
+         payload.encrypted_content text|null?",
+        "type=event_msg: payload.type text",
+        "type=event_msg & payload.type=user_message: payload.message text",
+        "type=event_msg & payload.type=agent_message: payload.message text",
+        "type=event_msg & payload.type=token_count: payload.info object|null, \
+         payload.info.total_token_usage.input_tokens number?, \
+         payload.info.last_token_usage.total_tokens number?",
+        "type=compacted: payload.message text",
+    ],
 };
 
 /// The types of lines that wrap a payload.

@@ -38,7 +38,6 @@ const STATING: &[&str] = &[
     "sub_agent_activity",
     "task_started",
     "thread_goal_updated",
-    "thread_rolled_back",
     "thread_settings_applied",
     "turn_diff",
     "turn_started",
@@ -78,6 +77,11 @@ pub fn read<'a>(kind: &str, payload: &mut Object<'a>) -> Option<Event<'a>> {
             (Body::Stop { reason: payload.take_name("reason"), success: Some(false), content: None }, false)
         }
         "thread_name_updated" => (Body::Fact { name: "title".into(), content: Some(said(payload)?) }, false),
+        // How many turns were taken back: they are no part of the conversation any more.
+        "thread_rolled_back" => {
+            let turns = payload.take_number("num_turns").map(|turns| Content::text(turns.to_string()));
+            (Body::Fact { name: "rewind".into(), content: turns }, false)
+        }
         "warning" | "undo_completed" | "background_event" => (fact(said(payload)), false),
         "item_completed" | "item_started" => (fact(None), has_twin(payload)),
         name if RESTATING.contains(&name) => (fact(None), true),

@@ -14,32 +14,32 @@ use crate::time::Time;
 #[derive(Debug)]
 pub enum Written {
     /// A line, or an item of a document.
-    Record(String),
+    Record(Vec<u8>),
     /// The head of a document.
-    Prologue(String),
+    Prologue(Vec<u8>),
     /// The end of a document.
-    Epilogue(String),
+    Epilogue(Vec<u8>),
 }
 
 /// The record that these events were read from. `rest` is what was left of it.
 pub fn record(events: &[Event<'_>], rest: &Residue<'_>) -> Written {
-    let Some(event) = events.first() else { return Written::Record(Draft::new().render(Some(rest))) };
+    let Some(event) = events.first() else { return Written::Record(Draft::new().render(Some(rest)).into()) };
     let name = rest.text("type");
     let time = event.time.as_ref().and_then(Time::to_iso);
     let mut draft = Draft::new();
     match &event.body {
         Body::Other { .. } => {}
-        Body::Fact { name, .. } if name == "end" && !rest.has("type") && !rest.has("payload") => {
+        Body::Fact { name, .. } if name == "end" && rest.text("record_type").as_deref() != Some("end") => {
             return epilogue(rest);
         }
-        Body::Fact { name, .. } if name == "session" && rest.has("items") => {
+        Body::Fact { name, .. } if name == "session" && is_head(rest) => {
             let mut header = Draft::new();
             header.set_opt("timestamp", time.as_deref());
             session(events, &below(rest, "session"), Instructions::Plain, &mut header);
             draft.nest("session", header);
             // A brace on a line of its own is what tells a document from lines.
             let whole = crate::json::indent(&draft.render(Some(rest)), 0);
-            return Written::Prologue(whole.strip_suffix("]\n}").unwrap_or(&whole).to_owned());
+            return Written::Prologue(whole.strip_suffix("]\n}").unwrap_or(&whole).into());
         }
         _ if rest.has("payload") || name.as_deref().is_some_and(|name| LINE_TYPES.contains(&name)) => {
             draft.set_opt("timestamp", time.as_deref());
@@ -51,7 +51,12 @@ pub fn record(events: &[Event<'_>], rest: &Residue<'_>) -> Written {
         }
         _ => item(events, rest, &mut draft),
     }
-    Written::Record(draft.render(Some(rest)))
+    Written::Record(draft.render(Some(rest)).into())
+}
+
+/// Whether a header was a document's: that has the session and an empty list of items, where a line has a payload.
+fn is_head(rest: &Residue<'_>) -> bool {
+    rest.has("items") && (rest.object("session").is_some() || rest.has("session") && !rest.has("payload"))
 }
 
 /// The end of a document: the list of items is closed, and what stood after it follows.
@@ -60,7 +65,7 @@ fn epilogue(rest: &Residue<'_>) -> Written {
     let whole = Draft::new().render(Some(&Residue(after)));
     let fields = whole.strip_prefix('{').unwrap_or(&whole);
     let comma = if fields == "}" { "" } else { "," };
-    Written::Epilogue(format!("]{comma}{fields}"))
+    Written::Epilogue(format!("]{comma}{fields}").into())
 }
 
 /// What is left of an object in what is left of a record.
@@ -91,7 +96,10 @@ fn payload<'a>(name: Option<&str>, events: &[Event<'_>], rest: &Residue<'_>) -> 
             draft.set_opt("model", event.model.as_deref());
             draft.set_opt("cwd", event.cwd.as_deref());
         }
-        (Some("compacted"), Body::Compaction { summary }) => text("message", summary.as_ref(), &mut draft),
+        // A summary that was read elsewhere in the record leaves an empty message where it is.
+        (Some("compacted"), Body::Compaction { summary }) if was_taken(rest, "message") => {
+            text("message", summary.as_ref(), &mut draft);
+        }
         (Some("inter_agent_communication"), Body::Fact { content, .. }) => {
             draft.set_opt("author", event.from.as_deref());
             draft.set_opt("recipient", event.to.as_deref());
@@ -163,6 +171,9 @@ fn notice(event: &Event<'_>, rest: &Residue<'_>, draft: &mut Draft<'_>) {
             draft.set_opt("reason", reason.as_deref());
         }
         Body::Fact { .. } if event.usage.is_some() => counts(event, draft),
+        Body::Fact { content: Some(turns), .. } if kind == "thread_rolled_back" => {
+            draft.set_number("num_turns", crate::json::number(&turns.joined().decode()));
+        }
         Body::Fact { .. } | Body::Message { .. } | Body::Thinking { .. } | Body::Compaction { .. } => {
             if let (Some(key), Some(content)) = (key, event.content()) {
                 text(key, Some(content), draft);

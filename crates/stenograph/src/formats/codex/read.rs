@@ -138,7 +138,8 @@ fn wrapped<'a>(name: &str, payload: &mut Object<'a>) -> Option<Vec<Event<'a>>> {
             event.cwd = payload.take_name("cwd");
         }
         "compacted" => {
-            event.body = Body::Compaction { summary: content::said(payload, "message").map(Content::Text) };
+            let summary = content::said(payload, "message").or_else(|| handed_over(payload));
+            event.body = Body::Compaction { summary: summary.map(Content::Text) };
         }
         "inter_agent_communication" => {
             event.from = payload.take_name("author");
@@ -151,6 +152,21 @@ fn wrapped<'a>(name: &str, payload: &mut Object<'a>) -> Option<Vec<Event<'a>>> {
         _ => return None,
     }
     Some(vec![event])
+}
+
+/// How Codex introduces a summary to the model that goes on from it.
+const SUMMARY_START: &str = "Another language model started to solve this problem";
+
+/// The summary in the history that goes on, when the record itself says none. The history stays where it is; where the service
+/// sealed the summary there is nothing to read.
+fn handed_over<'a>(payload: &Object<'a>) -> Option<Text<'a>> {
+    payload.peek("message").filter(|message| *message == "\"\"")?;
+    let history = payload.peek("replacement_history").and_then(crate::json::items)?;
+    history.into_iter().rev().find_map(|raw| {
+        let mut item = Object::parse(raw).filter(|item| item.peek_str("role").as_deref() == Some("user"))?;
+        let content = content::take(&mut item, "content")?;
+        content.texts().find(|text| text.decode().starts_with(SUMMARY_START)).cloned()
+    })
 }
 
 /// The header of a session, and the instructions it was given as a message of their own.

@@ -8,6 +8,7 @@ use super::{NAME, own};
 use crate::json::Draft;
 use crate::model::{Body, Content, Event, Input, Outline, Role, Usage};
 use crate::standin::StandIns;
+use crate::text::Text;
 use crate::time::Time;
 use crate::write::{Output, Writer};
 
@@ -24,6 +25,8 @@ pub struct Rollout {
     total: Usage,
     /// Calls with free text that have no result yet: their results are of another type too.
     custom: HashSet<String>,
+    /// The moment of a compaction that has not told its summary: others tell it in a record of its own.
+    compacted: Option<Time<'static>>,
 }
 
 /// How records stand in the file.
@@ -46,6 +49,7 @@ impl Writer for Rollout {
         let Some(first) = events.first() else { return };
         if let Some(rest) = first.extra.get(NAME) {
             self.headed = true;
+            self.compaction_without_summary(out);
             return self.place(own::record(events, rest), out);
         }
         for event in events {
@@ -53,7 +57,7 @@ impl Writer for Rollout {
                 Body::Other { bytes: Some(bytes), .. } => {
                     // Bytes that never were a record return to the file they came from, and go nowhere else.
                     if self.stand_ins.outline().origin == NAME {
-                        self.put(bytes.bytes().into_owned(), out);
+                        self.place(unread(bytes.bytes().into_owned(), self.layout), out);
                     }
                 }
                 _ if event.restates => {}
@@ -63,8 +67,12 @@ impl Writer for Rollout {
     }
 
     fn finish(&mut self, out: &mut Output) {
-        if matches!(self.layout, Layout::Empty | Layout::Items) {
-            out.glue("\n]}\n");
+        self.compaction_without_summary(out);
+        match self.layout {
+            Layout::Lines | Layout::Closed => {}
+            // A rollout that was cut short stays so.
+            Layout::Empty | Layout::Items if self.stand_ins.outline().origin == NAME => out.glue("\n"),
+            Layout::Empty | Layout::Items => out.glue("\n]}\n"),
         }
     }
 }
@@ -80,6 +88,7 @@ impl Rollout {
             cwd: None,
             total: Usage::default(),
             custom: HashSet::new(),
+            compacted: None,
         }
     }
 
@@ -131,6 +140,13 @@ impl Rollout {
             self.headed = true;
             self.header(event, &time, out);
         }
+        match &event.body {
+            Body::Compaction { summary: None } => {}
+            // What comes between a compaction and its summary.
+            Body::Fact { .. } if event.usage.is_none() && event.name() != Some("title") => {}
+            Body::Compaction { summary: Some(_) } => self.compacted = None,
+            _ => self.compaction_without_summary(out),
+        }
         self.context(event, &time, out);
         match &event.body {
             Body::Message { role, content } => self.message(*role, content, &time, out),
@@ -140,12 +156,8 @@ impl Rollout {
                 self.tool_call(call, name, input, &time, out);
             }
             Body::ToolResult { call, content, .. } => self.tool_result(call.as_deref(), content, &time, out),
-            Body::Compaction { summary } => {
-                let mut payload = Draft::new();
-                let said = summary.as_ref().map(|summary| summary.joined().to_json());
-                payload.set("message", said.unwrap_or_else(|| "\"\"".to_owned()));
-                self.line("compacted", &payload, &time, out);
-            }
+            Body::Compaction { summary: None } => self.compacted = Some(time.clone()),
+            Body::Compaction { summary: Some(summary) } => self.compaction(&summary.joined(), &time, out),
             Body::Failure { name, content } => {
                 let mut payload = typed("error");
                 match (content, name) {
@@ -163,7 +175,7 @@ impl Rollout {
             }
             Body::Fact { .. } | Body::Other { .. } => {}
         }
-        if let Some(usage) = &event.usage {
+        if let Some(usage) = event.usage.as_ref().filter(|usage| counts_anything(usage)) {
             self.count(usage, &time, out);
         }
     }
@@ -194,13 +206,28 @@ impl Rollout {
         self.line("session_meta", &payload, time, out);
     }
 
+    fn compaction(&mut self, summary: &Text<'_>, time: &Time<'_>, out: &mut Output) {
+        let mut payload = Draft::new();
+        payload.set_text("message", summary);
+        self.line("compacted", &payload, time, out);
+    }
+
+    /// Writes a compaction whose summary did not come.
+    fn compaction_without_summary(&mut self, out: &mut Output) {
+        if let Some(time) = self.compacted.take() {
+            self.compaction(&Text::from(""), &time, out);
+        }
+    }
+
     /// Says which model is at work and where, whenever that changes. A context needs a model.
     fn context(&mut self, event: &Event<'_>, time: &Time<'_>, out: &mut Output) {
         let changed = |known: &Option<String>, new: Option<&str>| new.is_some() && known.as_deref() != new;
-        if !changed(&self.model, event.model.as_deref()) && !changed(&self.cwd, event.cwd.as_deref()) {
+        // A name in brackets is what an agent calls itself when it speaks in the place of a model.
+        let model = event.model.as_deref().filter(|model| !model.is_empty() && !model.starts_with('<'));
+        if !changed(&self.model, model) && !changed(&self.cwd, event.cwd.as_deref()) {
             return;
         }
-        self.model = event.model.as_deref().map(str::to_owned).or(self.model.take());
+        self.model = model.map(str::to_owned).or(self.model.take());
         self.cwd = event.cwd.as_deref().map(str::to_owned).or(self.cwd.take());
         let Some(model) = self.model.clone() else { return };
         let mut payload = Draft::new();
@@ -232,9 +259,9 @@ impl Rollout {
             let mut payload = typed(twin);
             payload.set("message", content.joined().to_json());
             if twin == "user_message" {
-                for key in ["images", "local_images", "text_elements"] {
-                    payload.set(key, "[]");
-                }
+                payload.set("images", content::array(&content::pictures(content)));
+                payload.set("local_images", "[]");
+                payload.set("text_elements", "[]");
             }
             self.line("event_msg", &payload, time, out);
         }
@@ -246,6 +273,9 @@ impl Rollout {
             return;
         }
         let elements = content::elements(content, Voice::Thought, Words::Theirs);
+        if elements.is_empty() {
+            return;
+        }
         let mut payload = typed("reasoning");
         payload.set("summary", "[]");
         payload.set("content", content::array(&elements));
@@ -329,11 +359,29 @@ impl Rollout {
     }
 }
 
+/// Where bytes belong that were not understood. No line has a newline in it, so that the first bytes with one are the head of a
+/// document; and no item begins as the end of a document does.
+fn unread(bytes: Vec<u8>, layout: Layout) -> own::Written {
+    match layout {
+        Layout::Lines if bytes.contains(&b'\n') => own::Written::Prologue(bytes),
+        Layout::Empty | Layout::Items if bytes.starts_with(b"]") || bytes.starts_with(b"}") => {
+            own::Written::Epilogue(bytes)
+        }
+        Layout::Lines | Layout::Empty | Layout::Items | Layout::Closed => own::Written::Record(bytes),
+    }
+}
+
 /// A payload of that type.
 fn typed<'a>(kind: &str) -> Draft<'a> {
     let mut payload = Draft::new();
     payload.set_str("type", kind);
     payload
+}
+
+/// Whether there is anything to count. A cost alone has no place here, and nothing at all is no response.
+fn counts_anything(usage: &Usage) -> bool {
+    let numbers = [usage.input, usage.output, usage.cache_read, usage.cache_write, usage.reasoning];
+    numbers.into_iter().flatten().any(|number| number > 0)
 }
 
 /// The numbers that Codex demands: what is not known is nothing.

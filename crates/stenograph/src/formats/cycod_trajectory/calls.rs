@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::{CLOSES_CALLS, CLOSES_RESULTS, OPENS_CALLS, OPENS_RESULTS};
+use crate::formats::placeholder;
 use crate::json::Object;
 use crate::model::{Body, Content, Input};
 use crate::text::{Str, Text};
@@ -168,7 +169,8 @@ fn shown(raw: &str) -> Cow<'_, [u8]> {
 
 /// Appends a result.
 pub fn write_result(content: &Content<'_>, out: &mut Vec<u8>) {
-    let said = content.joined();
+    // An image is not nothing: saying so would be untrue.
+    let said = placeholder::joined(content);
     let said = said.bytes();
     out.extend_from_slice(format!("{OPENS_RESULTS}\n").as_bytes());
     if said.is_empty() {

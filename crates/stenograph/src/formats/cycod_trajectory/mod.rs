@@ -5,6 +5,7 @@ mod read;
 mod write;
 
 use super::blocks::{Blocks, SPELLED};
+use super::openai_chat::TITLE_LOCKED;
 use crate::format::{Format, Head, Info, Sniff, Traits, Want};
 use crate::frame::Framing;
 use crate::model::Outline;
@@ -17,10 +18,13 @@ pub struct CycodTrajectory;
 
 const NAME: &str = "cycod-trajectory";
 
+/// The key under which a plain text keeps the carriage returns at its end, which are no part of it.
+const AFTER: &str = "after";
+
 /// The key under which a block keeps the blank lines before it, where they are not the usual ones.
 const BEFORE: &str = "before";
 
-/// The key of the header's second line.
+/// The key of the header's second line, where it says neither of the two things that CycoD says there.
 const STATUS: &str = "status";
 
 static INFO: Info = Info {
@@ -28,14 +32,21 @@ static INFO: Info = Info {
     title: "CycoD's readable trajectories",
     framing: Framing::Lines,
     extension: "md",
-    homes: &["~/.cycod/history/trajectory-*.md", "~/.cycod/exceptions/exception-trajectory-*.md"],
+    homes: &[
+        "~/.cycod/history/trajectory-*.md",
+        "~/.cycod/history/trajectory-*.jsonl",
+        "~/.cycod/exceptions/exception-trajectory-*.md",
+    ],
     spec: "CycoD, docs/chat-history.md",
     traits: Traits { pieces: false, carries: false, lossy: true },
-    spelling: &[SPELLED, BEFORE],
+    spelling: &[SPELLED, BEFORE, AFTER],
+    sheet: &[],
 };
 
 const TITLE_OPENS: &str = "# Title: \"";
 const STATUS_OPENS: &str = "**Status:** ";
+const LOCKED: &str = "Locked";
+const UNLOCKED: &str = "Unlocked";
 const RULE: &str = "---";
 
 const OPENS_CALLS: &str = "<function_calls>";

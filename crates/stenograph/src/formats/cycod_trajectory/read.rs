@@ -5,8 +5,8 @@ use std::borrow::Cow;
 
 use super::write::{self, Shape};
 use super::{
-    BEFORE, CLOSES_CALLS, CLOSES_RESULTS, NAME, OPENS_CALLS, OPENS_RESULTS, RULE, STATUS, STATUS_OPENS, TITLE_OPENS,
-    calls, fence,
+    AFTER, BEFORE, CLOSES_CALLS, CLOSES_RESULTS, LOCKED, NAME, OPENS_CALLS, OPENS_RESULTS, RULE, STATUS, STATUS_OPENS,
+    TITLE_LOCKED, TITLE_OPENS, UNLOCKED, calls, fence,
 };
 use crate::formats::blocks::{Block, Blockwise, Ending, Step, is_blank, leftover, without_return, without_returns};
 use crate::model::{Body, Content, Event, Extra, Held, Note, NoteKind, Part, Residue, Role};
@@ -19,6 +19,8 @@ pub struct Trajectory {
     begun: Begun,
     form: Form,
     before: Option<(Shape, u64)>,
+    /// The lines at the end of the last block that are no text, each with its newline.
+    trailing: Vec<u8>,
 }
 
 #[derive(Debug, Default, PartialEq)]
@@ -135,8 +137,18 @@ impl Trajectory {
         let at = block.span(first, end);
         let (previous, next_line) = self.before.map_or((None, 1), |(shape, line)| (Some(shape), line));
         let gap = at.line.saturating_sub(next_line);
-        if gap != Shape::gap(previous) {
+        let mut between = std::mem::take(&mut self.trailing);
+        between.extend_from_slice(block.before());
+        let blank = between.iter().all(|byte| *byte == b'\n');
+        let whole = between.iter().filter(|byte| **byte == b'\n').count() as u64 == gap;
+        if !blank && whole {
+            let spelled = Text::from_bytes(&between).to_json();
+            left.0.push((Cow::Borrowed(BEFORE), Held::Raw(Cow::Owned(spelled))));
+        } else if gap != Shape::gap(previous) {
             left.0.push((Cow::Borrowed(BEFORE), Held::Raw(Cow::Owned(gap.to_string()))));
+        }
+        if end < block.len() {
+            self.trailing = [block.text(end, block.len()), b"\n"].concat();
         }
         self.before = Some((shape, at.line + (end - first) as u64));
         let of = u32::try_from(events.len()).unwrap_or(u32::MAX);
@@ -154,12 +166,13 @@ impl Trajectory {
         self.form = Form::Quoted;
         let (first, end) = block.trimmed();
         let source = block.text(first, end);
-        let event = Event::new(title(source));
-        let status = block.lines().find_map(|line| line.strip_prefix(STATUS_OPENS.as_bytes()));
+        let events: Vec<Event<'_>> = title(source).into_iter().map(Event::new).collect();
+        let known = [LOCKED.as_bytes(), UNLOCKED.as_bytes()];
+        let status = status(source).filter(|status| !known.contains(status));
         let status = status.map(|status| Text::from_bytes(status).to_json());
-        let mut left = leftover(source, Some(&write::header(&event, status.as_deref())));
+        let mut left = leftover(source, Some(&write::header(&events, status.as_deref())));
         left.0.extend(status.map(|status| (Cow::Borrowed(STATUS), Held::Raw(Cow::Owned(status)))));
-        self.emit(block, (first, end), Shape::Header, vec![event], left, out);
+        self.emit(block, (first, end), Shape::Header, events, left, out);
     }
 
     fn fenced(&mut self, block: &Block<Kind>, ticks: usize, ending: Ending, out: &mut dyn Sink) {
@@ -202,9 +215,14 @@ impl Trajectory {
                 Role::Unknown
             }
         };
-        let content = Content::Text(Text::from_bytes(write::without_blank_lines(block.text(first, end))).into_owned());
-        let event = Event::new(Body::Message { role, content });
-        self.emit(block, (first, end), Shape::Talk, vec![event], Residue::default(), out);
+        let source = block.text(first, end);
+        let text = write::without_blank_lines(source);
+        let mut left = Residue::default();
+        if let Some(after) = source.strip_prefix(text).filter(|after| !after.is_empty()) {
+            left.0.push((Cow::Borrowed(AFTER), Held::Raw(Cow::Owned(Text::from_bytes(after).to_json()))));
+        }
+        let event = Event::new(Body::Message { role, content: Content::Text(Text::from_bytes(text).into_owned()) });
+        self.emit(block, (first, end), Shape::Talk, vec![event], left, out);
     }
 }
 
@@ -216,7 +234,7 @@ fn is_bare(line: &[u8]) -> bool {
 pub fn again(source: &[u8]) -> Vec<Event<'static>> {
     let first = without_return(source.split(|byte| *byte == b'\n').next().unwrap_or_default());
     let bodies = match fence(first) {
-        _ if first.starts_with(TITLE_OPENS.as_bytes()) => vec![title(source)],
+        _ if first.starts_with(TITLE_OPENS.as_bytes()) => title(source),
         _ if first.starts_with(b">") => vec![user(source)],
         Some(ticks) => fenced_calls(source, ticks).unwrap_or_default(),
         None => calls::parse(&without_returns(source)).unwrap_or_default(),
@@ -231,11 +249,21 @@ fn fenced_calls(source: &[u8], ticks: usize) -> Option<Vec<Body<'static>>> {
     calls::parse(inside.get(..inside.len() - closing)?)
 }
 
-fn title(source: &[u8]) -> Body<'static> {
+/// What the header's second line says.
+fn status(source: &[u8]) -> Option<&[u8]> {
+    let mut lines = source.split(|byte| *byte == b'\n').map(without_return);
+    lines.find_map(|line| line.strip_prefix(STATUS_OPENS.as_bytes()))
+}
+
+/// The title, and that it is locked where it is.
+fn title(source: &[u8]) -> Vec<Body<'static>> {
     let line = without_return(source.split(|byte| *byte == b'\n').next().unwrap_or_default());
     let title = line.strip_prefix(TITLE_OPENS.as_bytes()).unwrap_or_default();
     let title = title.strip_suffix(b"\"").unwrap_or(title);
-    Body::Fact { name: Cow::Borrowed("title"), content: Some(Content::Text(Text::from_bytes(title).into_owned())) }
+    let content = Some(Content::Text(Text::from_bytes(title).into_owned()));
+    let locked = (status(source) == Some(LOCKED.as_bytes()))
+        .then_some(Body::Fact { name: Cow::Borrowed(TITLE_LOCKED), content: None });
+    std::iter::once(Body::Fact { name: Cow::Borrowed("title"), content }).chain(locked).collect()
 }
 
 /// What is quoted, without the marks and without space at the ends of lines, which CycoD takes off.

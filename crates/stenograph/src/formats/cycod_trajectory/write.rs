@@ -1,7 +1,10 @@
 //! Writes CycoD's trajectories in today's form. Calls wait for their results, so that both stand together.
 
-use super::{BEFORE, NAME, RULE, STATUS, STATUS_OPENS, TITLE_OPENS, calls, read};
+use super::{
+    AFTER, BEFORE, LOCKED, NAME, RULE, STATUS, STATUS_OPENS, TITLE_LOCKED, TITLE_OPENS, UNLOCKED, calls, read,
+};
 use crate::formats::blocks::{is_blank, spelled};
+use crate::formats::placeholder;
 use crate::model::{Body, Content, Event, Outline, Role};
 use crate::text::Text;
 use crate::write::{Output, Writer};
@@ -54,9 +57,9 @@ impl Trajectory {
     fn own(&mut self, events: &[Event<'_>], out: &mut Output) {
         let Some(first) = events.first() else { return };
         let residue = first.extra.get(NAME);
-        let gap = residue.and_then(|own| own.raw(BEFORE)).and_then(crate::json::number);
+        let gap = residue.and_then(|own| own.raw(BEFORE)).and_then(between);
         let (shape, record) = match &first.body {
-            Body::Fact { .. } => (Shape::Header, Some(header(first, residue.and_then(|own| own.raw(STATUS))))),
+            Body::Fact { .. } => (Shape::Header, Some(header(events, residue.and_then(|own| own.raw(STATUS))))),
             Body::ToolCall { .. } | Body::ToolResult { .. } => (Shape::Fence, usual(events)),
             Body::Message { .. } => (Shape::Talk, usual(events)),
             Body::Thinking { .. }
@@ -67,7 +70,9 @@ impl Trajectory {
                 return;
             }
         };
-        let Some(record) = spelled(NAME, events, read::again).or(record) else { return };
+        let Some(mut record) = spelled(NAME, events, read::again).or(record) else { return };
+        let after = residue.and_then(|own| own.raw(AFTER)).and_then(Text::from_json);
+        record.extend(after.iter().flat_map(|after| after.bytes().into_owned()).filter(u8::is_ascii_whitespace));
         let bare = shape == Shape::Fence && !record.starts_with(b"`");
         self.put(if bare { Shape::Talk } else { shape }, record, gap, out);
     }
@@ -78,13 +83,13 @@ impl Trajectory {
                 self.waiting.push(Waiting { call: Some(event.clone().into_owned()), result: None });
             }
             Body::ToolResult { call, .. } => self.result(call.as_deref(), event, out),
-            Body::Message { .. } => {
+            Body::Message { .. } | Body::Compaction { .. } => {
                 if let Some(record) = usual(std::slice::from_ref(event)) {
                     self.flush(out);
                     self.put(Shape::Talk, record, None, out);
                 }
             }
-            Body::Fact { .. } | Body::Thinking { .. } | Body::Compaction { .. } => {}
+            Body::Fact { .. } | Body::Thinking { .. } => {}
             Body::Failure { .. } | Body::Stop { .. } | Body::Other { .. } => {}
         }
     }
@@ -120,9 +125,8 @@ impl Trajectory {
         }
     }
 
-    fn put(&mut self, shape: Shape, record: Vec<u8>, gap: Option<u64>, out: &mut Output) {
-        let gap = usize::try_from(gap.unwrap_or(Shape::gap(self.before))).unwrap_or(0).min(GAP_MAX);
-        out.glue("\n".repeat(gap));
+    fn put(&mut self, shape: Shape, record: Vec<u8>, gap: Option<Vec<u8>>, out: &mut Output) {
+        out.glue(gap.unwrap_or_else(|| empty_lines(Shape::gap(self.before))));
         out.record(record);
         out.glue("\n");
         self.before = Some(shape);
@@ -132,6 +136,18 @@ impl Trajectory {
 /// More blank lines than this are nobody's spelling.
 const GAP_MAX: usize = 1024;
 
+fn empty_lines(count: u64) -> Vec<u8> {
+    vec![b'\n'; usize::try_from(count).unwrap_or(GAP_MAX).min(GAP_MAX)]
+}
+
+/// What stood before a block: so many empty lines, or lines that are blank and not quite empty.
+fn between(raw: &str) -> Option<Vec<u8>> {
+    match Text::from_json(raw) {
+        Some(text) => Some(text.bytes().into_owned()).filter(|lines| is_blank(lines) && lines.ends_with(b"\n")),
+        None => crate::json::number(raw).map(empty_lines),
+    }
+}
+
 impl Writer for Trajectory {
     fn record(&mut self, events: &[Event<'_>], out: &mut Output) {
         if self.origin == NAME {
@@ -140,7 +156,10 @@ impl Writer for Trajectory {
         if self.before.is_none() {
             let title = self.title.take().unwrap_or_else(|| "Untitled".to_owned());
             let body = Body::Fact { name: "title".into(), content: Some(Content::text(title)) };
-            self.put(Shape::Header, header(&Event::new(body), None), None, out);
+            // The lock stands beside the title, where there is one.
+            let locked = events.iter().filter(|event| is_lock(event)).cloned();
+            let facts: Vec<Event<'_>> = std::iter::once(Event::new(body)).chain(locked).collect();
+            self.put(Shape::Header, header(&facts, None), None, out);
         }
         events.iter().for_each(|event| self.event(event, out));
     }
@@ -150,11 +169,18 @@ impl Writer for Trajectory {
     }
 }
 
-/// The header of a title; `status` is a JSON string.
-pub fn header(event: &Event<'_>, status: Option<&str>) -> Vec<u8> {
-    let title = event.content().map(|content| content.joined().bytes().into_owned()).unwrap_or_default();
-    let status =
-        status.and_then(Text::from_json).map_or_else(|| b"Unlocked".to_vec(), |status| status.bytes().into_owned());
+fn is_lock(event: &Event<'_>) -> bool {
+    matches!(&event.body, Body::Fact { name, .. } if name == TITLE_LOCKED)
+}
+
+/// The header of a title, with the fact that it is locked where it is; `status` is a JSON string, for a status that CycoD does
+/// not have.
+pub fn header(events: &[Event<'_>], status: Option<&str>) -> Vec<u8> {
+    let title = events.first().and_then(Event::content);
+    let title = title.map(|content| content.joined().bytes().into_owned()).unwrap_or_default();
+    let usual = if events.iter().any(is_lock) { LOCKED } else { UNLOCKED };
+    let status = status.and_then(Text::from_json);
+    let status = status.map_or_else(|| usual.as_bytes().to_vec(), |status| status.bytes().into_owned());
     let on_one_line = title.into_iter().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { byte });
     let mut header = TITLE_OPENS.as_bytes().to_vec();
     header.extend(on_one_line);
@@ -169,14 +195,16 @@ pub fn usual(events: &[Event<'_>]) -> Option<Vec<u8>> {
     let first = events.first()?;
     match &first.body {
         Body::Message { role: Role::User | Role::Tool, content } => Some(quoted(content)),
+        // A model is told what was put aside as if the user had said it.
+        Body::Compaction { summary } => summary.as_ref().map(quoted),
         Body::Message { role: Role::Assistant | Role::Unknown, content } => {
-            let text = content.joined();
+            let text = placeholder::joined(content);
             let text = without_blank_lines(&text.bytes()).to_vec();
             (!text.is_empty()).then_some(text)
         }
         Body::Message { role: Role::System | Role::Developer, .. } => None,
         Body::ToolCall { .. } | Body::ToolResult { .. } => Some(fenced(in_pairs(events).into_iter())),
-        Body::Fact { .. } | Body::Thinking { .. } | Body::Compaction { .. } => None,
+        Body::Fact { .. } | Body::Thinking { .. } => None,
         Body::Failure { .. } | Body::Stop { .. } | Body::Other { .. } => None,
     }
 }
@@ -213,7 +241,7 @@ fn fenced<'e, 'a: 'e>(events: impl Iterator<Item = &'e Event<'a>>) -> Vec<u8> {
 }
 
 fn quoted(content: &Content<'_>) -> Vec<u8> {
-    let text = content.joined();
+    let text = placeholder::joined(content);
     let mut block = Vec::new();
     for (index, line) in text.bytes().split(|byte| *byte == b'\n').enumerate() {
         if index > 0 {
@@ -243,7 +271,7 @@ pub fn without_blank_lines(text: &[u8]) -> &[u8] {
 mod tests {
     use super::*;
     use crate::formats::cycod_trajectory::CycodTrajectory;
-    use crate::model::Input;
+    use crate::model::{Data, Input, Piece, PieceKind, Residue};
     use crate::write;
 
     fn call(id: &'static str) -> Event<'static> {
@@ -283,9 +311,30 @@ mod tests {
     }
 
     #[test]
+    fn summaries_and_images_are_not_lost_without_a_word() {
+        let summary = Event::new(Body::Compaction { summary: Some(Content::text("we named trees")) });
+        let kind = PieceKind::Blob { media: Some("image/png".into()), data: Data::Inline("AAAA".into()) };
+        let content = Content::Pieces(vec![Piece { kind, extra: Residue::default() }]);
+        let image = Event::new(Body::ToolResult { call: Some("a".into()), name: None, content, error: None });
+        let text = written(&[summary, call("a"), image]);
+        assert!(text.contains("\n> we named trees\n"));
+        assert!(text.contains("<function_results>\n[image]\n</function_results>"));
+    }
+
+    #[test]
     fn users_are_quoted_and_system_prompts_left_out() {
         let text =
             written(&[said(Role::System, "be kind"), said(Role::User, "a \n\nb"), said(Role::Assistant, "\n c\n")]);
         assert_eq!(text, "# Title: \"Untitled\"\n**Status:** Unlocked\n\n---\n\n\n> a\n>\n> b\n\n c\n");
+    }
+
+    #[test]
+    fn blank_lines_return_as_they_are_spelled() {
+        let fence = "```xml\n<function_calls>\n<invoke name=\"look\">\n</invoke>\n</function_calls>\n```\n";
+        let source = format!("> a\n\r\n \t\n> b\n\n\r\n{fence}  \n> c\n\r\nd\n\t\r\n\r\n> e\n\n \n\n> f\n");
+        let found = crate::read::all(&CycodTrajectory, source.as_bytes());
+        assert_eq!(found.events.len(), 7);
+        let outline = Outline::of("cycod-trajectory", &found.events);
+        assert_eq!(String::from_utf8(write::all(&CycodTrajectory, &outline, &found.events)).unwrap(), source);
     }
 }

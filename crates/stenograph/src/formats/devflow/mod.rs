@@ -44,6 +44,7 @@ static INFO: Info = Info {
     traits: Traits { pieces: false, carries: true, lossy: false },
     // How a run ended is said by an event of its own.
     spelling: &["role", "turns", "content", "metadata.status", "metadata.error", "metadata.endedAt"],
+    sheet: &[],
 };
 
 impl Format for Devflow {

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 
 use super::turn::{Turn, own_turn};
 use super::{NAME, TURNS, header, spell};
+use crate::frame::{Items, is_prologue};
 use crate::json::{indent, is_closed};
 use crate::model::{Body, Content, Event, Outline, Residue, Role, Usage};
 use crate::standin::StandIns;
@@ -88,9 +89,10 @@ impl Turns {
         }
         self.flush(out);
         let bytes = bytes.bytes();
-        let ends = bytes.starts_with(b"]");
+        let ends = bytes.starts_with(b"]") || bytes.starts_with(b"}");
         if self.stage == Stage::Start {
-            self.stage = if bytes.ends_with(b"[") { Stage::Turns } else { Stage::Ended };
+            let opens = is_prologue(Items::Array(TURNS), &bytes);
+            self.stage = if opens { Stage::Turns } else { Stage::Ended };
             out.record(bytes);
         } else if ends {
             self.close_list(out);

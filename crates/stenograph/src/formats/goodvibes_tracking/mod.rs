@@ -25,6 +25,7 @@ static INFO: Info = Info {
     spec: "GoodVibes plugin, types/telemetry.ts",
     traits: Traits { pieces: false, carries: false, lossy: false },
     spelling: &[],
+    sheet: &[],
 };
 
 impl Format for GoodvibesTracking {

@@ -2,6 +2,7 @@
 //! must have is known of it.
 
 use super::NAME;
+use crate::frame::{Items, is_item, is_prologue};
 use crate::json::{Draft, indent, is_closed};
 use crate::model::{Body, Event, Outline};
 use crate::text::{Text, quote};
@@ -51,11 +52,14 @@ impl Agents {
     /// Bytes that never were a member return to the file they came from.
     fn unread(&mut self, bytes: &Text<'_>, out: &mut Output) {
         let bytes = bytes.bytes();
-        let (start, end) = (self.stage == Stage::Start && !bytes.starts_with(b"\""), bytes.starts_with(b"}"));
-        if start {
-            self.stage = if bytes.ends_with(b"{") { Stage::Members } else { Stage::Ended };
-        } else if end {
+        if self.stage == Stage::Start && is_prologue(Items::Members, &bytes) {
+            self.stage = Stage::Members;
+        } else if bytes.starts_with(b"}") || bytes.starts_with(b"]") {
+            self.begin(out);
             out.glue("\n");
+            self.stage = Stage::Ended;
+        } else if self.stage == Stage::Start && !is_item(Items::Members, &bytes) {
+            // A file that never came to its first bracket.
             self.stage = Stage::Ended;
         } else {
             self.separate(out);

@@ -7,7 +7,7 @@ mod write;
 
 pub use name::file_name;
 
-use super::blocks::{Blocks, SPELLED};
+use super::blocks::{BLANK, Blocks, SPELLED};
 use crate::format::{Format, Head, Info, Sniff, Traits, Want};
 use crate::frame::Framing;
 use crate::model::Outline;
@@ -29,7 +29,8 @@ static INFO: Info = Info {
     spec: "Leslie, decision D04: transcript format and generation",
     traits: Traits { pieces: false, carries: false, lossy: true },
     // The stop reason is said by an event of its own.
-    spelling: &[SPELLED, STOP_REASON],
+    spelling: &[SPELLED, BLANK, STOP_REASON],
+    sheet: &[],
 };
 
 const THREAD_ID: &str = "Thread ID";

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use super::{CLOSES_QUERY, KEYS, NAME, OPENS_QUERY, RULE, STOP_REASON, THREAD_ID, TIME_RANGE, write};
 use crate::formats::blocks::{
-    Block, Blockwise, Ending, Step, emit_stray, is_blank, leftover, without_return, without_returns,
+    Block, Blockwise, Ending, Step, emit_stray, is_blank, leave_blank, leftover, without_return, without_returns,
 };
 use crate::model::{Body, Content, Event, Extra, Held, Input, Note, NoteKind, Residue, Role, Span};
 use crate::read::Sink;
@@ -173,7 +173,8 @@ impl Transcript {
         doubts(block, end, &body, out);
         let mut event = Event { at: Some(at), ..Event::new(body) };
         // Even where nothing is left, it is said whose entry this is: what is Leslie's own is never cut.
-        let left = leftover(source, write::usual(&event).as_deref());
+        let mut left = leftover(source, write::usual(&event).as_deref());
+        leave_blank(block, end, &mut left);
         event.extra = Extra::of(NAME, left);
         out.event(&event);
     }

@@ -7,7 +7,7 @@ use super::read;
 use super::{
     AGENT_MODE, CHAT_ID, CLOSES_QUERY, KEYS, NAME, OPENS_QUERY, RULE, STOP_REASON, THREAD_ID, TIME_RANGE, TOOL_CALLS,
 };
-use crate::formats::blocks::spelled;
+use crate::formats::blocks::{blank, spelled};
 use crate::json::Object;
 use crate::model::{Body, Content, Event, Held, Outline, Residue, Role};
 use crate::standin::StandIns;
@@ -20,6 +20,8 @@ pub struct Transcript {
     stand_ins: StandIns,
     room: Room,
     place: Place,
+    /// The line after the last entry.
+    blank: &'static str,
 }
 
 /// How much may still be written.
@@ -51,7 +53,7 @@ impl Transcript {
     /// A writer for a session.
     pub fn new(outline: &Outline) -> Transcript {
         let room = if outline.origin == NAME { Room::Unlimited } else { Room::Bytes(FILE_SIZE_MAX - 1) };
-        Transcript { stand_ins: StandIns::new(outline), room, place: Place::Beginning }
+        Transcript { stand_ins: StandIns::new(outline), room, place: Place::Beginning, blank: "" }
     }
 
     /// The header stands before everything else: the source's own, else one made of what is known of the session.
@@ -173,7 +175,7 @@ impl Transcript {
     fn put(&mut self, record: Vec<u8>, out: &mut Output) {
         let mut size = record.len();
         if self.place != Place::Beginning {
-            out.glue(SEPARATOR);
+            out.glue(format!("\n{}\n", std::mem::take(&mut self.blank)));
             size += SEPARATOR.len();
         }
         if let Room::Bytes(room) = self.room {
@@ -194,6 +196,9 @@ impl Writer for Transcript {
                 self.header(event, out);
             }
             self.entry(event, out);
+            if self.room == Room::Unlimited {
+                self.blank = blank(NAME, event);
+            }
         }
     }
 
@@ -365,5 +370,13 @@ mod tests {
         assert!(how(&losses, Kind::Stop).iter().all(|(_, how)| *how == "invented"));
         let (text, _) = converted(vec![said(Role::User, "hi".into())]);
         assert!(!text.contains("Stop Reason"));
+    }
+
+    #[test]
+    fn a_blank_line_returns_as_it_is_spelled() {
+        let source = b"[Tool result] look\n\r\nuser:\n\r\nA:\nhi\r\n\r\n[Error]\n \nuser:\n";
+        let found = crate::read::all(&Leslie, source);
+        assert_eq!(found.events.len(), 4);
+        assert_eq!(crate::write::all(&Leslie, &Outline::of("leslie", &found.events), &found.events), source);
     }
 }

@@ -1,8 +1,11 @@
 //! Chat Completions messages, one a line: CycoD's chat history, and whatever else keeps its messages so. See `README.md`
 //! beside this file.
 
+mod name;
 mod read;
 mod write;
+
+pub use name::file_name;
 
 use super::chat;
 use crate::format::{Format, Head, Info, Sniff, Traits, Want};
@@ -17,6 +20,9 @@ use crate::write::Writer;
 pub struct OpenaiChat;
 
 const NAME: &str = "openai-chat";
+
+/// The name of the fact that a title is to stay as it is. CycoD says so in both of its formats.
+pub const TITLE_LOCKED: &str = "title_locked";
 
 /// The name of the fact that stands for the rest of a line which holds a whole conversation.
 const CONVERSATION: &str = "conversation";
@@ -36,7 +42,21 @@ static INFO: Info = Info {
     ],
     spec: "OpenAI, Chat Completions messages; CycoD, docs/chat-history.md",
     traits: Traits { pieces: true, carries: true, lossy: false },
-    spelling: &["role", "tool_calls.type", "tool_calls.function.arguments", "function_call.arguments"],
+    // A title that is locked is a fact; that it is not is what everybody expects.
+    spelling: &[
+        "role",
+        "tool_calls.type",
+        "tool_calls.function.arguments",
+        "function_call.arguments",
+        "_meta.titleLocked",
+    ],
+    sheet: &[
+        "role=system: content text|list",
+        "role=user: content text|list",
+        "role=assistant: content text|list|null, tool_calls[].id text, tool_calls[].type text, \
+         tool_calls[].function.name text, tool_calls[].function.arguments text",
+        "role=tool: tool_call_id text, content text|list, content[].text text",
+    ],
 };
 
 impl Format for OpenaiChat {

@@ -1,6 +1,6 @@
 //! Reads lines of messages, the header line and lines that hold a whole conversation. Nothing is remembered from line to line.
 
-use super::{CONVERSATION, NAME, TOOLS, chat};
+use super::{CONVERSATION, NAME, TITLE_LOCKED, TOOLS, chat};
 use crate::format::Want;
 use crate::json::{At, Object, Objects};
 use crate::model::{Body, Content, Event, Extra, NoteKind};
@@ -32,7 +32,7 @@ impl Objects for Messages {
             };
         }
         if object.peek("_meta").is_some_and(|raw| raw.starts_with('{')) {
-            return at.emit_one(header(object), out);
+            return at.emit(&mut header(object), out);
         }
         match conversation(object) {
             Ok(mut events) => {
@@ -52,17 +52,22 @@ impl Objects for Messages {
     }
 }
 
-/// The line that CycoD puts first.
-fn header(mut object: Object<'_>) -> Event<'_> {
+/// The line that CycoD puts first: the title, and whether it is to stay.
+fn header(mut object: Object<'_>) -> Vec<Event<'_>> {
     let mut title = None;
+    let mut locked = None;
     if let Some(mut meta) = object.open("_meta") {
         title = meta.take_text("title");
+        if meta.peek("titleLocked") == Some("true") {
+            meta.take("titleLocked");
+            locked = Some(Event::new(Body::Fact { name: TITLE_LOCKED.into(), content: None }));
+        }
         object.close("_meta", meta);
     }
     let name = if title.is_some() { "title" } else { "_meta" };
     let mut event = Event::new(Body::Fact { name: name.into(), content: title.map(Content::Text) });
     event.extra = Extra::of(NAME, object.rest());
-    event
+    std::iter::once(event).chain(locked).collect()
 }
 
 /// A line of a training file: a fact for the line, one for its tools, and the events of its messages.

@@ -1,6 +1,6 @@
 //! Writes messages, one a line, with the keys in the order CycoD has them.
 
-use super::{CONVERSATION, NAME, TOOLS, chat};
+use super::{CONVERSATION, NAME, TITLE_LOCKED, TOOLS, chat};
 use crate::json::Draft;
 use crate::model::{Body, Event, Outline};
 use crate::write::{Output, Writer};
@@ -11,6 +11,8 @@ pub struct Messages {
     composer: chat::Composer,
     /// The title of another system's session, until the first line is written.
     title: Option<String>,
+    /// Whether it is to stay, in JSON.
+    locked: &'static str,
     origin: &'static str,
 }
 
@@ -18,14 +20,14 @@ impl Messages {
     /// A writer for a session.
     pub fn new(outline: &Outline) -> Messages {
         let title = if outline.origin == NAME { None } else { outline.title.clone() };
-        Messages { composer: chat::Composer::new(outline), title, origin: outline.origin }
+        Messages { composer: chat::Composer::new(outline), title, locked: "false", origin: outline.origin }
     }
 
     fn put(&mut self, lines: Vec<String>, out: &mut Output) {
         if let Some(title) = self.title.take_if(|_| !lines.is_empty()) {
             let mut meta = Draft::new();
             meta.set_str("title", &title);
-            meta.set("titleLocked", "false");
+            meta.set("titleLocked", self.locked);
             let mut draft = Draft::new();
             draft.nest("_meta", meta);
             out.line(draft.render(None));
@@ -53,6 +55,9 @@ impl Writer for Messages {
             self.composer.finish(&mut lines);
             lines.push(own(first, events));
         } else {
+            if is_locked(events) {
+                self.locked = "true";
+            }
             for event in events {
                 self.composer.event(event, &mut lines);
             }
@@ -78,9 +83,14 @@ fn own(first: &Event<'_>, events: &[Event<'_>]) -> String {
             draft.set("messages", chat::list(inside, NAME));
         }
         Body::Fact { content, .. } => {
+            let mut meta = Draft::new();
             if let Some(title) = content {
-                let mut meta = Draft::new();
                 meta.set_text("title", &title.joined());
+            }
+            if is_locked(events) {
+                meta.set("titleLocked", "true");
+            }
+            if !meta.is_empty() {
                 draft.nest("_meta", meta);
             }
         }
@@ -94,4 +104,8 @@ fn own(first: &Event<'_>, events: &[Event<'_>]) -> String {
         | Body::Stop { .. } => return chat::render(events, NAME),
     }
     draft.render(rest)
+}
+
+fn is_locked(events: &[Event<'_>]) -> bool {
+    events.iter().any(|event| matches!(&event.body, Body::Fact { name, .. } if name == TITLE_LOCKED))
 }

@@ -23,6 +23,7 @@ static INFO: Info = Info {
     spec: "docs/steno.schema.json",
     traits: Traits { pieces: true, carries: true, lossy: false },
     spelling: &[],
+    sheet: &["*: v number, kind text"],
 };
 
 impl Format for Steno {

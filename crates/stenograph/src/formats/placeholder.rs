@@ -1,0 +1,52 @@
+//! What stands for things that are not text where a format takes nothing but text. A text beside them is said as it is: a
+//! placeholder is only written where nothing would be left, because an empty answer says something untrue.
+
+use std::borrow::Cow;
+
+use crate::model::{Content, Piece, PieceKind};
+use crate::text::Text;
+
+/// All texts of a content; where it has none but holds other things, what they are.
+pub fn joined<'c>(content: &'c Content<'_>) -> Text<'c> {
+    let others: Vec<&Piece<'_>> = content.others().collect();
+    if others.is_empty() || content.texts().any(|text| !text.is_empty()) {
+        return content.joined();
+    }
+    let images = others.iter().all(|piece| is_image(piece));
+    let said = match (images, others.len()) {
+        (true, 1) => "[image]".to_owned(),
+        (true, many) => format!("[{many} images]"),
+        (false, 1) => "[1 item that is not text]".to_owned(),
+        (false, many) => format!("[{many} items that are not text]"),
+    };
+    Text::Plain(Cow::Owned(said))
+}
+
+fn is_image(piece: &Piece<'_>) -> bool {
+    match &piece.kind {
+        PieceKind::Blob { media: Some(media), .. } => media.starts_with("image/"),
+        PieceKind::Blob { media: None, .. } | PieceKind::Text(_) | PieceKind::Other(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Data, Residue};
+
+    fn blob(media: &'static str) -> Piece<'static> {
+        let kind = PieceKind::Blob { media: Some(media.into()), data: Data::Inline("AAAA".into()) };
+        Piece { kind, extra: Residue::default() }
+    }
+
+    #[test]
+    fn only_what_would_be_silent_is_named() {
+        let said = |pieces: Vec<Piece<'static>>| joined(&Content::Pieces(pieces)).decode().into_owned();
+        assert_eq!(said(vec![blob("image/png")]), "[image]");
+        assert_eq!(said(vec![blob("image/png"), Piece::text(""), blob("image/gif")]), "[2 images]");
+        assert_eq!(said(vec![blob("application/pdf")]), "[1 item that is not text]");
+        assert_eq!(said(vec![blob("image/png"), Piece::text("a cat")]), "a cat");
+        assert_eq!(said(vec![]), "");
+        assert_eq!(joined(&Content::text("")).decode(), "");
+    }
+}

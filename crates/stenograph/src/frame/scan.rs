@@ -1,0 +1,139 @@
+//! A walk through a JSON document, byte by byte, that finds where its items begin and end. It must not hold any of it.
+
+use super::{Items, Place};
+
+/// The state of a walk through a document.
+#[derive(Debug)]
+pub(super) struct Scan {
+    pub(super) items: Items,
+    pub(super) phase: Phase,
+    pub(super) depth: u32,
+    in_string: bool,
+    escaped: bool,
+    /// The last string at depth 1, which is a key when a colon follows.
+    word: Vec<u8>,
+    /// Whether the key of the array was just read, and its value is next.
+    key_seen: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Phase {
+    Prologue,
+    Between,
+    Item,
+    Epilogue,
+}
+
+/// What a byte does to the record under way.
+pub(super) enum Step {
+    On,
+    Start,
+    EndHere(Place),
+    EndBefore(Place, Phase),
+    Between,
+}
+
+impl Scan {
+    pub(super) fn new(items: Items) -> Scan {
+        Scan {
+            items,
+            phase: Phase::Prologue,
+            depth: 0,
+            in_string: false,
+            escaped: false,
+            word: Vec::new(),
+            key_seen: false,
+        }
+    }
+
+    pub(super) fn place(&self) -> Place {
+        match self.phase {
+            Phase::Prologue => Place::Prologue,
+            Phase::Between | Phase::Item => Place::Item,
+            Phase::Epilogue => Place::Epilogue,
+        }
+    }
+
+    /// The depth at which items stand.
+    fn floor(&self) -> u32 {
+        match self.items {
+            Items::Array(_) => 2,
+            Items::Members => 1,
+        }
+    }
+
+    pub(super) fn step(&mut self, byte: u8) -> Step {
+        if self.in_string {
+            match byte {
+                _ if self.escaped => self.escaped = false,
+                b'\\' => self.escaped = true,
+                b'"' => self.in_string = false,
+                _ => {}
+            }
+            if self.in_string && self.depth == 1 && self.phase == Phase::Prologue && self.word.len() < 256 {
+                self.word.push(byte);
+            }
+            return Step::On;
+        }
+        let floor = self.floor();
+        match (self.phase, byte) {
+            (Phase::Between, b' ' | b'\t' | b'\r' | b'\n' | b',') => return Step::Between,
+            (Phase::Between, b']' | b'}') => {
+                self.phase = Phase::Epilogue;
+                self.depth = self.depth.saturating_sub(1);
+                return Step::Start;
+            }
+            (Phase::Between, _) => {
+                self.phase = Phase::Item;
+                self.enter(byte);
+                return Step::Start;
+            }
+            (Phase::Item, b',') if self.depth == floor => {
+                self.phase = Phase::Between;
+                return Step::EndBefore(Place::Item, Phase::Between);
+            }
+            (Phase::Item, b']' | b'}') if self.depth == floor => {
+                self.phase = Phase::Epilogue;
+                self.depth = self.depth.saturating_sub(1);
+                return Step::EndBefore(Place::Item, Phase::Epilogue);
+            }
+            (Phase::Prologue, b'"') if self.depth == 1 => self.word.clear(),
+            (Phase::Prologue, b':') if self.depth == 1 => {
+                self.key_seen = matches!(self.items, Items::Array(key) if key.as_bytes() == self.word);
+                return Step::On;
+            }
+            (Phase::Prologue, b'[') if self.depth == 1 && self.key_seen => {
+                self.depth = 2;
+                self.phase = Phase::Between;
+                return Step::EndHere(Place::Prologue);
+            }
+            (Phase::Prologue, b'{') if self.depth == 0 && self.items == Items::Members => {
+                self.depth = 1;
+                self.phase = Phase::Between;
+                return Step::EndHere(Place::Prologue);
+            }
+            (Phase::Prologue, b' ' | b'\t' | b'\r' | b'\n') => return Step::On,
+            _ => {}
+        }
+        if self.phase == Phase::Prologue {
+            self.key_seen = false;
+        }
+        self.enter(byte);
+        // A member ends at the comma after it, an element where its own bracket closes.
+        let closes = matches!(byte, b'}' | b']');
+        if self.phase == Phase::Item && closes && self.depth == floor && self.items != Items::Members {
+            self.phase = Phase::Between;
+            return Step::EndHere(Place::Item);
+        }
+        Step::On
+    }
+
+    fn enter(&mut self, byte: u8) {
+        match byte {
+            b'"' => self.in_string = true,
+            b'{' | b'[' => self.depth += 1,
+            b'}' | b']' => self.depth = self.depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! What was said in a session, by fingerprint: whether a record that is said to repeat another one really does, and which turns
+//! a user took back. No text is kept, only eight bytes for each; whether an event is in the spine is not decided here.
+
+use std::ops::Range;
+
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use super::{Body, Content, Event, Role};
+
+/// The name of a fact that takes the last user turns back; its content is their number.
+pub const REWIND: &str = "rewind";
+
+/// Built in one pass ([`Said::add`]), put in order ([`Said::settle`]) and then asked.
+#[derive(Debug, Default)]
+pub struct Said {
+    /// Fingerprints of what records say of their own.
+    prints: Vec<u64>,
+    /// Messages of users, a record for each fingerprint.
+    users: Vec<User>,
+    /// Records that take turns back, and how many.
+    rewinds: Vec<(u32, u64)>,
+    /// The first message since a model or a tool did something.
+    prelude: Option<u32>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct User {
+    record: u32,
+    print: u64,
+    manner: Manner,
+    /// Where the messages begin that came together with this one.
+    prelude: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Manner {
+    /// Somebody may have typed it.
+    Typed,
+    /// One element around everything: nobody types that.
+    Framed,
+    /// It says again what another record says, or is said to.
+    Restating,
+}
+
+impl Said {
+    /// Takes notice of one event of this record.
+    pub fn add(&mut self, event: &Event<'_>, record: u32) {
+        if !event.restates {
+            self.prints.extend(prints(event));
+        }
+        if event.thread.is_some() {
+            return;
+        }
+        match &event.body {
+            Body::Fact { name, content: Some(content) } if name == REWIND => {
+                let turns = content.joined().decode().trim().parse().unwrap_or(0);
+                self.rewinds.push((record, turns));
+            }
+            Body::Message { role: Role::User, content } => {
+                let prelude = if event.restates { record } else { *self.prelude.get_or_insert(record) };
+                let manner = match (event.restates, is_framed(content)) {
+                    (true, _) => Manner::Restating,
+                    (false, true) => Manner::Framed,
+                    (false, false) => Manner::Typed,
+                };
+                self.users.extend(prints(event).into_iter().map(|print| User { record, print, manner, prelude }));
+            }
+            Body::Message { role: Role::System | Role::Developer, .. } if !event.restates => {
+                self.prelude.get_or_insert(record);
+            }
+            Body::Fact { .. } => {}
+            _ if event.restates => {}
+            _ => self.prelude = None,
+        }
+    }
+
+    /// Puts in order what was noticed; nothing more is added.
+    pub fn settle(&mut self) {
+        self.prints.sort_unstable();
+        self.prints.dedup();
+    }
+
+    /// Whether an event that restates says what no other record says, so that it is all there is.
+    pub fn is_alone(&self, event: &Event<'_>) -> bool {
+        let said = prints(event);
+        !said.is_empty() && !said.iter().any(|print| self.has(*print))
+    }
+
+    fn has(&self, print: u64) -> bool {
+        self.prints.binary_search(&print).is_ok()
+    }
+
+    /// The runs of records that were taken back, none within another: from the first turn that is no more, to the record that says so.
+    pub fn taken_back(&self) -> Vec<Range<u32>> {
+        if self.rewinds.is_empty() {
+            return Vec::new();
+        }
+        let mut turns = self.turns().into_iter().peekable();
+        let (mut live, mut runs): (Vec<Range<u32>>, Vec<Range<u32>>) = (Vec::new(), Vec::new());
+        for (record, count) in &self.rewinds {
+            while let Some(turn) = turns.next_if(|turn| turn.end < *record) {
+                live.push(turn);
+            }
+            let kept = live.len().saturating_sub(usize::try_from(*count).unwrap_or(usize::MAX));
+            // What stands before the first turn of all is no part of it.
+            let start = live.get(kept).map(|turn| if kept == 0 { turn.end } else { turn.start });
+            live.truncate(kept);
+            let start = start.unwrap_or(*record);
+            // Going further back covers what was taken back before.
+            while runs.pop_if(|run: &mut Range<u32>| run.start >= start).is_some() {}
+            runs.push(start..record.saturating_add(1));
+        }
+        runs
+    }
+
+    /// The turns that users began: where what came with the message begins, and the message itself. Where a source restates
+    /// what its user said, everything else in the user's role was put there by the agent.
+    fn turns(&self) -> Vec<Range<u32>> {
+        let mut restated: Vec<u64> =
+            self.users.iter().filter(|user| user.manner == Manner::Restating).map(|user| user.print).collect();
+        restated.sort_unstable();
+        let mut turns: Vec<Range<u32>> = Vec::new();
+        for user in &self.users {
+            let begins = match user.manner {
+                Manner::Restating => !self.has(user.print),
+                Manner::Framed => restated.binary_search(&user.print).is_ok(),
+                Manner::Typed => restated.is_empty() || restated.binary_search(&user.print).is_ok(),
+            };
+            let last = turns.last().map(|turn| turn.end);
+            if begins && last != Some(user.record) {
+                let start = user.prelude.max(last.map_or(0, |last| last.saturating_add(1)));
+                turns.push(start.min(user.record)..user.record);
+            }
+        }
+        turns
+    }
+}
+
+/// The fingerprints of what an event says: of all of it and of each of its texts, without the spaces around them.
+fn prints(event: &Event<'_>) -> Vec<u64> {
+    let (seed, content) = match &event.body {
+        Body::Message { role, content } => (1 + *role as u64, content),
+        Body::Thinking { content } => (0, content),
+        _ => return Vec::new(),
+    };
+    let print = |text: &str| xxh3_64_with_seed(text.trim().as_bytes(), seed);
+    let mut found = vec![print(&content.joined().decode())];
+    if content.texts().nth(1).is_some() {
+        found.extend(content.texts().map(|text| print(&text.decode())));
+    }
+    found
+}
+
+/// Whether a content is one element of markup from its first sign to its last.
+fn is_framed(content: &Content<'_>) -> bool {
+    let joined = content.joined();
+    let text = joined.decode();
+    let Some((start, _)) = text.trim().strip_prefix('<').and_then(|rest| rest.split_once('>')) else { return false };
+    let name = start.split_whitespace().next().unwrap_or_default();
+    let closes = |name: &str| text.trim_end().ends_with(&format!("</{name}>"));
+    // Some put two words into a name, and close both.
+    !name.is_empty() && (closes(name) || closes(start))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(role: Role, text: &'static str) -> Event<'static> {
+        Event::new(Body::Message { role, content: Content::text(text) })
+    }
+
+    fn restated(role: Role, text: &'static str) -> Event<'static> {
+        Event { restates: true, ..said(role, text) }
+    }
+
+    fn rewind(turns: &'static str) -> Event<'static> {
+        Event::new(Body::Fact { name: REWIND.into(), content: Some(Content::text(turns)) })
+    }
+
+    fn taken_back(events: &[Event<'static>]) -> Vec<(u32, u32)> {
+        let mut all = Said::default();
+        (0..).zip(events).for_each(|(record, event)| all.add(event, record));
+        all.settle();
+        all.taken_back().into_iter().map(|run| (run.start, run.end)).collect()
+    }
+
+    #[test]
+    fn the_last_turns_are_taken_back() {
+        let turn = |text| [said(Role::User, text), said(Role::Assistant, "done")];
+        let mut events: Vec<Event<'static>> = ["a", "b", "c"].into_iter().flat_map(turn).collect();
+        events.push(rewind("2"));
+        assert_eq!(taken_back(&events), [(2, 7)]);
+        // The next one goes back from where the first one left off.
+        events.extend(turn("d"));
+        events.push(rewind("1"));
+        assert_eq!(taken_back(&events), [(2, 7), (7, 10)]);
+        events.push(rewind("9"));
+        assert_eq!(taken_back(&events), [(0, 11)]);
+        events.push(rewind("1"));
+        assert_eq!(taken_back(&events).last(), Some(&(11, 12)));
+    }
+
+    #[test]
+    fn what_an_agent_puts_in_is_no_turn_and_goes_with_its_turn() {
+        let events = [
+            said(Role::Developer, "rules"),
+            said(Role::User, "<context>\n/w</context>"),
+            said(Role::User, "a"),
+            said(Role::Assistant, "done"),
+            said(Role::Developer, "new rules"),
+            said(Role::User, "<context of=\"x\">/x</context>\n"),
+            said(Role::User, "b"),
+            rewind("1"),
+        ];
+        assert_eq!(taken_back(&events), [(4, 8)]);
+        let mut events = events.to_vec();
+        events.push(rewind("5"));
+        assert_eq!(taken_back(&events), [(2, 9)]);
+    }
+
+    #[test]
+    fn where_turns_are_restated_nothing_else_is_one() {
+        let events = [
+            said(Role::User, "# Rules for this folder"),
+            said(Role::User, "a"),
+            restated(Role::User, "a "),
+            said(Role::Assistant, "done"),
+            said(Role::User, "# Rules for this folder, again"),
+            rewind("1"),
+        ];
+        assert_eq!(taken_back(&events), [(1, 6)]);
+    }
+
+    #[test]
+    fn a_restatement_without_a_twin_is_alone() {
+        let mut all = Said::default();
+        all.add(&said(Role::User, "a\n"), 0);
+        all.settle();
+        assert!(!all.is_alone(&restated(Role::User, "a")));
+        assert!(all.is_alone(&restated(Role::Assistant, "a")));
+        assert!(all.is_alone(&restated(Role::User, "b")));
+    }
+}
