@@ -37,7 +37,9 @@ impl Turn {
     /// A turn without calls.
     pub fn new(role: &'static str, content: &Content<'_>, time: Option<&Time<'_>>) -> Turn {
         let time = time.and_then(Time::to_iso).map_or_else(|| ZERO_TIME.to_owned(), Cow::into_owned);
-        Turn { role, content: text_of(content).to_json(), time, usage: Usage::default(), calls: Vec::new() }
+        // Nobody is given words that they did not say.
+        let said = if role == "tool_result" { text_of(content) } else { content.joined() };
+        Turn { role, content: said.to_json(), time, usage: Usage::default(), calls: Vec::new() }
     }
 
     /// Whether calls can be added to it.
@@ -138,7 +140,7 @@ pub fn sent(usage: &Usage) -> Option<u64> {
     parts.into_iter().flatten().reduce(u64::saturating_add)
 }
 
-/// The texts of a content. Where there are only other things, a word for them: an empty text would say that nothing came.
+/// The texts of a result. Where there are only other things, a word for them: an empty text would say that nothing came.
 fn text_of<'a>(content: &'a Content<'_>) -> Text<'a> {
     let text = content.joined();
     match content.others().count() {
