@@ -183,14 +183,15 @@ impl Foreign {
                 let block = block_of(&event.body, Some(&call), None).unwrap_or_default();
                 self.user(event, format!("[{block}]"), Mark::Result, out);
             }
-            Body::Compaction { summary } => {
-                if !(at_boundary && summary.is_some()) {
+            // Claude Code forgets what stands before a boundary: without a summary in its place, there must be none.
+            Body::Compaction { summary: None } => {}
+            Body::Compaction { summary: Some(summary) } => {
+                if !at_boundary {
                     self.boundary(event, out);
                 }
-                if let Some(summary) = summary.as_ref().filter(|summary| is_sayable_content(summary)) {
+                if is_sayable_content(summary) {
                     self.user(event, content_value(summary, Origin::Foreign), Mark::Summary, out);
                 }
-                self.at_boundary = summary.is_none();
             }
             Body::Failure { name, content } => {
                 let content = content.as_ref().map(Content::joined);
