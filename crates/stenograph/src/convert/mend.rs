@@ -11,7 +11,7 @@ use super::{Carry, Outcome, Source, Survey, Way, convert};
 use crate::format::Format;
 use crate::frame::Framing;
 use crate::loss::{Comparison, twins};
-use crate::model::{Body, Event, Outline, Span};
+use crate::model::{Body, Content, Event, Outline, Piece, PieceKind, Span};
 use crate::write::{Edit, fragment, splice};
 
 /// How large a source may be to be mended: unlike anything else, this holds all of it.
@@ -198,7 +198,7 @@ fn merged(then: &Body<'static>, before: &Body<'static>, now: &Body<'static>) -> 
             Body::Message { role: role_now, content: content_now },
         ) => Body::Message {
             role: pick(role, role_before, role_now),
-            content: pick(content, content_before, content_now),
+            content: shaped(content, content_before, content_now),
         },
         (
             Body::ToolCall { call, name, input },
@@ -216,10 +216,23 @@ fn merged(then: &Body<'static>, before: &Body<'static>, now: &Body<'static>) -> 
         ) => Body::ToolResult {
             call: pick(call, call_before, call_now),
             name: pick(name, name_before, name_now),
-            content: pick(content, content_before, content_now),
+            content: shaped(content, content_before, content_now),
             error: pick(error, error_before, error_now),
         },
         // Bodies of one field, and those that changed their kind.
+        _ => now.clone(),
+    }
+}
+
+/// The content of the source with what was changed. A text that was the only element of a list stays one.
+fn shaped(then: &Content<'static>, before: &Content<'static>, now: &Content<'static>) -> Content<'static> {
+    match (then, now) {
+        _ if before == now => then.clone(),
+        (Content::Pieces(pieces), Content::Text(text)) if pieces.len() == 1 => {
+            let only =
+                |piece: &Piece<'static>| Piece { kind: PieceKind::Text(text.clone()), extra: piece.extra.clone() };
+            Content::Pieces(pieces.iter().map(only).collect())
+        }
         _ => now.clone(),
     }
 }
