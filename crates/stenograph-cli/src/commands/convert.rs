@@ -177,12 +177,13 @@ fn report(
         Way::Mended { edited, missing } => {
             output.say(&format!("{to} restored from what the {from} file carries"));
             if edited > 0 {
-                output.say(&format!("{} edited since: written anew", counted(edited, "record")));
+                output.say(&format!("{} edited since; the rest is byte for byte", counted(edited, "record")));
             }
             if missing > 0 {
                 let are = if missing == 1 { "is" } else { "are" };
                 output.say(&format!("{} of the carried source {are} missing", counted(missing, "piece")));
             }
+            outcome.losses.summary().iter().for_each(|line| output.say(&format!("  {line}")));
         }
         Way::Written => {
             output.say(&format!("{from} to {to}: {}", counted(outcome.outline.events, "event")));
@@ -191,6 +192,11 @@ fn report(
                 output.say(&format!("the source rides along: converting back to {from} gives it byte for byte"));
             }
         }
+    }
+    if let Some(note) = outcome.output_notes.first() {
+        let count = counted(outcome.output_notes.len() as u64, "record");
+        let said = crate::output::harmless_line(&note.text);
+        output.say(&format!("warning: {to} may not accept {count} of the output as written: {said}"));
     }
     if outcome.notes_count > 0 {
         let notes = counted(outcome.notes_count, "note");

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use crate::json::{Draft, Object, items_within};
-use crate::model::{Body, Content, Data, Input, Piece, PieceKind, Residue, Role};
+use crate::model::{Body, Content, Data, Input, NoteKind, Piece, PieceKind, Residue, Role};
 use crate::text::Text;
 
 /// One event's worth of a content list.
@@ -15,6 +15,10 @@ pub struct Said<'a> {
     /// What is left of the block. A message has none: each of its pieces keeps its own.
     pub block: Option<Object<'a>>,
 }
+
+/// What is to be said of a block that was kept whole.
+#[derive(Debug)]
+pub struct Remark(pub NoteKind, pub String);
 
 /// Elements that are known and that only their own system can use: they are kept whole.
 const OPAQUE: [&str; 8] = [
@@ -28,12 +32,12 @@ const OPAQUE: [&str; 8] = [
     "web_search_result",
 ];
 
-/// The events of a content list. Consecutive texts and pictures are one message; thoughts, calls and results stand alone. The
-/// types of blocks that nobody knows are added to `unknown`.
-pub fn blocks<'a>(list: Vec<&'a str>, role: Role, unknown: &mut Vec<String>) -> Vec<Said<'a>> {
+/// The events of a content list. Consecutive texts and pictures are one message; thoughts, calls and results stand alone.
+/// Remarks on blocks that nobody can read are added to `remarks`.
+pub fn blocks<'a>(list: Vec<&'a str>, role: Role, remarks: &mut Vec<Remark>) -> Vec<Said<'a>> {
     let mut said: Vec<Said<'a>> = Vec::with_capacity(list.len().max(1));
     for raw in list {
-        match block(raw, unknown) {
+        match block(raw, remarks) {
             Read::Said(one) => said.push(one),
             Read::Piece(piece) => match said.last_mut() {
                 Some(Said { body: Body::Message { content: Content::Pieces(pieces), .. }, .. }) => pieces.push(piece),
@@ -56,20 +60,20 @@ enum Read<'a> {
     Piece(Piece<'a>),
 }
 
-fn block<'a>(raw: &'a str, unknown: &mut Vec<String>) -> Read<'a> {
-    let Some(mut object) = Object::within(raw) else { return Read::Piece(piece(raw, unknown)) };
+fn block<'a>(raw: &'a str, remarks: &mut Vec<Remark>) -> Read<'a> {
+    let Some(mut object) = Object::within(raw) else { return Read::Piece(piece(raw, remarks)) };
     let body = match object.peek_str("type").as_deref() {
         Some("thinking") => object.take_text("thinking").map(|text| Body::Thinking { content: Content::Text(text) }),
         // Sealed thoughts have nothing to read: the seal stays with what is left of the block.
         Some("redacted_thinking") => Some(Body::Thinking { content: Content::text("") }),
         Some("tool_use" | "server_tool_use" | "mcp_tool_use") => tool_call(&mut object),
-        Some("tool_result") => Some(tool_result(&mut object, unknown)),
-        Some(name) if name.ends_with("_tool_result") => Some(tool_result(&mut object, unknown)),
+        Some("tool_result") => Some(tool_result(&mut object, remarks)),
+        Some(name) if name.ends_with("_tool_result") => Some(tool_result(&mut object, remarks)),
         _ => None,
     };
     match body {
         Some(body) => Read::Said(Said { body, block: Some(object) }),
-        None => Read::Piece(piece_of(object, raw, unknown)),
+        None => Read::Piece(piece_of(object, raw, remarks)),
     }
 }
 
@@ -82,17 +86,17 @@ pub fn tool_call<'a>(object: &mut Object<'a>) -> Option<Body<'a>> {
 }
 
 /// Takes a result. A content that is neither text nor a list of blocks stays where it is, and so does an empty list.
-fn tool_result<'a>(object: &mut Object<'a>, unknown: &mut Vec<String>) -> Body<'a> {
+fn tool_result<'a>(object: &mut Object<'a>, remarks: &mut Vec<Remark>) -> Body<'a> {
     Body::ToolResult {
         call: object.take_str("tool_use_id"),
         name: None,
-        content: take_content(object, "content", unknown).unwrap_or(Content::Pieces(Vec::new())),
+        content: take_content(object, "content", remarks).unwrap_or(Content::Pieces(Vec::new())),
         error: object.take_bool("is_error"),
     }
 }
 
 /// Takes a text or a list of which every element becomes a piece. An empty list stays, and so does anything else.
-pub fn take_content<'a>(object: &mut Object<'a>, key: &str, unknown: &mut Vec<String>) -> Option<Content<'a>> {
+pub fn take_content<'a>(object: &mut Object<'a>, key: &str, remarks: &mut Vec<Remark>) -> Option<Content<'a>> {
     if let Some(text) = object.take_text(key) {
         return Some(Content::Text(text));
     }
@@ -101,20 +105,20 @@ pub fn take_content<'a>(object: &mut Object<'a>, key: &str, unknown: &mut Vec<St
         return None;
     }
     object.take(key);
-    Some(Content::Pieces(list.into_iter().map(|raw| piece(raw, unknown)).collect()))
+    Some(Content::Pieces(list.into_iter().map(|raw| piece(raw, remarks)).collect()))
 }
 
 /// One element of a list as a piece.
-fn piece<'a>(raw: &'a str, unknown: &mut Vec<String>) -> Piece<'a> {
+fn piece<'a>(raw: &'a str, remarks: &mut Vec<Remark>) -> Piece<'a> {
     match (Object::within(raw), Text::from_json(raw)) {
-        (Some(object), _) => piece_of(object, raw, unknown),
+        (Some(object), _) => piece_of(object, raw, remarks),
         // A bare string among blocks: nothing is left of it, and by that the writer knows it.
         (None, Some(text)) => Piece::text(text),
         (None, None) => Piece { kind: PieceKind::Other(Cow::Borrowed(raw)), extra: Residue::default() },
     }
 }
 
-fn piece_of<'a>(mut object: Object<'a>, raw: &'a str, unknown: &mut Vec<String>) -> Piece<'a> {
+fn piece_of<'a>(mut object: Object<'a>, raw: &'a str, remarks: &mut Vec<Remark>) -> Piece<'a> {
     let name = object.peek_str("type");
     let kind = match name.as_deref() {
         Some("text") => object.take_text("text").map(PieceKind::Text),
@@ -124,10 +128,28 @@ fn piece_of<'a>(mut object: Object<'a>, raw: &'a str, unknown: &mut Vec<String>)
     if let Some(kind) = kind {
         return Piece { kind, extra: object.rest() };
     }
-    if !name.as_deref().is_some_and(|name| OPAQUE.contains(&name)) {
-        unknown.push(name.as_deref().unwrap_or("none").to_owned());
-    }
+    remarks.extend(remark(name.as_deref(), &object));
     Piece { kind: PieceKind::Other(Cow::Borrowed(raw)), extra: Residue::default() }
+}
+
+/// Why a block is kept whole; `None` for one that is meant to be.
+fn remark(name: Option<&str>, object: &Object<'_>) -> Option<Remark> {
+    let lack = match name {
+        Some(name) if OPAQUE.contains(&name) => return None,
+        Some("tool_use" | "server_tool_use" | "mcp_tool_use") if object.peek_str("name").is_none() => {
+            Some("the name of its tool")
+        }
+        Some("tool_use" | "server_tool_use" | "mcp_tool_use") if !object.has("input") => Some("an input"),
+        Some("text") => Some("a text"),
+        Some("thinking") if object.peek_str("thinking").is_none() => Some("a thought"),
+        Some("image" | "document") => Some("a source that can be read"),
+        Some(_) | None => None,
+    };
+    Some(match (name, lack) {
+        (Some(name), Some(lack)) => Remark(NoteKind::NotARecord, format!("this {name} block is without {lack}")),
+        (Some(name), None) => Remark(NoteKind::UnknownType, format!("unknown block type {name:?}")),
+        (None, _) => Remark(NoteKind::UnknownType, "a block without a type".to_owned()),
+    })
 }
 
 /// Takes what the source of an image or a document holds. A document of plain text is text.
@@ -165,6 +187,14 @@ pub fn content_blocks(content: &Content<'_>, origin: Origin, out: &mut Vec<Strin
     }
 }
 
+/// Whether any block can hold something of a content from elsewhere.
+pub fn is_sayable_content(content: &Content<'_>) -> bool {
+    match content {
+        Content::Text(_) => true,
+        Content::Pieces(pieces) => pieces.iter().any(|piece| piece_block(piece, Origin::Foreign).is_some()),
+    }
+}
+
 /// A content as one JSON value: a bare text as a string, pieces as a list.
 pub fn content_value(content: &Content<'_>, origin: Origin) -> String {
     match content {
@@ -193,7 +223,12 @@ fn piece_block(piece: &Piece<'_>, origin: Origin) -> Option<String> {
         (PieceKind::Text(text), Some(_)) => draft.set_text("text", text),
         (PieceKind::Text(text), None) if origin == Origin::Own => return Some(text.to_json()),
         (PieceKind::Text(text), None) => return Some(text_block(text)),
-        (PieceKind::Blob { media, data }, _) => return blob_block(media.as_deref(), data, left),
+        (PieceKind::Blob { media, data }, _) => {
+            let media = media.as_deref();
+            // A block that returns still has its type.
+            let kind = if left.is_some() { "image" } else { blob_type(media, piece)? };
+            return blob_block(media, data, kind, left);
+        }
         (PieceKind::Other(raw), _) => {
             let name = Object::parse(raw).and_then(|object| object.peek_str("type").map(Cow::into_owned));
             let fits = origin == Origin::Own || name.is_some_and(|name| OPAQUE.contains(&name.as_str()));
@@ -203,16 +238,23 @@ fn piece_block(piece: &Piece<'_>, origin: Origin) -> Option<String> {
     Some(draft.render(left))
 }
 
-fn blob_block(media: Option<&str>, data: &Data<'_>, left: Option<&Residue<'_>>) -> Option<String> {
-    let pdf = media == Some("application/pdf");
-    if left.is_none() && media.is_some_and(|media| !pdf && !media.starts_with("image/")) {
-        return None;
+/// The type of block for a blob from elsewhere. One without a media type is what its own element was called; one that was
+/// called nothing of the kind may be anything, and is no picture.
+fn blob_type(media: Option<&str>, piece: &Piece<'_>) -> Option<&'static str> {
+    match (media, piece.extra.text("type").as_deref()) {
+        (Some("application/pdf"), _) | (None, Some("document")) => Some("document"),
+        (Some(media), _) if media.starts_with("image/") => Some("image"),
+        (None, Some("image" | "image_url" | "input_image")) => Some("image"),
+        (Some(_) | None, _) => None,
     }
+}
+
+fn blob_block(media: Option<&str>, data: &Data<'_>, kind: &str, left: Option<&Residue<'_>>) -> Option<String> {
     let mut source = Draft::new();
     match data {
         Data::Inline(text) => {
             source.default_str("type", "base64");
-            source.set_or("media_type", media, "image/png");
+            source.set_or("media_type", media, if kind == "document" { "application/pdf" } else { "image/png" });
             source.set_text("data", text);
         }
         Data::Url(text) => {
@@ -230,7 +272,7 @@ fn blob_block(media: Option<&str>, data: &Data<'_>, left: Option<&Residue<'_>>) 
         }
     }
     let mut draft = Draft::new();
-    draft.default_str("type", if pdf { "document" } else { "image" });
+    draft.default_str("type", kind);
     draft.nest("source", source);
     Some(draft.render(left))
 }

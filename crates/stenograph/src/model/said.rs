@@ -90,7 +90,8 @@ impl Said {
         self.prints.binary_search(&print).is_ok()
     }
 
-    /// The runs of records that were taken back, none within another: from the first turn that is no more, to the record that says so.
+    /// The runs of records that were taken back, none within another: from the first turn that is no more, to the record that
+    /// says so.
     pub fn taken_back(&self) -> Vec<Range<u32>> {
         if self.rewinds.is_empty() {
             return Vec::new();

@@ -31,12 +31,17 @@ impl LeftOut {
     }
 }
 
-/// Which records are in the spine. Built in one pass ([`Spine::add`]), asked in a second ([`Spine::left_out`]).
+/// Which records are in the spine. Built in one pass ([`Spine::add`]), asked in a second ([`Spine::left_out`]). Of each record a
+/// few bytes are kept while it is built, and one while it is asked.
 #[derive(Debug, Default)]
 pub struct Spine {
     nodes: Vec<Node>,
-    by_id: HashMap<u64, u32>,
-    last_usage: HashMap<u64, u32>,
+    by_id: Recent,
+    /// For each model response the record that stated its usage last.
+    last_usage: Recent,
+    /// Records, with the response they belong to, whose usage a later record states again.
+    said_later: Vec<(u32, u32)>,
+    given_up: Vec<bool>,
     said: Said,
     has_main: bool,
     has_threads: bool,
@@ -50,15 +55,38 @@ struct Node {
     parent: u32,
     /// The last record below it, itself included.
     latest: u32,
+    /// The fingerprint of the model response it belongs to, or 0. It only tells neighbours apart, so a short one will do.
+    group: u32,
     /// Whether somebody says something in it.
     talks: bool,
     /// Whether talk is below it, itself included.
     talk_below: bool,
-    /// The fingerprint of the model response it belongs to, or 0.
-    group: u64,
     /// Whether it goes on with the response that its parent belongs to. Nobody gives up half a response.
     goes_on: bool,
-    given_up: bool,
+}
+
+/// The numbers of the latest records by fingerprint: links reach back a few records, and a file may hold millions.
+#[derive(Debug, Default)]
+struct Recent {
+    young: HashMap<u64, u32>,
+    old: HashMap<u64, u32>,
+}
+
+/// How many records back a link is always followed. As many as fill a table of the next power of two.
+const REACH: usize = (1 << 19) / 8 * 7;
+
+impl Recent {
+    fn get(&self, text: &str) -> Option<u32> {
+        let key = xxh3_64(text.as_bytes());
+        self.young.get(&key).or_else(|| self.old.get(&key)).copied()
+    }
+
+    fn insert(&mut self, text: &str, index: u32) {
+        if self.young.len() >= REACH {
+            self.old = std::mem::take(&mut self.young);
+        }
+        self.young.insert(xxh3_64(text.as_bytes()), index);
+    }
 }
 
 impl Spine {
@@ -77,17 +105,23 @@ impl Spine {
             node.talk_below |= node.talks;
         }
         if let (Some(group), Some(_), false) = (&event.group, event.usage, event.restates) {
-            self.last_usage.insert(xxh3_64(group.as_bytes()), number(index));
+            let own = number(index);
+            match self.last_usage.get(group) {
+                Some(last) if last == own => return,
+                Some(last) => self.said_later.push((last, fingerprint(group))),
+                None => {}
+            }
+            self.last_usage.insert(group, own);
         }
     }
 
     fn start(&mut self, event: &Event<'_>) -> usize {
         let index = self.nodes.len();
-        let parent = event.parent.as_deref().and_then(|parent| self.by_id.get(&xxh3_64(parent.as_bytes()))).copied();
+        let parent = event.parent.as_deref().and_then(|parent| self.by_id.get(parent));
         let own = number(index);
         let before = parent.and_then(|parent| self.nodes.get(parent as usize)).map_or(0, |parent| parent.group);
         let group = match &event.group {
-            Some(group) => xxh3_64(group.as_bytes()),
+            Some(group) => fingerprint(group),
             // A progress report may stand between two records of one response.
             None if matches!(event.body, Body::Fact { .. }) => before,
             None => 0,
@@ -95,14 +129,13 @@ impl Spine {
         self.nodes.push(Node {
             parent: parent.unwrap_or(own),
             latest: own,
+            group,
             talks: false,
             talk_below: false,
-            group,
             goes_on: group != 0 && group == before,
-            given_up: false,
         });
-        if let Some(id) = &event.id {
-            self.by_id.entry(xxh3_64(id.as_bytes())).or_insert(own);
+        if let Some(id) = event.id.as_deref().filter(|id| self.by_id.get(id).is_none()) {
+            self.by_id.insert(id, own);
         }
         index
     }
@@ -110,53 +143,42 @@ impl Spine {
     /// Decides which branches were given up: where several things were said in answer to one record, the branch that was
     /// worked on last goes on. A parent that is missing or comes later ends a branch without blame.
     pub fn decide(&mut self) {
-        self.by_id = HashMap::new();
-        for index in (0..self.nodes.len()).rev() {
-            let Some(node) = self.nodes.get(index).copied() else { continue };
+        (self.by_id, self.last_usage) = (Recent::default(), Recent::default());
+        self.said_later.sort_unstable();
+        let mut nodes = std::mem::take(&mut self.nodes);
+        for index in (0..nodes.len()).rev() {
+            let Some(node) = nodes.get(index).copied() else { continue };
             if node.parent as usize != index
-                && let Some(parent) = self.nodes.get_mut(node.parent as usize)
+                && let Some(parent) = nodes.get_mut(node.parent as usize)
             {
                 parent.latest = parent.latest.max(node.latest);
                 parent.talk_below |= node.talk_below;
             }
         }
-        // The newest talking child of each record, to compare its siblings with.
-        let mut newest: HashMap<u32, (u32, u64)> = HashMap::new();
-        for (index, node) in self.nodes.iter().enumerate() {
-            if node.parent as usize != index && node.talk_below {
-                let found = newest.entry(node.parent).or_insert((node.latest, node.group));
-                if node.latest > found.0 {
-                    *found = (node.latest, node.group);
-                }
-            }
-        }
-        for index in 0..self.nodes.len() {
-            let Some(node) = self.nodes.get(index).copied() else { continue };
-            if node.parent as usize == index {
-                continue;
-            }
-            let parent_given_up = self.nodes.get(node.parent as usize).is_some_and(|parent| parent.given_up);
-            let outdone = node.talk_below
-                && !node.goes_on
-                && newest.get(&node.parent).is_some_and(|(latest, group)| {
-                    // Parallel calls of one response may be siblings: none of them gives up another.
-                    *latest > node.latest && (node.group == 0 || *group != node.group)
-                });
-            if let Some(node) = self.nodes.get_mut(index) {
-                node.given_up = parent_given_up || outdone;
-            }
+        let newest = newest_children(&nodes);
+        self.given_up = Vec::with_capacity(nodes.len());
+        for (index, node) in nodes.iter().enumerate() {
+            let parent = node.parent as usize;
+            let newest = newest.get(parent).and_then(|newest| nodes.get(*newest as usize));
+            let outdone = newest.is_some_and(|newest| {
+                // Parallel calls of one response may be siblings: none of them gives up another.
+                newest.latest > node.latest && (node.group == 0 || newest.group != node.group)
+            });
+            let given_up = parent != index
+                && (self.given_up.get(parent) == Some(&true) || (node.talk_below && !node.goes_on && outdone));
+            self.given_up.push(given_up);
         }
         self.said.settle();
         for run in self.said.taken_back() {
-            let run = run.start as usize..(run.end as usize).min(self.nodes.len());
-            self.nodes.get_mut(run).unwrap_or_default().iter_mut().for_each(|node| node.given_up = true);
+            let run = run.start as usize..(run.end as usize).min(self.given_up.len());
+            self.given_up.get_mut(run).unwrap_or_default().fill(true);
         }
         self.rewind();
     }
 
     /// Whether events are left out that do not merely repeat others.
     pub fn leaves_out(&self) -> bool {
-        (self.has_main && self.has_threads) || self.nodes.iter().any(|node| node.given_up)
+        (self.has_main && self.has_threads) || self.given_up.contains(&true)
     }
 
     /// Goes back to the first event, to be asked about all of them once more.
@@ -177,16 +199,33 @@ impl Spine {
         if event.thread.is_some() && self.has_main && !matches!(event.body, Body::Fact { .. }) {
             return Some(LeftOut::Thread);
         }
-        let node = self.nodes.get((self.asked as usize).saturating_sub(1));
-        node.is_some_and(|node| node.given_up).then_some(LeftOut::Branch)
+        let given_up = self.given_up.get((self.asked as usize).saturating_sub(1));
+        (given_up == Some(&true)).then_some(LeftOut::Branch)
     }
 
     /// Whether a later record of the same model response states its usage again. Ask after [`Spine::left_out`].
     pub fn usage_said_later(&self, event: &Event<'_>) -> bool {
         let (Some(group), Some(_)) = (&event.group, event.usage) else { return false };
-        let last = self.last_usage.get(&xxh3_64(group.as_bytes()));
-        last.is_some_and(|last| *last > self.asked.saturating_sub(1))
+        self.said_later.binary_search(&(self.asked.saturating_sub(1), fingerprint(group))).is_ok()
     }
+}
+
+/// For each record its talking child that was worked on last, or itself.
+fn newest_children(nodes: &[Node]) -> Vec<u32> {
+    let mut newest: Vec<u32> = (0..number(nodes.len())).collect();
+    for (index, node) in nodes.iter().enumerate().filter(|(index, node)| node.parent as usize != *index) {
+        let Some(found) = newest.get_mut(node.parent as usize).filter(|_| node.talk_below) else { continue };
+        let latest = nodes.get(*found as usize).map_or(0, |found| found.latest);
+        if *found == node.parent || node.latest > latest {
+            *found = number(index);
+        }
+    }
+    newest
+}
+
+/// Never 0, which means none.
+fn fingerprint(group: &str) -> u32 {
+    u32::try_from(xxh3_64(group.as_bytes()) >> 32).unwrap_or_default().max(1)
 }
 
 fn number(index: usize) -> u32 {
@@ -264,6 +303,39 @@ mod tests {
         let rewind = Body::Fact { name: "rewind".into(), content: Some(Content::text("1")) };
         let events = [said("a", None), said("b", None), Event::new(rewind), said("c", None)];
         assert_eq!(kept(&events), ["a", "c"]);
+    }
+
+    #[test]
+    fn of_a_response_only_the_last_usage_counts() {
+        let stated = |id: &'static str, group: &'static str| Event {
+            group: Some(group.into()),
+            usage: Some(crate::model::Usage { output: Some(7), ..Default::default() }),
+            ..said(id, None)
+        };
+        let events = [stated("a", "one"), stated("b", "two"), stated("c", "one"), stated("d", "one")];
+        let mut spine = Spine::default();
+        events.iter().for_each(|event| spine.add(event));
+        spine.decide();
+        let later = |event: &Event<'_>| {
+            let _ = spine.left_out(event);
+            spine.usage_said_later(event)
+        };
+        assert_eq!(events.iter().map(later).collect::<Vec<_>>(), [true, false, true, false]);
+    }
+
+    #[test]
+    fn a_record_takes_few_bytes() {
+        assert!(size_of::<Node>() <= 16);
+    }
+
+    #[test]
+    fn links_reach_back_and_older_ones_are_let_go() {
+        let mut recent = Recent::default();
+        for index in 0..2 * REACH + 1 {
+            recent.insert(&index.to_string(), number(index));
+        }
+        assert_eq!(recent.get(&REACH.to_string()), Some(number(REACH)));
+        assert_eq!(recent.get("0"), None);
     }
 
     #[test]

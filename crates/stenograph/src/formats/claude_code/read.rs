@@ -8,7 +8,7 @@ use memchr::memmem;
 use super::NAME;
 use super::record::{Dialect, NAMELESS, SUBTYPES, known};
 use crate::format::Want;
-use crate::formats::anthropic::{blocks, take_content};
+use crate::formats::anthropic::{Remark, blocks, take_content};
 use crate::json::{At, Object, Objects, items_within};
 use crate::model::{Body, Content, Event, Extra, Held, NoteKind, Residue, Role, Usage};
 use crate::read::Sink;
@@ -47,13 +47,13 @@ impl Objects for Records {
             }
             Some(name) => match known(name) {
                 Some(known) => {
-                    let mut unknown = Vec::new();
+                    let mut remarks = Vec::new();
                     let content = known.text.and_then(|key| match name {
-                        "queue-operation" => take_content(&mut object, key, &mut unknown),
+                        "queue-operation" => take_content(&mut object, key, &mut remarks),
                         _ => object.take_text(key).map(Content::Text),
                     });
                     let body = Body::Fact { name: Cow::Borrowed(known.name), content };
-                    note_blocks(&unknown, at, out);
+                    note_blocks(remarks, at, out);
                     emit(object, kind.as_deref(), body, at, out);
                 }
                 None => unknown_record(object, kind.as_deref(), name, at, out),
@@ -66,6 +66,9 @@ impl Objects for Records {
         self.want == Want::Usage && self.usage.find(line).is_none()
     }
 }
+
+/// What stands for a model where Claude Code itself put the words. No model has that name, so it stays in `extra`.
+const SYNTHETIC: &str = "\"<synthetic>\"";
 
 /// Emits a record of one event.
 fn emit(mut object: Object<'_>, kind: Option<&str>, body: Body<'_>, at: &At<'_>, out: &mut dyn Sink) {
@@ -127,7 +130,9 @@ impl Records {
         };
         let mut event = envelope(&mut object, kind);
         event.group = message.take_name("id");
-        event.model = message.take_name("model");
+        if message.peek("model") != Some(SYNTHETIC) {
+            event.model = message.take_name("model");
+        }
         event.usage = take_usage(&mut message);
         if let Some(usage) = &mut event.usage {
             usage.cost = object.take_float("costUSD");
@@ -137,7 +142,7 @@ impl Records {
         }
         let role = message.peek_str("role").and_then(|role| Role::named(&role));
         let role = role.unwrap_or(if kind == Some("assistant") { Role::Assistant } else { Role::User });
-        let mut unknown = Vec::new();
+        let mut remarks = Vec::new();
         let said = match message.take_text("content") {
             Some(text) => vec![(Body::Message { role, content: Content::Text(text) }, None)],
             None => {
@@ -145,11 +150,11 @@ impl Records {
                 if list.is_some() {
                     message.take("content");
                 }
-                let said = blocks(list.unwrap_or_default(), role, &mut unknown);
+                let said = blocks(list.unwrap_or_default(), role, &mut remarks);
                 said.into_iter().map(|said| (said.body, said.block)).collect()
             }
         };
-        note_blocks(&unknown, at, out);
+        note_blocks(remarks, at, out);
         emit_talk(object, message, event, said, at, out);
     }
 }
@@ -301,8 +306,8 @@ fn attachment<'a>(object: &mut Object<'a>) -> Body<'a> {
     prompt.map_or(fact, |content| Body::Message { role: Role::User, content })
 }
 
-fn note_blocks(unknown: &[String], at: &At<'_>, out: &mut dyn Sink) {
-    for name in unknown {
-        at.note(NoteKind::UnknownType, format!("unknown block type {name:?}"), out);
+fn note_blocks(remarks: Vec<Remark>, at: &At<'_>, out: &mut dyn Sink) {
+    for Remark(kind, text) in remarks {
+        at.note(kind, text, out);
     }
 }

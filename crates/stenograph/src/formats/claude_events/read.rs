@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 
 use super::NAME;
-use crate::formats::anthropic::{Said, blocks, take_content, tool_call};
+use crate::formats::anthropic::{Remark, Said, blocks, take_content, tool_call};
 use crate::json::{At, Object, Objects, items};
-use crate::model::{Body, Content, Event, Extra, Held, NoteKind, Piece, Residue, Role};
+use crate::model::{Body, Content, Event, Extra, Held, Piece, Residue, Role};
 use crate::read::Sink;
 use crate::text::Text;
 
@@ -16,14 +16,14 @@ pub struct Events;
 impl Objects for Events {
     fn object(&mut self, mut object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) {
         let kind = object.peek_str("type");
-        let mut unknown = Vec::new();
+        let mut remarks = Vec::new();
         if kind.is_none() && object.peek_str("role").is_some() {
             return message(object, at, out);
         }
-        let Some(body) = body(kind.as_deref(), &mut object, &mut unknown) else {
+        let Some(body) = body(kind.as_deref(), &mut object, &mut remarks) else {
             return at.emit_unknown(NAME, kind.as_deref(), object, out);
         };
-        note_blocks(&unknown, at, out);
+        note_blocks(remarks, at, out);
         let mut event = Event { body, time: object.take_iso("timestamp"), ..Event::default() };
         event.extra = Extra::of(NAME, object.rest());
         at.emit_one(event, out);
@@ -31,11 +31,11 @@ impl Objects for Events {
 }
 
 /// What a flat event says. `None` for a type the dialect does not have, and for an event without what its type needs.
-fn body<'a>(kind: Option<&str>, object: &mut Object<'a>, unknown: &mut Vec<String>) -> Option<Body<'a>> {
+fn body<'a>(kind: Option<&str>, object: &mut Object<'a>, remarks: &mut Vec<Remark>) -> Option<Body<'a>> {
     Some(match kind? {
         "tool_use" => tool_call(object)?,
         "tool_result" => Body::ToolResult {
-            content: output(object, unknown),
+            content: output(object, remarks),
             call: object.take_str("tool_use_id"),
             name: None,
             error: object.take_bool("is_error"),
@@ -55,7 +55,7 @@ fn body<'a>(kind: Option<&str>, object: &mut Object<'a>, unknown: &mut Vec<Strin
 }
 
 /// The answer of a tool: a text is `output`, pieces are `content`. A bare string as `content` is one piece of which nothing is left.
-fn output<'a>(object: &mut Object<'a>, unknown: &mut Vec<String>) -> Content<'a> {
+fn output<'a>(object: &mut Object<'a>, remarks: &mut Vec<Remark>) -> Content<'a> {
     if let Some(text) = object.take_text("output") {
         return Content::Text(text);
     }
@@ -67,7 +67,7 @@ fn output<'a>(object: &mut Object<'a>, unknown: &mut Vec<String>) -> Content<'a>
         // A list of one bare string would be written as that string: it stays as it is.
         Some(raw) if items(raw).is_some_and(|list| matches!(list.as_slice(), [one] if one.starts_with('"'))) => {}
         _ => {
-            if let Some(content) = take_content(object, "content", unknown) {
+            if let Some(content) = take_content(object, "content", remarks) {
                 return content;
             }
         }
@@ -95,7 +95,7 @@ fn error<'a>(object: &mut Object<'a>) -> Body<'a> {
 /// A bare message. What is left of a block stands where the block stood: below `content`.
 fn message(mut object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) {
     let role = object.peek_str("role").and_then(|role| Role::named(&role)).unwrap_or(Role::Unknown);
-    let mut unknown = Vec::new();
+    let mut remarks = Vec::new();
     let mut event = Event { time: object.take_iso("timestamp"), ..Event::default() };
     if let Some(text) = object.take_text("content") {
         event.body = Body::Message { role, content: Content::Text(text) };
@@ -106,8 +106,8 @@ fn message(mut object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) {
     if !list.is_empty() {
         object.take("content");
     }
-    let mut said = blocks(list, role, &mut unknown).into_iter();
-    note_blocks(&unknown, at, out);
+    let mut said = blocks(list, role, &mut remarks).into_iter();
+    note_blocks(remarks, at, out);
     let Some(Said { body, block }) = said.next() else { return };
     if let Some(block) = block {
         object.close("content", block);
@@ -121,8 +121,8 @@ fn message(mut object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) {
     at.emit(&mut events, out);
 }
 
-fn note_blocks(unknown: &[String], at: &At<'_>, out: &mut dyn Sink) {
-    for name in unknown {
-        at.note(NoteKind::UnknownType, format!("unknown block type {name:?}"), out);
+fn note_blocks(remarks: Vec<Remark>, at: &At<'_>, out: &mut dyn Sink) {
+    for Remark(kind, text) in remarks {
+        at.note(kind, text, out);
     }
 }

@@ -1,7 +1,7 @@
 //! Writes flat events: calls, results, texts of the model, failures and endings a line each; everything else as bare messages.
 
 use super::NAME;
-use crate::formats::anthropic::{Origin, below, block_of, content_blocks, content_value};
+use crate::formats::anthropic::{Origin, below, block_of, content_blocks, content_value, is_sayable_content};
 use crate::json::Draft;
 use crate::model::{Body, Content, Event, Outline, Residue, Role};
 use crate::standin::StandIns;
@@ -158,7 +158,10 @@ impl Events {
                 "tool_result"
             }
             Body::Message { role: Role::Assistant, content } if content.others().next().is_none() => "text",
+            Body::Message { content, .. } if !is_sayable_content(content) => return None,
             Body::Message { role, content } => return Some(message(*role, &content_value(content, Origin::Foreign))),
+            // What cannot be read of a thought is sealed by another vendor: nothing is left of it here.
+            Body::Thinking { content } if content.is_empty() => return None,
             Body::Thinking { .. } => {
                 let block = block_of(&event.body, None, None)?;
                 return Some(message(Role::Assistant, &format!("[{block}]")));
@@ -166,7 +169,12 @@ impl Events {
             Body::Failure { .. } => "error",
             Body::Stop { content: Some(_), .. } => "result",
             Body::Stop { content: None, .. } => "stop",
-            Body::Fact { .. } | Body::Compaction { .. } | Body::Other { .. } => return None,
+            // There is no line for it, but what follows rests on the summary: the user tells it.
+            Body::Compaction { summary } => {
+                let summary = summary.as_ref().filter(|summary| is_sayable_content(summary))?;
+                return Some(message(Role::User, &content_value(summary, Origin::Foreign)));
+            }
+            Body::Fact { .. } | Body::Other { .. } => return None,
         };
         draft.set_str("type", kind);
         put(&event.body, None, call.as_deref(), &mut draft);

@@ -36,7 +36,7 @@ pub fn read<'a>(kind: &str, object: &mut Object<'a>) -> Option<Vec<Event<'a>>> {
         }
         "reasoning" => Body::Thinking { content: Content::Pieces(thoughts(object)) },
         "function_call" => {
-            let name = object.take_name("name")?;
+            let name = object.take_str("name")?;
             Body::ToolCall {
                 name,
                 call: object.take_name("call_id"),
@@ -44,7 +44,7 @@ pub fn read<'a>(kind: &str, object: &mut Object<'a>) -> Option<Vec<Event<'a>>> {
             }
         }
         "custom_tool_call" => {
-            let name = object.take_name("name")?;
+            let name = object.take_str("name")?;
             Body::ToolCall { name, call: object.take_name("call_id"), input: text(object, "input", Input::Text) }
         }
         "local_shell_call" => {

@@ -43,7 +43,7 @@ fn value(word: &str, file: Option<&str>, now: &Time<'_>) -> Option<String> {
         "filebase" => base.to_owned(),
         "fileext" => ending.to_owned(),
         "timestamp" => now.wall("%Y%m%d%H%M%S").unwrap_or_else(|| "19700101000000".to_owned()),
-        "time" => now.instant().map_or(0, |instant| instant.as_millisecond()).to_string(),
+        "time" => now.instant().map_or(0, jiff::Timestamp::as_millisecond).to_string(),
         _ => return None,
     })
 }
