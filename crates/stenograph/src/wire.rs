@@ -329,10 +329,10 @@ fn read_extra<'a>(object: &mut Object<'a>) -> Extra<'a> {
 /// How many formats' words one event may hold. Real events hold those of one or two.
 const ORIGINS_MAX: usize = 16;
 
-/// What is left of a line whose event was read, under the wire's own name. Where an event holds bytes that nobody could read,
+/// What is left of a line whose event was read, under the wire's own name. Where nobody could read what the event stands for,
 /// even nothing is left: it tells the event from bytes in this very file that are no line of it.
 pub fn leave<'a>(event: &mut Event<'a>, rest: Residue<'a>) {
-    if !rest.is_empty() || matches!(event.body, Body::Other { bytes: Some(_), .. }) {
+    if !rest.is_empty() || matches!(event.body, Body::Other { .. }) {
         event.extra.add(Cow::Borrowed(NAME), rest);
     }
 }

@@ -219,9 +219,32 @@ fn merged(then: &Body<'static>, before: &Body<'static>, now: &Body<'static>) -> 
             content: shaped(content, content_before, content_now),
             error: pick(error, error_before, error_now),
         },
-        // Bodies of one field, and those that changed their kind.
-        _ => now.clone(),
+        // What became another kind of event on the way, such as a summary that became a message, takes the text alone.
+        _ => match (content_of(then), content_of(before), content_of(now)) {
+            (Some(content), Some(was), Some(is)) => with_content(then, shaped(content, was, is)),
+            _ => then.clone(),
+        },
     }
+}
+
+fn content_of<'a>(body: &'a Body<'static>) -> Option<&'a Content<'static>> {
+    match body {
+        Body::Message { content, .. } | Body::Thinking { content } | Body::ToolResult { content, .. } => Some(content),
+        Body::Fact { content, .. } | Body::Failure { content, .. } | Body::Stop { content, .. } => content.as_ref(),
+        Body::Compaction { summary } => summary.as_ref(),
+        Body::ToolCall { .. } | Body::Other { .. } => None,
+    }
+}
+
+fn with_content(body: &Body<'static>, new: Content<'static>) -> Body<'static> {
+    let mut body = body.clone();
+    match &mut body {
+        Body::Message { content, .. } | Body::Thinking { content } | Body::ToolResult { content, .. } => *content = new,
+        Body::Fact { content, .. } | Body::Failure { content, .. } | Body::Stop { content, .. } => *content = Some(new),
+        Body::Compaction { summary } => *summary = Some(new),
+        Body::ToolCall { .. } | Body::Other { .. } => {}
+    }
+    body
 }
 
 /// The content of the source with what was changed. A text that was the only element of a list stays one.

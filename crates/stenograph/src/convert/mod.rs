@@ -169,8 +169,11 @@ struct Told {
 impl Sink for Told {
     fn event(&mut self, event: &Event<'_>) {
         let left_out = self.spine.left_out(event);
-        if left_out.is_none() || event.extra.get(self.to).is_some() {
-            self.outline.add(event);
+        match left_out {
+            // Nothing else says it, so that it is no restatement any more.
+            None if event.restates => self.outline.add(&Event { restates: false, ..event.clone() }),
+            Some(_) if event.extra.get(self.to).is_none() => {}
+            _ => self.outline.add(event),
         }
     }
 

@@ -4,9 +4,10 @@
 use std::borrow::Cow;
 
 use super::{NAME, ZERO_TIME, spell};
+use crate::formats::placeholder;
 use crate::json::{Draft, Object};
 use crate::model::{Body, Content, Event, Held, Input, Piece, PieceKind, Residue, Usage};
-use crate::text::{Text, quote};
+use crate::text::quote;
 use crate::time::Time;
 
 /// A turn gathered from events of another format.
@@ -37,9 +38,7 @@ impl Turn {
     /// A turn without calls.
     pub fn new(role: &'static str, content: &Content<'_>, time: Option<&Time<'_>>) -> Turn {
         let time = time.and_then(Time::to_iso).map_or_else(|| ZERO_TIME.to_owned(), Cow::into_owned);
-        // Nobody is given words that they did not say.
-        let said = if role == "tool_result" { text_of(content) } else { content.joined() };
-        Turn { role, content: said.to_json(), time, usage: Usage::default(), calls: Vec::new() }
+        Turn { role, content: placeholder::joined(content).to_json(), time, usage: Usage::default(), calls: Vec::new() }
     }
 
     /// Whether calls can be added to it.
@@ -78,7 +77,7 @@ impl Turn {
 
     /// Answers a call.
     pub fn answer(&mut self, id: Option<&str>, content: &Content<'_>, error: Option<bool>) {
-        let text = text_of(content);
+        let text = placeholder::joined(content);
         let answer = match error {
             // Only a text that is not empty says that a call failed.
             Some(true) if text.is_empty() => Answer::Error(quote("error")),
@@ -138,16 +137,6 @@ impl Call {
 pub fn sent(usage: &Usage) -> Option<u64> {
     let parts = [usage.input, usage.cache_read, usage.cache_write];
     parts.into_iter().flatten().reduce(u64::saturating_add)
-}
-
-/// The texts of a result. Where there are only other things, a word for them: an empty text would say that nothing came.
-fn text_of<'a>(content: &'a Content<'_>) -> Text<'a> {
-    let text = content.joined();
-    match content.others().count() {
-        1 if text.is_empty() => Text::from("[1 item that is not text]"),
-        count if count > 1 && text.is_empty() => Text::from(format!("[{count} items that are not text]")),
-        _ => text,
-    }
 }
 
 /// A turn that comes from this format, as it was. `None` when its first event is not one of a turn.
@@ -219,10 +208,10 @@ fn own_answer(content: &Content<'_>, error: Option<bool>, left: &Residue<'_>, dr
                 draft.set_text("output", output);
                 draft.set_text("error", error);
             }
-            _ => draft.set("error", text_of(content).to_json()),
+            _ => draft.set("error", placeholder::joined(content).to_json()),
         },
-        _ if failed => draft.set("error", text_of(content).to_json()),
-        _ => draft.set("output", text_of(content).to_json()),
+        _ if failed => draft.set("error", placeholder::joined(content).to_json()),
+        _ => draft.set("output", placeholder::joined(content).to_json()),
     }
 }
 

@@ -8,6 +8,7 @@ use super::{
     AGENT_MODE, CHAT_ID, CLOSES_QUERY, KEYS, NAME, OPENS_QUERY, RULE, STOP_REASON, THREAD_ID, TIME_RANGE, TOOL_CALLS,
 };
 use crate::formats::blocks::{blank, spelled};
+use crate::formats::placeholder;
 use crate::json::Object;
 use crate::model::{Body, Content, Event, Held, Outline, Residue, Role};
 use crate::standin::StandIns;
@@ -212,7 +213,8 @@ impl Writer for Transcript {
 impl<'a> Entry<'a> {
     /// The entry an event makes; `tool` is what is known of the tool that a result does not name.
     fn of(event: &'a Event<'_>, tool: Option<&str>) -> Option<Entry<'a>> {
-        let said = |content: &Content<'_>| -> Cow<'a, [u8]> { Cow::Owned(content.joined().bytes().into_owned()) };
+        let said =
+            |content: &Content<'_>| -> Cow<'a, [u8]> { Cow::Owned(placeholder::joined(content).bytes().into_owned()) };
         let name = |name: Option<&str>| {
             let name = name.filter(|name| !name.trim().is_empty()).unwrap_or("unknown");
             String::from_utf8_lossy(&on_one_line(name.as_bytes())).into_owned()
