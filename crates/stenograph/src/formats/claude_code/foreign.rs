@@ -5,11 +5,12 @@ use std::collections::HashMap;
 
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::answer::{Answer, Answers};
 use super::record::NAMELESS;
-use super::write::{nested, put_cost, usage_draft};
+use super::write::nested;
 use crate::formats::anthropic::{Origin, block_of, content_value, is_sayable_content};
 use crate::json::Draft;
-use crate::model::{Body, Content, Event, Kind, Outline, Role, Usage};
+use crate::model::{Body, Content, Event, Outline, Role};
 use crate::standin::StandIns;
 use crate::text::{Text, quote};
 use crate::time::Time;
@@ -24,29 +25,9 @@ pub struct Foreign {
     last: HashMap<u64, String>,
     /// The last record made of each source record, by the fingerprint of the source record's id; `None` where it has that id.
     made: HashMap<u64, Option<Box<str>>>,
-    /// The last answer, kept back until it is known whether a count of its tokens follows.
-    held: Option<Answer>,
-    /// The results that follow the answer that is kept back.
-    after: Vec<String>,
+    answers: Answers,
     /// Whether the last record put the conversation so far aside.
     at_boundary: bool,
-    /// The response that the next answer goes on with, where its source does not say: its conversation and its id.
-    open: Option<(u64, String)>,
-    answers: u64,
-}
-
-/// A record with an answer of the model, not yet written.
-#[derive(Debug)]
-struct Answer {
-    record: Draft<'static>,
-    message: Draft<'static>,
-    /// The id of the response it is a part of.
-    response: String,
-    /// Why the model stopped; not known before its response is at an end.
-    stop: Option<String>,
-    uuid: String,
-    time: String,
-    usage: Option<Usage>,
 }
 
 impl Foreign {
@@ -58,30 +39,14 @@ impl Foreign {
             session: stated.unwrap_or_else(|| outline.invent_uuid("session", 0)),
             last: HashMap::new(),
             made: HashMap::new(),
-            held: None,
-            after: Vec::new(),
+            answers: Answers::default(),
             at_boundary: false,
-            open: None,
-            answers: 0,
         }
     }
 
     /// Writes what is kept back.
     pub fn release(&mut self, out: &mut Output) {
-        if let Some(Answer { mut record, mut message, stop, uuid, time, usage, .. }) = self.held.take() {
-            message.set("stop_reason", stop.as_deref().map_or_else(|| "null".to_owned(), quote));
-            message.set("stop_sequence", "null");
-            // Claude Code adds up the usage of every answer, and expects one.
-            let usage = usage.unwrap_or_default();
-            let (input, output) = (usage.input.or(Some(0)), usage.output.or(Some(0)));
-            message.nest("usage", usage_draft(&Usage { input, output, ..usage }));
-            put_cost(&usage, &mut record);
-            record.nest("message", message);
-            record.set_str("uuid", &uuid);
-            record.set_str("timestamp", &time);
-            out.line(record.render(None));
-        }
-        self.after.drain(..).for_each(|line| out.line(line));
+        self.answers.release(out);
     }
 
     /// Takes notice of a record that is written as it is, so that what is made later follows it.
@@ -122,7 +87,7 @@ impl Foreign {
     pub fn record(&mut self, events: &[Event<'_>], out: &mut Output) {
         let mut passed_over: Option<&Event<'_>> = None;
         for event in events {
-            if self.count(event) {
+            if self.answers.count(event) {
                 continue;
             }
             if !is_sayable(&event.body) {
@@ -138,18 +103,6 @@ impl Foreign {
                 None => self.event(event, out),
             }
         }
-    }
-
-    /// Puts a count of tokens on the answer it follows; `false` when the event is none, or there is no answer to put it on.
-    fn count(&mut self, event: &Event<'_>) -> bool {
-        let (Body::Fact { name, .. }, Some(usage)) = (&event.body, event.usage) else { return false };
-        if name != "usage" {
-            return false;
-        }
-        self.open = None;
-        let Some(answer) = self.held.as_mut().filter(|answer| answer.usage.is_none()) else { return false };
-        answer.usage = Some(usage);
-        true
     }
 
     /// Writes one event.
@@ -206,15 +159,13 @@ impl Foreign {
                 out.line(draft.render(None));
             }
             Body::Stop { reason: Some(reason), .. } if STOPS.contains(&reason.as_ref()) => {
-                // There is no record of an end, but the answer before it says why the model stopped.
-                if let Some(answer) = &mut self.held {
-                    answer.stop = Some(reason.to_string());
-                }
+                self.answers.stop(reason);
             }
-            Body::Fact { .. } | Body::Stop { .. } | Body::Other { .. } => self.at_boundary = at_boundary,
-        }
-        if !matches!(event.kind(), Kind::Message | Kind::Thinking | Kind::ToolCall | Kind::Fact | Kind::Other) {
-            self.open = None;
+            Body::Stop { .. } => {
+                self.answers.end();
+                self.at_boundary = at_boundary;
+            }
+            Body::Fact { .. } | Body::Other { .. } => self.at_boundary = at_boundary,
         }
     }
 
@@ -265,13 +216,15 @@ impl Foreign {
         draft.set_str("timestamp", &timestamp(&self.stand_ins.time(event)));
     }
 
+    /// Writes a record that ends the response before it.
+    fn line(&mut self, draft: &Draft<'static>, out: &mut Output) {
+        self.answers.end();
+        self.release(out);
+        out.line(draft.render(None));
+    }
+
     /// A record of something the user said, or of a result, which Claude Code writes alike.
     fn user(&mut self, event: &Event<'_>, content: String, mark: Mark, out: &mut Output) {
-        self.open = None;
-        let waits = mark == Mark::Result && self.held.as_ref().is_some_and(|answer| answer.usage.is_none());
-        if !waits {
-            self.release(out);
-        }
         let uuid = self.uuid(event);
         let link = match mark {
             Mark::None | Mark::Result => Link::Parent,
@@ -289,41 +242,15 @@ impl Foreign {
             draft.set("isCompactSummary", "true");
         }
         self.tail(event, &uuid, &mut draft);
-        if waits {
-            self.after.push(draft.render(None));
-        } else {
-            out.line(draft.render(None));
+        match mark {
+            Mark::Result => self.answers.result(draft.render(None), out),
+            Mark::None | Mark::Summary => self.line(&draft, out),
         }
-    }
-
-    /// The id of the response that an answer is a part of. Where the source does not say, all that a model says up to a
-    /// result, a message or a count of tokens is one response.
-    fn response(&mut self, event: &Event<'_>) -> String {
-        if let Some(group) = &event.group {
-            self.open = None;
-            return group.to_string();
-        }
-        let thread = thread_key(event);
-        let counted = event.part.index == 0 && self.held.as_ref().is_some_and(|held| held.usage.is_some());
-        if let Some((_, id)) = self.open.as_ref().filter(|(of, _)| *of == thread && !counted) {
-            return id.clone();
-        }
-        self.answers += 1;
-        let id = format!("msg_{:032x}", self.stand_ins.outline().invent("answer", self.answers));
-        self.open = Some((thread, id.clone()));
-        id
     }
 
     /// A record of something the model said. It is kept back, for its tokens may be counted in the next event.
     fn answer(&mut self, event: &Event<'_>, content: String, stop: &str, out: &mut Output) {
-        let id = self.response(event);
-        let mut usage = event.usage;
-        if let Some(held) = self.held.as_mut().filter(|held| held.response == id) {
-            // Of the records of one response the last one says why it stopped and what it cost.
-            held.stop = None;
-            usage = usage.or_else(|| held.usage.take());
-        }
-        self.release(out);
+        let id = self.answers.response(event, thread_key(event), self.stand_ins.outline());
         let uuid = self.uuid(event);
         let mut draft = self.head(event, &uuid, Link::Parent);
         draft.set_str("type", "assistant");
@@ -336,11 +263,11 @@ impl Foreign {
         message.set_str("model", model.as_deref().unwrap_or("unknown"));
         message.set("content", content);
         let stop = Some(stop.to_owned());
-        self.held = Some(Answer { record: draft, message, response: id, stop, uuid, time, usage });
+        let usage = event.usage;
+        self.answers.hold(Answer { record: draft, message, response: id, stop, uuid, time, usage }, out);
     }
 
     fn boundary(&mut self, event: &Event<'_>, out: &mut Output) {
-        self.release(out);
         let uuid = self.uuid(event);
         let mut draft = self.head(event, &uuid, Link::Anew);
         draft.set_str("type", "system");
@@ -349,11 +276,10 @@ impl Foreign {
         draft.set_str("level", "info");
         draft.set("compactMetadata", "{\"trigger\":\"auto\",\"preTokens\":0}");
         self.tail(event, &uuid, &mut draft);
-        out.line(draft.render(None));
+        self.line(&draft, out);
     }
 
     fn failure(&mut self, event: &Event<'_>, name: Option<&str>, content: Option<&Text<'_>>, out: &mut Output) {
-        self.release(out);
         let uuid = self.uuid(event);
         let mut draft = self.head(event, &uuid, Link::Parent);
         draft.set_str("type", "system");
@@ -369,7 +295,7 @@ impl Foreign {
         draft.set("retryAttempt", "0");
         draft.set("maxRetries", "0");
         self.tail(event, &uuid, &mut draft);
-        out.line(draft.render(None));
+        self.line(&draft, out);
     }
 }
 

@@ -1,6 +1,7 @@
 //! Claude Code: the session files it writes, the files of its sub-agents, and the stream of `--output-format stream-json`.
 //! See `README.md` beside this file.
 
+mod answer;
 mod foreign;
 mod read;
 mod record;
