@@ -66,6 +66,7 @@ impl NewFile {
             #[cfg(target_os = "linux")]
             Target::Nameless { file, path } => {
                 let file = file.into_inner().map_err(|error| unwritable(error.into_error()))?;
+                keep_permissions(&file, &path).map_err(unwritable)?;
                 file.sync_all().map_err(unwritable)?;
                 let prefix = temporary_name(&path);
                 let mut builder = tempfile::Builder::new();
@@ -76,11 +77,20 @@ impl NewFile {
             }
             Target::Beside { file, path } => {
                 let file = file.into_inner().map_err(|error| unwritable(error.into_error()))?;
+                keep_permissions(file.as_file(), &path).map_err(unwritable)?;
                 file.as_file().sync_all().map_err(unwritable)?;
                 file.persist(&path).map_err(|error| unwritable(error.error))?;
                 sync_folder(&path).map_err(unwritable)
             }
         }
+    }
+}
+
+/// Whom a file is hidden from, its replacement is hidden from too.
+fn keep_permissions(file: &File, path: &Path) -> io::Result<()> {
+    match fs::metadata(path) {
+        Ok(before) => file.set_permissions(before.permissions()),
+        Err(_) => Ok(()),
     }
 }
 
@@ -309,5 +319,8 @@ mod tests {
         fs::write(&fresh, "").unwrap();
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(&usual), mode(&fresh));
+        fs::set_permissions(&fresh, fs::Permissions::from_mode(0o600)).unwrap();
+        NewFile::create(&fresh, None).unwrap().commit().unwrap();
+        assert_eq!(mode(&fresh), 0o600);
     }
 }
