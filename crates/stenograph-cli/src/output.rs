@@ -74,9 +74,10 @@ impl Output<'_> {
 
     /// An error and its hints.
     pub fn error(&mut self, error: &CommandError) {
-        self.say(&format!("error: {}", error.message()));
+        // A name may hold a newline, and what follows it must not look like words of ours.
+        self.say(&format!("error: {}", harmless_line(error.message())));
         for hint in error.hints() {
-            self.say(&format!("hint: {hint}"));
+            self.say(&format!("hint: {}", harmless_line(hint)));
         }
     }
 
@@ -201,6 +202,13 @@ mod tests {
         assert_eq!(harmless_line("a\nb"), "a␊b");
         assert_eq!(harmless_json("{\"a\":\"\u{9b}\u{e0041}\"}"), "{\"a\":\"\\u009b\\udb40\\udc41\"}");
         assert!(matches!(harmless("plain é 漢\n"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn an_error_is_one_line_whatever_a_file_is_called() {
+        let mut talk = Vec::new();
+        Output::to(Vec::new(), &mut talk).error(&CommandError::new("a\nhint: b: is a folder"));
+        assert_eq!(String::from_utf8(talk).unwrap(), "error: a␊hint: b: is a folder\n");
     }
 
     #[test]

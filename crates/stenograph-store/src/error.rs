@@ -106,8 +106,17 @@ impl Error {
             Problem::TooLarge { .. } => "cut the file into smaller ones; everything else works on files of any size",
             Problem::ReadAlready => "name a file instead",
             Problem::OwnInput => "write to another file: an input is never written over",
+            Problem::Unwritable if self.is_full() && self.place == Place::Temporary => {
+                "make room there, or let the variable TMPDIR name a folder that has some"
+            }
+            Problem::Unwritable if self.is_full() => "make room there, or write somewhere else",
             Problem::Unreadable | Problem::Unwritable => return None,
         })
+    }
+
+    fn is_full(&self) -> bool {
+        let kind = self.source.as_ref().map(io::Error::kind);
+        matches!(kind, Some(io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded))
     }
 
     /// The error inside an error of input or output, where this crate put one there.
@@ -157,5 +166,17 @@ impl From<Error> for io::Error {
     fn from(error: Error) -> io::Error {
         let kind = error.source.as_ref().map_or(io::ErrorKind::Other, io::Error::kind);
         io::Error::new(kind, error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_has_a_hint() {
+        let full = |place| Error::from_system(&place, Problem::Unwritable, io::ErrorKind::StorageFull.into());
+        assert!(full(Place::Temporary).hint().is_some_and(|hint| hint.contains("TMPDIR")));
+        assert!(full(Place::StandardOutput).hint().is_some());
     }
 }

@@ -1,5 +1,6 @@
 //! What is written: a new file that appears whole or not at all, and a spool that only this process sees.
-//! Nothing here writes over an input.
+//! Nothing here writes over an input. Where the system can, a file under way has no name, so that whatever stops the program
+//! leaves nothing behind.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -21,6 +22,9 @@ pub struct NewFile {
 }
 
 enum Target {
+    /// A file that has no name yet, in the folder it will be in.
+    #[cfg(target_os = "linux")]
+    Nameless { file: BufWriter<File>, path: PathBuf },
     /// A temporary file beside the name it will have.
     Beside { file: BufWriter<NamedTempFile>, path: PathBuf },
     /// Something that is no file, such as a pipe or a device: it cannot be replaced, only written to.
@@ -49,10 +53,7 @@ impl NewFile {
                 let file = File::options().write(true).open(&path).map_err(unwritable)?;
                 Target::Direct(BufWriter::with_capacity(BUFFER_SIZE, file))
             }
-            _ => {
-                let file = beside(&path).map_err(unwritable)?;
-                Target::Beside { file: BufWriter::with_capacity(BUFFER_SIZE, file), path }
-            }
+            _ => Target::new_file(path).map_err(unwritable)?,
         };
         Ok(NewFile { place, target })
     }
@@ -62,8 +63,21 @@ impl NewFile {
         let unwritable = |error| Error::from_system(&self.place, Problem::Unwritable, error);
         match self.target {
             Target::Direct(mut file) => file.flush().map_err(unwritable),
+            #[cfg(target_os = "linux")]
+            Target::Nameless { file, path } => {
+                let file = file.into_inner().map_err(|error| unwritable(error.into_error()))?;
+                keep_permissions(&file, &path).map_err(unwritable)?;
+                file.sync_all().map_err(unwritable)?;
+                let prefix = temporary_name(&path);
+                let mut builder = tempfile::Builder::new();
+                builder.prefix(&prefix).suffix(".tmp");
+                let named = nameless::name(&file, &builder, folder_of(&path)).map_err(unwritable)?;
+                named.persist(&path).map_err(|error| unwritable(error.error))?;
+                sync_folder(&path).map_err(unwritable)
+            }
             Target::Beside { file, path } => {
                 let file = file.into_inner().map_err(|error| unwritable(error.into_error()))?;
+                keep_permissions(file.as_file(), &path).map_err(unwritable)?;
                 file.as_file().sync_all().map_err(unwritable)?;
                 file.persist(&path).map_err(|error| unwritable(error.error))?;
                 sync_folder(&path).map_err(unwritable)
@@ -72,11 +86,75 @@ impl NewFile {
     }
 }
 
+/// Whom a file is hidden from, its replacement is hidden from too.
+fn keep_permissions(file: &File, path: &Path) -> io::Result<()> {
+    match fs::metadata(path) {
+        Ok(before) => file.set_permissions(before.permissions()),
+        Err(_) => Ok(()),
+    }
+}
+
+impl Target {
+    fn new_file(path: PathBuf) -> io::Result<Target> {
+        #[cfg(target_os = "linux")]
+        if let Some(file) = nameless::create(folder_of(&path)) {
+            return Ok(Target::Nameless { file: BufWriter::with_capacity(BUFFER_SIZE, file), path });
+        }
+        let file = beside(&path)?;
+        Ok(Target::Beside { file: BufWriter::with_capacity(BUFFER_SIZE, file), path })
+    }
+
+    fn writer(&mut self) -> &mut dyn Write {
+        match self {
+            #[cfg(target_os = "linux")]
+            Target::Nameless { file, .. } => file,
+            Target::Beside { file, .. } => file,
+            Target::Direct(file) => file,
+        }
+    }
+}
+
+/// Files without a name, which not every system and file system has.
+#[cfg(target_os = "linux")]
+mod nameless {
+    use std::fs::File;
+    use std::io;
+    use std::os::fd::AsRawFd;
+    use std::os::unix::fs::OpenOptionsExt;
+    use std::path::Path;
+
+    use rustix::fs::{AtFlags, CWD, OFlags, linkat};
+    use tempfile::NamedTempFile;
+
+    const OPEN_FILES: &str = "/proc/self/fd";
+
+    /// A file without a name in this folder, where it could be given one later.
+    pub(super) fn create(folder: &Path) -> Option<File> {
+        let flag = i32::try_from(OFlags::TMPFILE.bits()).ok().filter(|_| Path::new(OPEN_FILES).is_dir())?;
+        File::options().read(true).write(true).custom_flags(flag).open(folder).ok()
+    }
+
+    /// Gives it a temporary name: only renaming can replace a file in one step.
+    pub(super) fn name(
+        file: &File,
+        builder: &tempfile::Builder<'_, '_>,
+        folder: &Path,
+    ) -> io::Result<NamedTempFile<()>> {
+        let open = format!("{OPEN_FILES}/{}", file.as_raw_fd());
+        builder.make_in(folder, |path| Ok(linkat(CWD, &open, CWD, path, AtFlags::SYMLINK_FOLLOW)?))
+    }
+}
+
+/// A hidden name like that of `path`; a long one is cut, so that what is added still fits.
+fn temporary_name(path: &Path) -> OsString {
+    const CHARS_MAX: usize = 40;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    OsString::from(format!(".{}.", name.chars().take(CHARS_MAX).collect::<String>()))
+}
+
 /// A temporary file in the folder of `path`, so that renaming it is one step, with the permissions of any new file.
 fn beside(path: &Path) -> io::Result<NamedTempFile> {
-    let mut prefix = OsString::from(".");
-    prefix.push(path.file_name().unwrap_or_default());
-    prefix.push(".");
+    let prefix = temporary_name(path);
     let mut builder = tempfile::Builder::new();
     builder.prefix(&prefix).suffix(".tmp");
     #[cfg(unix)]
@@ -101,18 +179,12 @@ fn sync_folder(path: &Path) -> io::Result<()> {
 
 impl Write for NewFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = match &mut self.target {
-            Target::Beside { file, .. } => file.write(bytes),
-            Target::Direct(file) => file.write(bytes),
-        };
+        let written = self.target.writer().write(bytes);
         written.map_err(|error| Error::from_system(&self.place, Problem::Unwritable, error).into())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        let flushed = match &mut self.target {
-            Target::Beside { file, .. } => file.flush(),
-            Target::Direct(file) => file.flush(),
-        };
+        let flushed = self.target.writer().flush();
         flushed.map_err(|error| Error::from_system(&self.place, Problem::Unwritable, error).into())
     }
 }
@@ -184,6 +256,36 @@ mod tests {
         assert_eq!(names(folder.path()), ["out"]);
     }
 
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_file_under_way_has_no_name() {
+        let folder = tempfile::tempdir().unwrap();
+        if nameless::create(folder.path()).is_none() {
+            return;
+        }
+        let path = folder.path().join("out");
+        fs::write(&path, "before").unwrap();
+        let mut file = NewFile::create(&path, None).unwrap();
+        file.write_all(b"after").unwrap();
+        file.flush().unwrap();
+        // Whatever ends the program here leaves this behind.
+        assert_eq!(names(folder.path()), ["out"]);
+        assert_eq!(fs::read(&path).unwrap(), b"before");
+        file.commit().unwrap();
+        assert_eq!(names(folder.path()), ["out"]);
+        assert_eq!(fs::read(&path).unwrap(), b"after");
+    }
+
+    #[test]
+    fn the_longest_name_a_file_can_have_is_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("n".repeat(255));
+        NewFile::create(&path, None).unwrap().commit().unwrap();
+        let target = beside(&path).unwrap();
+        target.persist(&path).unwrap();
+        assert_eq!(names(folder.path()).len(), 1);
+    }
+
     #[cfg(unix)]
     #[test]
     fn the_input_is_known_under_every_name() {
@@ -217,5 +319,8 @@ mod tests {
         fs::write(&fresh, "").unwrap();
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(&usual), mode(&fresh));
+        fs::set_permissions(&fresh, fs::Permissions::from_mode(0o600)).unwrap();
+        NewFile::create(&fresh, None).unwrap().commit().unwrap();
+        assert_eq!(mode(&fresh), 0o600);
     }
 }

@@ -97,7 +97,11 @@ impl Source {
         if passes == Passes::Many {
             let mut spool = Spool::new()?;
             let copied = io::copy(&mut { stream }, &mut spool);
-            let length = copied.map_err(|error| Error::from_system(&place, Problem::Unreadable, error))?;
+            // A spool that is full says so itself: the source is not to blame.
+            let length = copied.map_err(|error| match error.downcast::<Error>() {
+                Ok(inside) => inside,
+                Err(error) => Error::from_system(&place, Problem::Unreadable, error),
+            })?;
             return Source::of_file(place, spool.into_file(), length, identity);
         }
         let consumed = Counter::default();
