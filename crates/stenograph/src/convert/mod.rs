@@ -6,18 +6,18 @@
 
 mod bearer;
 mod mend;
+mod pass;
 mod restore;
 
 use std::io::{self, Read, Write};
 
 use bearer::Bearer;
+use pass::{Pass, Stream};
 
 use crate::format::{Format, Want};
-use crate::loss::{Comparison, Report};
-use crate::model::{Event, Note, NoteKind, Outline, Span, Spine};
+use crate::loss::Report;
+use crate::model::{Event, Note, Outline, Spine};
 use crate::read::{Reading, Sink};
-use crate::sheet::Sheet;
-use crate::write::{Writing, Written};
 
 /// A source that can be read more than once.
 pub trait Source {
@@ -244,187 +244,16 @@ fn rewrite(
         (outline, spine) = (told.outline, told.spine);
         spine.rewind();
     }
-    let mut pass = Pass {
-        writing: Some(Writing::new(to, &outline)),
-        target: Target {
-            out,
-            reading: Some(Reading::new(to, Want::All)),
-            sheet: if own { Sheet::default() } else { Sheet::new(to.info().sheet) },
-            offset: 0,
-            judges: true,
-            back: ReadBack {
-                comparison: Comparison::new(move |origin| native || origin == kept),
-                repeats: false,
-                notes: Vec::new(),
-            },
-            failed: None,
-        },
-        spine,
-        whole,
-        to: kept,
-        bearer,
-    };
+    let mut pass = Pass::new(to, &outline, out, if whole { Stream::Whole } else { Stream::Spine }, spine, bearer);
     let mut reading = Reading::new(from, Want::All);
     each_piece(source, &mut |chunk| {
-        if let Some(bearer) = &mut pass.bearer {
-            bearer.source(chunk)?;
-        }
+        pass.source(chunk)?;
         reading.feed(chunk, &mut pass);
-        pass.target.failed.take().map_or(Ok(()), Err)
+        pass.failure()
     })?;
     reading.end(&mut pass);
     let (losses, output_notes) = pass.finish()?;
     Ok(Outcome { outline, losses, notes, notes_count, output_notes, way: Way::Written })
-}
-
-/// The second pass: takes events, writes them, reads them back.
-struct Pass<'o> {
-    writing: Option<Writing>,
-    target: Target<'o>,
-    spine: Spine,
-    /// Whether the whole stream is written: into its own format, and into the native one, which has a place for everything.
-    whole: bool,
-    to: &'static str,
-    bearer: Option<Bearer>,
-}
-
-/// Where the output goes: to the caller, and into a reader of its own format.
-struct Target<'o> {
-    out: &'o mut dyn Write,
-    reading: Option<Reading>,
-    /// What the target's own reader demands of a record.
-    sheet: Sheet,
-    /// How much was written.
-    offset: u64,
-    /// Whether what is written now was made here.
-    judges: bool,
-    back: ReadBack,
-    failed: Option<io::Error>,
-}
-
-impl Sink for Pass<'_> {
-    fn event(&mut self, event: &Event<'_>) {
-        let left_out = self.spine.left_out(event);
-        if event.is_oversize() {
-            return self.target.back.comparison.left_out(event, "larger than any record that is read");
-        }
-        // A record that returns to its own format through the native one is not weighed either.
-        if self.whole || event.extra.get(self.to).is_some() {
-            self.target.back.repeats |= event.restates;
-            self.target.back.comparison.source(event);
-            return self.write(event);
-        }
-        if let Some(left_out) = left_out {
-            self.target.back.comparison.left_out(event, left_out.reason());
-            if let Some(bearer) = &mut self.bearer {
-                bearer.passed_over(event);
-            }
-            return;
-        }
-        if event.restates {
-            // Nothing else says it, so that it is no restatement any more.
-            let event = Event { restates: false, ..event.clone() };
-            self.target.back.comparison.source(&event);
-            return self.write(&event);
-        }
-        if self.spine.usage_said_later(event) {
-            let mut event = event.clone();
-            event.usage = None;
-            self.target.back.comparison.source(&event);
-            return self.write(&event);
-        }
-        self.target.back.comparison.source(event);
-        self.write(event);
-    }
-
-    fn note(&mut self, _note: Note) {}
-}
-
-impl Pass<'_> {
-    fn write(&mut self, event: &Event<'_>) {
-        let Some(writing) = &mut self.writing else { return };
-        let pieces = writing.event(event);
-        // A record that returns to its own system is what that system wrote, and not ours to judge.
-        self.target.judges = event.extra.get(self.to).is_none();
-        let pieces = match &mut self.bearer {
-            Some(bearer) => bearer.load(event, pieces),
-            None => Ok(pieces),
-        };
-        match pieces {
-            Ok(pieces) => self.target.take(pieces),
-            Err(error) => self.target.failed = self.target.failed.take().or(Some(error)),
-        }
-    }
-
-    fn finish(mut self) -> io::Result<(Report, Vec<Note>)> {
-        let pieces = self.writing.take().map(Writing::finish).unwrap_or_default();
-        let pieces = match self.bearer.take() {
-            Some(bearer) => bearer.finish(pieces)?,
-            None => pieces,
-        };
-        self.target.take(pieces);
-        if let Some(error) = self.target.failed {
-            return Err(error);
-        }
-        if let Some(reading) = self.target.reading.take() {
-            reading.end(&mut self.target.back);
-        }
-        self.target.out.flush()?;
-        let ReadBack { comparison, notes, .. } = self.target.back;
-        Ok((comparison.finish(), notes))
-    }
-}
-
-impl Target<'_> {
-    fn take(&mut self, pieces: Vec<Written>) {
-        for piece in pieces {
-            if let (Written::Record(record), true) = (&piece, self.judges) {
-                self.check(record);
-            }
-            let (Written::Record(bytes) | Written::Glue(bytes)) = piece;
-            self.offset += bytes.len() as u64;
-            if self.failed.is_none() {
-                self.failed = self.out.write_all(&bytes).err();
-            }
-            if let Some(reading) = &mut self.reading {
-                reading.feed(&bytes, &mut self.back);
-            }
-        }
-    }
-}
-
-impl Target<'_> {
-    /// Holds a record against the target's sheet.
-    fn check(&mut self, record: &[u8]) {
-        let objection = std::str::from_utf8(record).ok().and_then(|record| self.sheet.objection(record));
-        if let Some(objection) = objection {
-            let at = Span { offset: self.offset, length: record.len() as u64, line: 0 };
-            self.back.note(Note::new(NoteKind::OffSheet, at, objection));
-        }
-    }
-}
-
-/// Gives what is read back to the comparison.
-struct ReadBack {
-    comparison: Comparison,
-    /// Whether records that restate others were written. Where none were, those that are read back are the target's own
-    /// way of saying everything twice.
-    repeats: bool,
-    notes: Vec<Note>,
-}
-
-impl Sink for ReadBack {
-    fn event(&mut self, event: &Event<'_>) {
-        if self.repeats || !event.restates {
-            self.comparison.target(event);
-        }
-    }
-
-    fn note(&mut self, note: Note) {
-        if self.notes.len() < NOTES_MAX {
-            self.notes.push(note);
-        }
-    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,211 @@
+//! The pass that writes: every event goes to the writer, what it writes goes out, and into a reader of the target's format, whose
+//! events are compared with what was given. How the source is read is not known here.
+
+use std::io::{self, Write};
+
+use super::NOTES_MAX;
+use super::bearer::Bearer;
+use crate::format::{Format, Want};
+use crate::loss::{Comparison, Report};
+use crate::model::{Event, Note, NoteKind, Outline, Span, Spine};
+use crate::read::{Reading, Sink};
+use crate::sheet::Sheet;
+use crate::write::{Writing, Written};
+
+/// The second pass: takes events, writes them, reads them back.
+pub struct Pass<'o> {
+    writing: Option<Writing>,
+    target: Target<'o>,
+    spine: Spine,
+    stream: Stream,
+    to: &'static str,
+    bearer: Option<Bearer>,
+}
+
+/// Where the output goes: to the caller, and into a reader of its own format.
+struct Target<'o> {
+    out: &'o mut dyn Write,
+    reading: Option<Reading>,
+    /// What the target's own reader demands of a record.
+    sheet: Sheet,
+    /// How much was written.
+    offset: u64,
+    /// Whether what is written now was made here.
+    judges: bool,
+    back: ReadBack,
+    failed: Option<io::Error>,
+}
+
+impl Sink for Pass<'_> {
+    fn event(&mut self, event: &Event<'_>) {
+        let left_out = self.spine.left_out(event);
+        if event.is_oversize() {
+            return self.target.back.comparison.left_out(event, "larger than any record that is read");
+        }
+        // A record that returns to its own format through the native one is not weighed either.
+        if self.stream == Stream::Whole || event.extra.get(self.to).is_some() {
+            self.target.back.repeats |= event.restates;
+            self.target.back.comparison.source(event);
+            return self.write(event);
+        }
+        if let Some(left_out) = left_out {
+            self.target.back.comparison.left_out(event, left_out.reason());
+            if let Some(bearer) = &mut self.bearer {
+                bearer.passed_over(event);
+            }
+            return;
+        }
+        if event.restates {
+            // Nothing else says it, so that it is no restatement any more.
+            let event = Event { restates: false, ..event.clone() };
+            self.target.back.comparison.source(&event);
+            return self.write(&event);
+        }
+        if self.spine.usage_said_later(event) {
+            let mut event = event.clone();
+            event.usage = None;
+            self.target.back.comparison.source(&event);
+            return self.write(&event);
+        }
+        self.target.back.comparison.source(event);
+        self.write(event);
+    }
+
+    fn note(&mut self, _note: Note) {}
+}
+
+/// What of the source is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stream {
+    /// All of it: into its own format, and into the native one, which has a place for everything.
+    Whole,
+    /// The conversation that goes on.
+    Spine,
+}
+
+impl<'o> Pass<'o> {
+    /// A pass that writes into `out`.
+    pub fn new(
+        to: &dyn Format,
+        outline: &Outline,
+        out: &'o mut dyn Write,
+        stream: Stream,
+        spine: Spine,
+        bearer: Option<Bearer>,
+    ) -> Pass<'o> {
+        let (name, native) = (to.info().name, to.info().name == crate::wire::NAME);
+        let own = outline.origin == name;
+        let target = Target {
+            out,
+            reading: Some(Reading::new(to, Want::All)),
+            sheet: if own { Sheet::default() } else { Sheet::new(to.info().sheet) },
+            offset: 0,
+            judges: true,
+            back: ReadBack {
+                comparison: Comparison::new(move |origin| native || origin == name),
+                repeats: false,
+                notes: Vec::new(),
+            },
+            failed: None,
+        };
+        Pass { writing: Some(Writing::new(to, outline)), target, spine, stream, to: name, bearer }
+    }
+
+    /// Takes the next bytes of the source, before they are read.
+    pub fn source(&mut self, chunk: &[u8]) -> io::Result<()> {
+        self.bearer.as_mut().map_or(Ok(()), |bearer| bearer.source(chunk))
+    }
+
+    /// What went wrong since it was asked last.
+    pub fn failure(&mut self) -> io::Result<()> {
+        self.target.failed.take().map_or(Ok(()), Err)
+    }
+}
+
+impl Pass<'_> {
+    fn write(&mut self, event: &Event<'_>) {
+        let Some(writing) = &mut self.writing else { return };
+        let pieces = writing.event(event);
+        // A record that returns to its own system is what that system wrote, and not ours to judge.
+        self.target.judges = event.extra.get(self.to).is_none();
+        let pieces = match &mut self.bearer {
+            Some(bearer) => bearer.load(event, pieces),
+            None => Ok(pieces),
+        };
+        match pieces {
+            Ok(pieces) => self.target.take(pieces),
+            Err(error) => self.target.failed = self.target.failed.take().or(Some(error)),
+        }
+    }
+
+    /// Ends the output, and gives the account of it.
+    pub fn finish(mut self) -> io::Result<(Report, Vec<Note>)> {
+        let pieces = self.writing.take().map(Writing::finish).unwrap_or_default();
+        let pieces = match self.bearer.take() {
+            Some(bearer) => bearer.finish(pieces)?,
+            None => pieces,
+        };
+        self.target.take(pieces);
+        if let Some(error) = self.target.failed {
+            return Err(error);
+        }
+        if let Some(reading) = self.target.reading.take() {
+            reading.end(&mut self.target.back);
+        }
+        self.target.out.flush()?;
+        let ReadBack { comparison, notes, .. } = self.target.back;
+        Ok((comparison.finish(), notes))
+    }
+}
+
+impl Target<'_> {
+    fn take(&mut self, pieces: Vec<Written>) {
+        for piece in pieces {
+            if let (Written::Record(record), true) = (&piece, self.judges) {
+                self.check(record);
+            }
+            let (Written::Record(bytes) | Written::Glue(bytes)) = piece;
+            self.offset += bytes.len() as u64;
+            if self.failed.is_none() {
+                self.failed = self.out.write_all(&bytes).err();
+            }
+            if let Some(reading) = &mut self.reading {
+                reading.feed(&bytes, &mut self.back);
+            }
+        }
+    }
+}
+
+impl Target<'_> {
+    /// Holds a record against the target's sheet.
+    fn check(&mut self, record: &[u8]) {
+        let objection = std::str::from_utf8(record).ok().and_then(|record| self.sheet.objection(record));
+        if let Some(objection) = objection {
+            let at = Span { offset: self.offset, length: record.len() as u64, line: 0 };
+            self.back.note(Note::new(NoteKind::OffSheet, at, objection));
+        }
+    }
+}
+
+/// Gives what is read back to the comparison.
+struct ReadBack {
+    comparison: Comparison,
+    /// Whether records that restate others were written. Where none were, those that are read back are the target's own
+    /// way of saying everything twice.
+    repeats: bool,
+    notes: Vec<Note>,
+}
+
+impl Sink for ReadBack {
+    fn event(&mut self, event: &Event<'_>) {
+        if self.repeats || !event.restates {
+            self.comparison.target(event);
+        }
+    }
+
+    fn note(&mut self, note: Note) {
+        if self.notes.len() < NOTES_MAX {
+            self.notes.push(note);
+        }
+    }
+}
