@@ -5,7 +5,7 @@
 //! joined by `&`). A field is a path (`message.content[].type` speaks of every element); its types are joined by `|`, out of `text`,
 //! `number`, `flag`, `object`, `list`, `null` and `any`; a `?` at the end allows it to be absent.
 
-use crate::json::{Object, items};
+use crate::json::{Object, items_within};
 
 /// A sheet, ready to be used.
 #[derive(Debug, Default)]
@@ -37,26 +37,58 @@ impl Sheet {
         if self.rules.is_empty() {
             return None;
         }
-        Object::parse(record)?;
-        let meets = |rule: &&Rule| {
-            let text = |path: &str| values(record, path).first().map(|raw| raw.trim_matches('"').to_owned());
-            rule.conditions.iter().all(|(path, value)| text(path).as_deref() == Some(*value))
+        let mut record = Parsed { root: Object::parse(record)?, opened: Vec::new() };
+        for rule in &self.rules {
+            let met = rule.conditions.iter().all(|(path, value)| {
+                record.value(path).is_some_and(|raw| raw.strip_prefix('"').and_then(|raw| raw.strip_suffix('"')) == Some(*value))
+            });
+            if met && let Some(objection) = rule.fields.iter().find_map(|field| field.objection(&mut record)) {
+                return Some(objection);
+            }
+        }
+        None
+    }
+}
+
+/// A record of which every object is parsed once, however many rules speak of it.
+struct Parsed<'a> {
+    root: Object<'a>,
+    opened: Vec<(&'static str, Option<Object<'a>>)>,
+}
+
+impl<'a> Parsed<'a> {
+    /// The raw value at a path without lists.
+    fn value(&mut self, path: &'static str) -> Option<&'a str> {
+        let Some((parent, key)) = path.rsplit_once('.') else { return self.root.peek(path) };
+        if !self.opened.iter().any(|(opened, _)| *opened == parent) {
+            let object = self.value(parent).and_then(Object::within);
+            self.opened.push((parent, object));
+        }
+        let (_, object) = self.opened.iter().find(|(opened, _)| *opened == parent)?;
+        object.as_ref()?.peek(key)
+    }
+
+    /// The raw values at a path.
+    fn values(&mut self, path: &'static str) -> Vec<&'a str> {
+        let Some((list, below)) = path.split_once("[]") else { return self.value(path).into_iter().collect() };
+        let elements = self.value(list).and_then(items_within).unwrap_or_default();
+        let below = below.strip_prefix('.').unwrap_or(below);
+        let at = |element: &'a str| {
+            below.split('.').filter(|key| !key.is_empty()).try_fold(element, |raw, key| Object::within(raw)?.peek(key))
         };
-        self.rules.iter().filter(meets).flat_map(|rule| &rule.fields).find_map(|field| field.objection(record))
+        elements.into_iter().filter_map(at).collect()
     }
 }
 
 impl Field {
-    fn objection(&self, record: &str) -> Option<String> {
-        let found = values(record, self.path);
+    fn objection(&self, record: &mut Parsed<'_>) -> Option<String> {
+        let found = record.values(self.path);
         // Of a list that is empty or is none, nothing is demanded.
         if found.is_empty() && !self.optional && !self.path.contains("[]") {
             return Some(format!("{} is missing", self.path));
         }
-        let wrong = found
-            .into_iter()
-            .map(type_of)
-            .find(|found| !self.types.split('|').any(|one| one == "any" || one == *found))?;
+        let fits = |found: &&str| self.types.split('|').any(|one| one == "any" || one == *found);
+        let wrong = found.into_iter().map(type_of).find(|found| !fits(found))?;
         Some(format!("{} is {wrong}, not {}", self.path, self.types))
     }
 }
@@ -70,19 +102,6 @@ fn rule(line: &'static str) -> Option<Rule> {
         Some(Field { path, types: types.trim_end_matches('?'), optional })
     };
     Some(Rule { conditions, fields: fields.split(", ").filter_map(field).collect() })
-}
-
-/// The raw values at a path.
-fn values<'a>(record: &'a str, path: &str) -> Vec<&'a str> {
-    let mut found = vec![record];
-    for step in path.split('.') {
-        let (key, each) = step.strip_suffix("[]").map_or((step, false), |key| (key, true));
-        found = found.into_iter().filter_map(|raw| Object::parse(raw)?.peek(key)).collect();
-        if each {
-            found = found.into_iter().filter_map(items).flatten().collect();
-        }
-    }
-    found
 }
 
 fn type_of(raw: &str) -> &'static str {
