@@ -40,7 +40,9 @@ impl Sheet {
         let mut record = Parsed { root: Object::parse(record)?, opened: Vec::new() };
         for rule in &self.rules {
             let met = rule.conditions.iter().all(|(path, value)| {
-                record.value(path).is_some_and(|raw| raw.strip_prefix('"').and_then(|raw| raw.strip_suffix('"')) == Some(*value))
+                record
+                    .value(path)
+                    .is_some_and(|raw| raw.strip_prefix('"').and_then(|raw| raw.strip_suffix('"')) == Some(*value))
             });
             if met && let Some(objection) = rule.fields.iter().find_map(|field| field.objection(&mut record)) {
                 return Some(objection);
