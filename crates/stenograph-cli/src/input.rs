@@ -56,13 +56,16 @@ fn format_of(source: &Source) -> Result<&'static dyn Format, CommandError> {
                 .hint("say which with --from FORMAT"))
         }
         Detected::Unknown => {
-            let what = match source.head() {
-                [] => "the file is empty",
-                head if head.contains(&0) => "the format is unknown; this looks like a binary file",
-                _ => "the format is unknown",
+            const LIST: &str = "steno formats lists what can be read; --from FORMAT says what this is";
+            let (what, hint) = match source.head() {
+                [] => ("the file is empty", "there is nothing to read yet; an agent may still be about to write it"),
+                [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => {
+                    ("this is UTF-16, which no agent writes", "convert it first: iconv -f UTF-16 -t UTF-8 FILE > NEW")
+                }
+                head if head.contains(&0) => ("the format is unknown; this looks like a binary file", LIST),
+                _ => ("the format is unknown", LIST),
             };
-            Err(CommandError::new(format!("{place}: {what}"))
-                .hint("steno formats lists what can be read; --from FORMAT says what this is"))
+            Err(CommandError::new(format!("{place}: {what}")).hint(hint))
         }
     }
 }

@@ -39,6 +39,10 @@ pub enum Problem {
     Denied,
     /// It is a folder.
     Folder,
+    /// What is to be written is a folder.
+    OutputIsFolder,
+    /// The folder of what is to be written is not there.
+    OutputFolderMissing,
     /// It ends in the middle of its compressed data.
     Truncated(Container),
     /// Its compressed data makes no sense.
@@ -84,6 +88,7 @@ impl Error {
     /// An error from the system; `otherwise` is what it is when the system's word says nothing better.
     pub(crate) fn from_system(place: &Place, otherwise: Problem, source: io::Error) -> Error {
         let problem = match source.kind() {
+            io::ErrorKind::NotFound if otherwise == Problem::Unwritable => Problem::OutputFolderMissing,
             io::ErrorKind::NotFound => Problem::Missing,
             io::ErrorKind::PermissionDenied => Problem::Denied,
             io::ErrorKind::IsADirectory => Problem::Folder,
@@ -98,6 +103,8 @@ impl Error {
             Problem::Missing => "check the spelling of the path",
             Problem::Denied => "check who may read or write it: ls -l shows it",
             Problem::Folder => "name the files in it, for example with a pattern of the shell: folder/*.jsonl",
+            Problem::OutputIsFolder => "name the file to write, for example FOLDER/session.jsonl",
+            Problem::OutputFolderMissing => "make the folder first: mkdir -p FOLDER",
             Problem::Truncated(_) => {
                 "the file was probably copied while it was being written, or only in part: copy it again"
             }
@@ -131,7 +138,8 @@ impl fmt::Display for Error {
         match self.problem {
             Problem::Missing => formatter.write_str("no such file or folder"),
             Problem::Denied => formatter.write_str("permission denied"),
-            Problem::Folder => formatter.write_str("is a folder"),
+            Problem::Folder | Problem::OutputIsFolder => formatter.write_str("is a folder"),
+            Problem::OutputFolderMissing => formatter.write_str("the folder to write it into is not there"),
             Problem::Truncated(container) => write!(formatter, "the {container} data ends in the middle"),
             Problem::Corrupt(container) => write!(formatter, "the {container} data is damaged"),
             Problem::Bomb { decoded, raw } => {

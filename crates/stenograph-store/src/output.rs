@@ -48,7 +48,7 @@ impl NewFile {
         // A link stays a link: what it points to is replaced.
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let target = match fs::metadata(&path) {
-            Ok(metadata) if metadata.is_dir() => return Err(Error::new(&place, Problem::Folder)),
+            Ok(metadata) if metadata.is_dir() => return Err(Error::new(&place, Problem::OutputIsFolder)),
             Ok(metadata) if !metadata.is_file() => {
                 let file = File::options().write(true).open(&path).map_err(unwritable)?;
                 Target::Direct(BufWriter::with_capacity(BUFFER_SIZE, file))
