@@ -106,13 +106,14 @@ impl<'a> Head<'a> {
         &self.text
     }
 
-    /// The objects of the first lines: those that are whole, and the first one even when it is not.
+    /// The objects of the first lines: those that are whole, and the first one if it is longer than the head. A document on
+    /// many lines has no objects of this kind, for none of its lines is a record.
     pub fn objects(&self) -> Vec<Object<'_>> {
-        let lines = self.text.lines().filter(|line| !line.trim().is_empty());
         let mut found: Vec<Object<'_>> = Vec::new();
+        let lines = self.text.split_inclusive('\n').filter(|line| !line.trim().is_empty());
         for (at, line) in lines.take(32).enumerate() {
             let (values, _) = crate::json::values(line);
-            if values.is_empty() && at == 0 {
+            if values.is_empty() && at == 0 && !line.ends_with('\n') {
                 found.extend(self.document());
                 break;
             }
@@ -215,6 +216,12 @@ pub fn named(name: &str) -> Option<&'static dyn Format> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_document_on_many_lines_is_no_list_of_records() {
+        assert!(Head::new(b"{\n  \"type\": \"user\",\n  \"uuid\": \"1\"\n}\n").objects().is_empty());
+        assert_eq!(Head::new(br#"{"type": "user", "text": "longer than the he"#).objects().len(), 1);
+    }
 
     #[test]
     fn a_cut_document_shows_its_first_keys() {
