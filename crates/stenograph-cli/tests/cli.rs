@@ -1,6 +1,12 @@
 //! The command as people use it: the real binary on real files. Each file in `cli/` is one subject.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may fail loudly")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::print_stderr,
+    reason = "a test may fail loudly"
+)]
 
 #[path = "cli/bad_input.rs"]
 mod bad_input;
@@ -16,6 +22,8 @@ mod demo;
 mod help;
 #[path = "cli/readme.rs"]
 mod readme;
+#[path = "cli/real.rs"]
+mod real;
 #[path = "cli/runner.rs"]
 mod runner;
 #[path = "cli/show.rs"]

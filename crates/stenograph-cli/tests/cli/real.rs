@@ -1,0 +1,168 @@
+//! The real agents go on with what was converted for them. Each test runs where a variable names the agent's program, as the
+//! continuous integration does; elsewhere there is nothing to ask, and it says so.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+use stenograph::json::Object;
+
+use crate::runner::Folder;
+
+/// How long a real program may take to answer.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Whatever else a program would like to reach is sent to a port where nobody is.
+const OFFLINE: [(&str, &str); 4] = [
+    ("HTTP_PROXY", "http://127.0.0.1:9"),
+    ("HTTPS_PROXY", "http://127.0.0.1:9"),
+    ("ALL_PROXY", "http://127.0.0.1:9"),
+    ("NO_PROXY", "127.0.0.1"),
+];
+
+fn program(variable: &str) -> Option<PathBuf> {
+    let found = std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from);
+    if found.is_none() {
+        eprintln!("{variable} names no program: the real agent is not asked");
+    }
+    found
+}
+
+fn fixture(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../stenograph/src/formats").join(path)
+}
+
+fn converted(folder: &Folder, from: &str, to: &str, name: &str) {
+    let line = format!("convert {} --to {to} -o {name}", fixture(from).display());
+    folder.run(&line).ends(0);
+}
+
+#[test]
+fn codex_lists_reads_and_resumes_a_session_of_another_agent() {
+    let Some(codex) = program("STENO_CODEX") else { return };
+    let folder = Folder::new();
+    let sessions = folder.path("home/sessions/2026/03/02");
+    std::fs::create_dir_all(&sessions).unwrap();
+    let id = "8c1f5a52-3d0e-4c6b-9a57-2f1e0b7d4c10";
+    let name = format!("home/sessions/2026/03/02/rollout-2026-03-02T09-14-05-{id}.jsonl");
+    converted(&folder, "claude_code/fixtures/demo.jsonl", "codex", &name);
+    let mut server = Command::new(codex)
+        .arg("app-server")
+        .env("CODEX_HOME", folder.path("home"))
+        .envs(OFFLINE)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut ask = server.stdin.take().unwrap();
+    let answers = lines(server.stdout.take().unwrap());
+    let mut call = |number: u32, method: &str, params: &str| {
+        writeln!(ask, "{{\"id\":{number},\"method\":\"{method}\",\"params\":{params}}}").unwrap();
+        answer(&answers, number)
+    };
+    call(1, "initialize", "{\"clientInfo\":{\"name\":\"test\",\"version\":\"0\"}}");
+    assert!(call(2, "thread/list", "{\"limit\":9}").contains(id));
+    let read = call(3, "thread/read", &format!("{{\"threadId\":\"{id}\",\"includeTurns\":true}}"));
+    assert_eq!((read.matches("\"userMessage\"").count(), read.matches("\"agentMessage\"").count()), (2, 3), "{read}");
+    let resumed = call(4, "thread/resume", &format!("{{\"threadId\":\"{id}\"}}"));
+    assert!(Object::parse(&resumed).unwrap().has("result"), "{resumed}");
+    server.kill().unwrap();
+    server.wait().unwrap();
+}
+
+fn lines(out: impl Read + Send + 'static) -> Receiver<String> {
+    let (found, answers) = channel();
+    std::thread::spawn(move || {
+        for line in BufReader::new(out).lines().map_while(Result::ok) {
+            if found.send(line).is_err() {
+                return;
+            }
+        }
+    });
+    answers
+}
+
+fn answer(answers: &Receiver<String>, number: u32) -> String {
+    loop {
+        let line = answers.recv_timeout(PATIENCE).expect("an answer");
+        if Object::parse(&line).unwrap().peek("id") == Some(number.to_string().as_str()) {
+            return line;
+        }
+    }
+}
+
+#[test]
+fn claude_code_resumes_a_session_of_another_agent_with_all_of_its_tools() {
+    let Some(claude) = program("STENO_CLAUDE") else { return };
+    let folder = Folder::new();
+    std::fs::create_dir_all(folder.path("work")).unwrap();
+    let work = folder.path("work").canonicalize().unwrap();
+    let slug: String =
+        work.to_string_lossy().chars().map(|char| if char.is_ascii_alphanumeric() { char } else { '-' }).collect();
+    std::fs::create_dir_all(folder.path(&format!("home/projects/{slug}"))).unwrap();
+    let id = "01990f2a-6c1e-7b30-9d44-0a5be1c7f310";
+    converted(&folder, "codex/fixtures/session.jsonl", "claude-code", &format!("home/projects/{slug}/{id}.jsonl"));
+    let (address, requests) = listen();
+    let done = Command::new(claude)
+        .args(["--resume", id, "-p", "hi", "--output-format", "json"])
+        .current_dir(&work)
+        .env("HOME", folder.path("home"))
+        .env("CLAUDE_CONFIG_DIR", folder.path("home"))
+        .envs(OFFLINE)
+        .env("ANTHROPIC_API_KEY", "none")
+        .env("ANTHROPIC_BASE_URL", address)
+        .env("CLAUDE_CODE_MAX_RETRIES", "0")
+        .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
+        .env("DISABLE_AUTOUPDATER", "1")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&done.stdout).into_owned();
+    assert!(!said.contains("No conversation found"), "{said}");
+    let told = requests.try_iter().find(|body| body.contains("\"messages\"")).expect("a request with the conversation");
+    for expected in [
+        "Why is high tide an hour late?",
+        "\"exec_command\"",
+        "src/clock.rs:12: utc",
+        "\"apply_patch\"",
+        "High tide is right again.",
+    ] {
+        assert!(told.contains(expected), "{expected} is not in what Claude Code would send");
+    }
+}
+
+/// A server that refuses everything and remembers what it was sent.
+fn listen() -> (String, Receiver<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let (found, requests) = channel();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let found = found.clone();
+            std::thread::spawn(move || refuse(stream, &found));
+        }
+    });
+    (address, requests)
+}
+
+fn refuse(mut stream: TcpStream, found: &Sender<String>) {
+    let mut reader = BufReader::new(stream.try_clone().unwrap());
+    let mut length = 0;
+    let mut line = String::new();
+    while reader.read_line(&mut line).is_ok_and(|read| read > 2) {
+        if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+            length = value.trim().parse().unwrap_or(0);
+        }
+        line.clear();
+    }
+    let mut body = vec![0; length];
+    if reader.read_exact(&mut body).is_ok() {
+        let _ = found.send(String::from_utf8_lossy(&body).into_owned());
+    }
+    let said = r#"{"type":"error","error":{"type":"invalid_request_error","message":"refused"}}"#;
+    let head = "HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\nconnection: close\r\n";
+    let _ = write!(stream, "{head}content-length: {}\r\n\r\n{said}", said.len());
+}
