@@ -220,19 +220,10 @@ fn merged(then: &Body<'static>, before: &Body<'static>, now: &Body<'static>) -> 
             error: pick(error, error_before, error_now),
         },
         // What became another kind of event on the way, such as a summary that became a message, takes the text alone.
-        _ => match (content_of(then), content_of(before), content_of(now)) {
+        _ => match (then.content(), before.content(), now.content()) {
             (Some(content), Some(was), Some(is)) => with_content(then, shaped(content, was, is)),
             _ => then.clone(),
         },
-    }
-}
-
-fn content_of<'a>(body: &'a Body<'static>) -> Option<&'a Content<'static>> {
-    match body {
-        Body::Message { content, .. } | Body::Thinking { content } | Body::ToolResult { content, .. } => Some(content),
-        Body::Fact { content, .. } | Body::Failure { content, .. } | Body::Stop { content, .. } => content.as_ref(),
-        Body::Compaction { summary } => summary.as_ref(),
-        Body::ToolCall { .. } | Body::Other { .. } => None,
     }
 }
 

@@ -1,7 +1,5 @@
 //! A JSON object being written: values from an event, merged with what was left of the record the event came from.
 
-use std::borrow::Cow;
-
 use crate::model::{Held, Residue};
 use crate::text::{Raw, Str, Text, quote};
 
@@ -30,10 +28,6 @@ enum Force {
 impl<'a> Draft<'a> {
     /// An empty object.
     pub fn new() -> Draft<'a> {
-        Draft::default_object()
-    }
-
-    fn default_object() -> Draft<'a> {
         Draft { fields: Vec::new() }
     }
 
@@ -120,7 +114,7 @@ impl<'a> Draft<'a> {
                 (Held::Hole, None) => {}
                 (Held::Hole, Some(put)) => self.put(put, None, own, &mut done, from, out),
                 (Held::Object(inner), put) => {
-                    let empty = Draft::default_object();
+                    let empty = Draft::new();
                     let draft = put.and_then(|put| {
                         if let Some(done) = done.get_mut(put) {
                             *done = true;
@@ -217,7 +211,7 @@ fn name_into(key: &str, from: usize, out: &mut String) {
     if out.len() > from {
         out.push(',');
     }
-    out.push_str(&Cow::<str>::Owned(quote(key)));
+    out.push_str(&quote(key));
     out.push(':');
 }
 

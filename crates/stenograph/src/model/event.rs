@@ -334,14 +334,7 @@ impl<'a> Event<'a> {
 
     /// The content of the body, where it has one.
     pub fn content(&self) -> Option<&Content<'a>> {
-        match &self.body {
-            Body::Message { content, .. } | Body::Thinking { content } | Body::ToolResult { content, .. } => {
-                Some(content)
-            }
-            Body::Fact { content, .. } | Body::Failure { content, .. } | Body::Stop { content, .. } => content.as_ref(),
-            Body::Compaction { summary } => summary.as_ref(),
-            Body::ToolCall { .. } | Body::Other { .. } => None,
-        }
+        self.body.content()
     }
 
     /// Whether both say the same, wherever they stand.
@@ -393,7 +386,19 @@ impl<'a> Event<'a> {
     }
 }
 
-impl Body<'_> {
+impl<'a> Body<'a> {
+    /// What it says, where it says anything.
+    pub fn content(&self) -> Option<&Content<'a>> {
+        match self {
+            Body::Message { content, .. } | Body::Thinking { content } | Body::ToolResult { content, .. } => {
+                Some(content)
+            }
+            Body::Fact { content, .. } | Body::Failure { content, .. } | Body::Stop { content, .. } => content.as_ref(),
+            Body::Compaction { summary } => summary.as_ref(),
+            Body::ToolCall { .. } | Body::Other { .. } => None,
+        }
+    }
+
     fn into_owned(self) -> Body<'static> {
         let own = |text: Str<'_>| -> Str<'static> { Cow::Owned(text.into_owned()) };
         match self {
