@@ -94,7 +94,9 @@ impl<'a> Head<'a> {
     pub fn new(bytes: &'a [u8]) -> Head<'a> {
         let bytes = bytes.get(..Head::SIZE_MAX).unwrap_or(bytes);
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-        let text = String::from_utf8_lossy(bytes).into_owned();
+        // Raw control characters must not hide what a record is: readers take them as escapes, and here a space will do.
+        let visible = |char: char| if char < ' ' && !matches!(char, '\n' | '\r') { ' ' } else { char };
+        let text: String = String::from_utf8_lossy(bytes).chars().map(visible).collect();
         let start = text.trim_start();
         // A first record longer than the head, or a document: close what is open, so that its first keys can be seen.
         let mended = start.starts_with('{').then(|| mend(start));
@@ -221,6 +223,12 @@ mod tests {
     fn a_document_on_many_lines_is_no_list_of_records() {
         assert!(Head::new(b"{\n  \"type\": \"user\",\n  \"uuid\": \"1\"\n}\n").objects().is_empty());
         assert_eq!(Head::new(br#"{"type": "user", "text": "longer than the he"#).objects().len(), 1);
+    }
+
+    #[test]
+    fn raw_control_characters_hide_nothing() {
+        let objects = Head::new(b"{\"type\":\"us\x1ber\tx\"}\n");
+        assert_eq!(objects.objects().len(), 1);
     }
 
     #[test]
