@@ -1,15 +1,21 @@
 //! Transcripts on disk. This is the only crate that opens files; it prints nothing and reads no environment.
 //!
-//! [`Source`] opens what is read: a file or standard input, plain, gzip or zstd. [`NewFile`] and [`Spool`] are what is written.
-//! [`Error`] is the one error, with the place it happened and a hint at the way out.
+//! [`Source`] opens what is read: a file or standard input, plain, gzip or zstd. [`NewFile`] and [`Spool`] are what is written
+//! once; [`log::Log`] is what is written on and on. [`Error`] is the one error, with the place it happened and a hint at the way
+//! out.
 
 mod decode;
 mod error;
+pub mod files;
 mod identity;
+pub mod lock;
+pub mod log;
 mod output;
 mod source;
+pub mod tail;
 
 pub use decode::Container;
 pub use error::{Error, Place, Problem};
 pub use output::{NewFile, Spool, fresh_folder};
 pub use source::{Passes, Source};
+pub use tail::Remark;
