@@ -8,6 +8,7 @@ mod decode;
 mod error;
 pub mod files;
 mod identity;
+pub mod layouts;
 pub mod lock;
 pub mod log;
 mod output;
