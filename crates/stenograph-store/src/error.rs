@@ -91,6 +91,8 @@ pub enum Problem {
         /// How much there may be.
         most: u64,
     },
+    /// There is no room.
+    Full,
     /// Reading failed.
     Unreadable,
     /// Writing failed.
@@ -120,6 +122,7 @@ impl Error {
             io::ErrorKind::NotFound => Problem::Missing,
             io::ErrorKind::PermissionDenied => Problem::Denied,
             io::ErrorKind::IsADirectory => Problem::Folder,
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Problem::Full,
             _ => otherwise,
         };
         Error { place: place.clone(), problem, source: Some(source) }
@@ -133,6 +136,12 @@ impl Error {
     /// An error about a path of which nothing more is known.
     pub fn about(path: &Path, problem: Problem) -> Error {
         Error::new(&Place::Path(path.to_owned()), problem)
+    }
+
+    /// The same error, of what the user knows about.
+    pub(crate) fn about_path(mut self, path: &Path) -> Error {
+        self.place = Place::Path(path.to_owned());
+        self
     }
 
     /// The same error once more, for somebody else it concerns.
@@ -171,17 +180,12 @@ impl Error {
             Problem::Odd => "replace it by what it stands for, or remove it",
             Problem::Running => "wait until it ends; if it was broken off, steno recover completes it",
             Problem::TooMany { .. } => "name a folder that is a single run",
-            Problem::Unwritable if self.is_full() && self.place == Place::Temporary => {
+            Problem::Full if self.place == Place::Temporary => {
                 "make room there, or let the variable TMPDIR name a folder that has some"
             }
-            Problem::Unwritable if self.is_full() => "make room there, or write somewhere else",
+            Problem::Full => "make room there, or write somewhere else",
             Problem::Unreadable | Problem::Unwritable => return None,
         })
-    }
-
-    fn is_full(&self) -> bool {
-        let kind = self.source.as_ref().map(io::Error::kind);
-        matches!(kind, Some(io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded))
     }
 
     /// The error inside an error of input or output, where this crate put one there.
@@ -222,6 +226,7 @@ impl fmt::Display for Error {
             Problem::Odd => formatter.write_str("is neither a file nor a folder"),
             Problem::Running => formatter.write_str("is still running"),
             Problem::TooMany { most } => write!(formatter, "holds more than {most} files and folders"),
+            Problem::Full => formatter.write_str("there is no room left"),
             Problem::Unreadable => formatter.write_str("cannot be read"),
             Problem::Unwritable => formatter.write_str("cannot be written"),
         }?;
