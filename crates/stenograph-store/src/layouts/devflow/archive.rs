@@ -11,8 +11,9 @@ use flate2::write::GzEncoder;
 use stenograph::time::{Time, Unit};
 
 use super::compare::{self, Verdict};
+use super::run::METADATA_SIZE_MAX;
 use super::tree::{self, Entry, Kind};
-use super::{Base, JOURNAL, REMOVED, RESTORING, Run, Status, date_of};
+use super::{Base, JOURNAL, METADATA, REMOVED, RESTORING, Run, Status, date_of};
 use crate::error::{Error, Problem};
 use crate::files::{Files, OpenFile, folder_of, make_folder, write_all};
 use crate::lock::{self, Lock, safe_component};
@@ -75,12 +76,12 @@ impl<'a> House<'a> {
 
     /// Puts a run away, and gives the archive's path. One that goes on is refused.
     pub fn archive(&self, run: &Run) -> Result<PathBuf, Error> {
+        let path = destination(self.base, run)?;
         let folder = self.settled(run)?;
         let entries = tree::walk(self.files, &folder)?;
         if let Some(odd) = entries.iter().find(|entry| entry.kind == Kind::Odd) {
             return Err(Error::about(&folder.join(&odd.path), Problem::Odd));
         }
-        let path = self.base.archive().join(month_of(run, &folder)).join(format!("{}{ENDING}", run.id));
         let unwritable = |error| Error::at(&path, Problem::Unwritable, error);
         if path.exists() {
             // A crash came after the archive was whole and before the folder was gone.
@@ -146,17 +147,11 @@ impl<'a> House<'a> {
 
     /// The folder of a run that nobody writes any more.
     fn settled(&self, run: &Run) -> Result<PathBuf, Error> {
-        let folder = self.base.run(safe_component(&run.id)?);
-        if tree::kind_of(&folder)? != Kind::Folder {
-            return Err(Error::about(&folder, Problem::Odd));
-        }
-        if run.status == Status::Running {
-            return Err(Error::about(&folder, Problem::Running));
-        }
-        let lock = lock::beside(&folder.join(JOURNAL));
-        if lock.exists() {
+        destination(self.base, run)?;
+        let folder = self.base.run(&run.id);
+        if lock::beside(&folder.join(JOURNAL)).exists() {
             // Whoever records here holds it; what a crash left of it goes.
-            drop(Lock::take(&lock)?);
+            drop(Lock::on(&folder.join(JOURNAL))?);
         }
         Ok(folder)
     }
@@ -265,6 +260,42 @@ pub fn list(files: &dyn Files, base: &Base) -> Result<Vec<Archived>, Error> {
         }
     }
     Ok(found)
+}
+
+/// Where a run would be put away. One that cannot be is refused.
+pub fn destination(base: &Base, run: &Run) -> Result<PathBuf, Error> {
+    let folder = base.run(safe_component(&run.id)?);
+    if tree::kind_of(&folder)? != Kind::Folder {
+        return Err(Error::about(&folder, Problem::Odd));
+    }
+    if run.status == Status::Running {
+        return Err(Error::about(&folder, Problem::Running));
+    }
+    Ok(base.archive().join(month_of(run, &folder)).join(format!("{}{ENDING}", run.id)))
+}
+
+impl Archived {
+    /// The run and its archive as one line of JSON.
+    pub fn to_json(&self, run: &Run) -> String {
+        let mut draft = run.draft();
+        draft.set_str("archive", &self.path.display().to_string());
+        draft.set("archiveSize", self.size.to_string());
+        draft.render(None)
+    }
+
+    /// The run as its archive tells of it.
+    pub fn read(&self) -> Run {
+        let mut stated = None;
+        let read = compare::each_entry(&self.path, &self.id, &mut |path, _, content| {
+            if path == Path::new(METADATA) {
+                let mut text = String::new();
+                let length = content.take(METADATA_SIZE_MAX).read_to_string(&mut text);
+                stated = length.is_ok().then_some(text);
+            }
+            Ok(())
+        });
+        Run::stated(&self.id, stated.as_deref(), read.err().map(|error| error.to_string()))
+    }
 }
 
 /// The month a run belongs to: by the date in its id, else by when it began, else by its folder.

@@ -1,7 +1,6 @@
 //! `index.json`: every run in a few words, newest first. It is derived from the runs' folders and may be deleted at any time: an
 //! entry counts only as long as the files it was made from are the same.
 
-use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::io;
 use std::path::Path;
@@ -23,9 +22,10 @@ const INDEX_SIZE_MAX: u64 = 256 << 20;
 /// All runs, newest first, with the index brought up to date. Where nothing may be written, only the runs.
 pub fn list(files: &dyn Files, base: &Base, now: &Time<'_>) -> Result<Vec<Run>, Error> {
     match update(files, base, now) {
-        Err(Error { problem: Problem::Denied | Problem::Unwritable | Problem::OutputFolderMissing, .. }) => {
-            gather(files, base, &entries_of(&base.index())).map(|(runs, _)| runs)
-        }
+        Err(Error {
+            problem: Problem::Denied | Problem::Full | Problem::Unwritable | Problem::OutputFolderMissing,
+            ..
+        }) => gather(files, base, &entries_of(&base.index())).map(|(runs, _)| runs),
         updated => updated,
     }
 }
@@ -68,7 +68,7 @@ fn gather(files: &dyn Files, base: &Base, known: &HashMap<String, Run>) -> Resul
         }
     }
     let news = if same == runs.len() && same == known.len() { News::None } else { News::Some };
-    runs.sort_by_cached_key(|run| Reverse((run.started.as_ref().and_then(Time::instant), run.id.clone())));
+    runs.sort_by_cached_key(Run::order);
     Ok((runs, news))
 }
 

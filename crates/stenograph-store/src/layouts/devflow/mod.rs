@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use stenograph::time::Time;
 
 use crate::error::Error;
-use crate::lock::{self, Lock};
+use crate::lock::Lock;
 
 pub use run::{Run, Status};
 
@@ -69,7 +69,7 @@ impl Base {
 
     /// Lets only one process at a time put runs away, bring them back or remove them.
     pub fn keep_house(&self) -> Result<Lock, Error> {
-        Lock::take(&lock::beside(&self.archive()))
+        Lock::on(&self.archive())
     }
 }
 

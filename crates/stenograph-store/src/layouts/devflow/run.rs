@@ -59,7 +59,7 @@ impl Status {
 pub struct Run {
     /// Its id: the name of its folder.
     pub id: String,
-    /// What it did for each of the fields that can be searched by.
+    /// The flow it is a run of.
     pub flow: String,
     /// The node of the flow.
     pub node: Option<String>,
@@ -88,7 +88,7 @@ pub struct Run {
 }
 
 /// How many bytes `metadata.json` may have.
-const METADATA_SIZE_MAX: u64 = 16 << 20;
+pub(super) const METADATA_SIZE_MAX: u64 = 16 << 20;
 
 /// How far into a transcript the first question is looked for.
 const QUERY_SIZE_MAX: u64 = 4 << 20;
@@ -112,12 +112,24 @@ impl Run {
             look.at(&folder.join(name));
         }
         let turns = (look.turns > 0).then_some(look.turns);
-        let problem = match (&look.fields, stated) {
-            (None, Err(problem)) => Some(problem),
-            (Some(Fields { status: Err(word), .. }), _) => Some(format!("the status is {word:?}, which is none")),
-            _ => None,
+        let run = Run::of(id, look.fields, stated.err());
+        Run { turn_count: run.turn_count.or(turns), query: look.query, stamp, ..run }
+    }
+
+    /// A run of which only the metadata is at hand.
+    pub(super) fn stated(id: &str, metadata: Option<&str>, problem: Option<String>) -> Run {
+        let missing = || Some(format!("it has no {METADATA} that can be read"));
+        Run::of(id, metadata.and_then(Fields::of), problem.or_else(missing))
+    }
+
+    /// A run by what is stated of it, or why nothing is.
+    fn of(id: &str, fields: Option<Fields>, unread: Option<String>) -> Run {
+        let problem = match &fields {
+            None => unread,
+            Some(Fields { status: Err(word), .. }) => Some(format!("the status is {word:?}, which is none")),
+            Some(_) => None,
         };
-        let fields = look.fields.unwrap_or_default();
+        let fields = fields.unwrap_or_default();
         Run {
             id: id.to_owned(),
             flow: fields.flow,
@@ -128,11 +140,11 @@ impl Run {
             tokens_in: fields.tokens_in,
             tokens_out: fields.tokens_out,
             cost: fields.cost,
-            turn_count: fields.turn_count.or(turns),
+            turn_count: fields.turn_count,
             error: fields.error,
-            query: look.query,
+            query: None,
             problem,
-            stamp,
+            stamp: String::new(),
         }
     }
 
@@ -151,6 +163,11 @@ impl Run {
             stamp.push('/');
         }
         stamp
+    }
+
+    /// What puts runs in order: the newest first, those without a beginning last.
+    pub fn order(&self) -> impl Ord + use<> {
+        std::cmp::Reverse((self.started.as_ref().and_then(Time::instant), self.id.clone()))
     }
 
     /// The moment by which its age is counted, in seconds since 1970: its end, else its beginning, else the date in its id.
@@ -189,22 +206,9 @@ impl Run {
         let object = Object::parse(entry)?;
         let text = |key: &str| object.peek_str(key).map(|text| text.into_owned());
         let fields = Fields::of(entry)?;
-        Some(Run {
-            id: text("runId")?,
-            flow: fields.flow,
-            node: fields.node,
-            status: Status::named(&text("status")?)?,
-            started: fields.started,
-            ended: fields.ended,
-            tokens_in: fields.tokens_in,
-            tokens_out: fields.tokens_out,
-            cost: fields.cost,
-            turn_count: fields.turn_count,
-            error: fields.error,
-            query: text("firstQuery"),
-            problem: text("problem"),
-            stamp: text("stamp")?,
-        })
+        let (query, problem, stamp) = (text("firstQuery"), text("problem"), text("stamp")?);
+        let status = Status::named(&text("status")?)?;
+        Some(Run { status, query, problem, stamp, ..Run::of(&text("runId")?, Some(fields), None) })
     }
 }
 
