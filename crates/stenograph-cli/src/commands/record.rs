@@ -68,8 +68,8 @@ fn after_help() -> String {
     help.push_str(
         "
 Examples:
-  my-agent | steno record --to steno:run.steno.jsonl
   steno record --to steno:run.steno.jsonl --ack -- claude -p 'fix the test' --output-format stream-json --verbose
+  my-agent | steno record --to steno:run.steno.jsonl
 
 Exit codes: 0 recorded, 2 error, 130 or 143 canceled; with a command, its own",
     );
