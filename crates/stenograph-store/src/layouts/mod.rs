@@ -10,7 +10,7 @@ use stenograph::model::{Body, Event};
 use stenograph::time::Time;
 
 use crate::error::{Error, Problem};
-use crate::files::{Files, folder_of, make_folder};
+use crate::files::{Disk, Files, folder_of, make_folder};
 use crate::journal::{Header, Recorded, Settings};
 use crate::lock::Lock;
 use crate::log::Durability;
@@ -109,6 +109,18 @@ pub struct Site {
     pub durability: Durability,
     /// The folder of the user, where a layout keeps its files when no path is given.
     pub home: Option<PathBuf>,
+}
+
+impl Default for Site {
+    /// The disk of this machine, its clock in UTC, everything on disk before it is acknowledged, and no home folder.
+    fn default() -> Site {
+        Site { files: Arc::new(Disk), clock: Arc::new(utc), durability: Durability::Always, home: None }
+    }
+}
+
+fn utc() -> Time<'static> {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    Time { text: since.as_millis().to_string().into(), unit: stenograph::time::Unit::Millis }
 }
 
 impl std::fmt::Debug for Site {
