@@ -27,8 +27,19 @@ pub fn parts(path: &Path) -> Option<Vec<PathBuf>> {
     (path.is_file() && journal.is_file()).then(|| vec![path.to_owned(), journal])
 }
 
-/// Reads them as one conversation.
+/// Reads them as one conversation. What was said twice in two folders was said twice, and so was what stands in a journal that is
+/// named after a document which is not among the files.
 pub fn read(parts: &[PathBuf], sink: &mut dyn Sink) -> Result<(), Error> {
+    let alone = |path: &Path| {
+        let journal = path.extension().is_some_and(|ending| ending == recover::ENDING);
+        let document = path.with_extension("");
+        journal && document.extension().is_some() && !parts.contains(&document)
+    };
+    let together = |one: &PathBuf, next: &PathBuf| one.parent() == next.parent() && !alone(one) && !alone(next);
+    parts.chunk_by(together).try_for_each(|parts| conversation(parts, sink))
+}
+
+fn conversation(parts: &[PathBuf], sink: &mut dyn Sink) -> Result<(), Error> {
     let files: Arc<dyn Files> = Arc::new(Disk);
     let mut recorded: Vec<Recorded> = Vec::new();
     let mut documents: Vec<&PathBuf> = Vec::new();

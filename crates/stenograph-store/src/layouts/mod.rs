@@ -1,8 +1,12 @@
 //! The layouts: how a live system spreads what it writes over files, one file or folder each. [`LAYOUTS`] is the one list; help,
 //! recording, recovery and showing go by it.
 
+mod anew;
 pub mod devflow;
+mod leslie;
 mod steno;
+#[cfg(test)]
+mod testing;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,7 +23,7 @@ use crate::recover;
 use crate::tail::{self, LastLine, Remark, Tail};
 
 /// Every layout.
-pub static LAYOUTS: &[&dyn Layout] = &[&steno::Steno];
+pub static LAYOUTS: &[&dyn Layout] = &[&devflow::Runs, &leslie::Leslie, &steno::Steno];
 
 /// The layout of that name.
 pub fn layout_named(name: &str) -> Option<&'static dyn Layout> {
