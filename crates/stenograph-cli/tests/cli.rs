@@ -18,14 +18,20 @@ mod containers;
 mod convert;
 #[path = "cli/demo.rs"]
 mod demo;
+#[path = "cli/devflow.rs"]
+mod devflow;
 #[path = "cli/help.rs"]
 mod help;
+#[path = "cli/leslie.rs"]
+mod leslie;
 #[path = "cli/readme.rs"]
 mod readme;
 #[path = "cli/real.rs"]
 mod real;
 #[path = "cli/record.rs"]
 mod record;
+#[path = "cli/run.rs"]
+mod run;
 #[path = "cli/runner.rs"]
 mod runner;
 #[path = "cli/show.rs"]
