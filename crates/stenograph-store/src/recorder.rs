@@ -88,11 +88,14 @@ impl Recorder {
                 Some(Recorded::new(&site.files, &path, header, (begin, log.length())))
             }
         };
-        let following = documents.map(|documents| Following::new(documents).map(Mutex::new)).transpose()?;
+        let mut following = documents.map(Following::new).transpose()?;
+        if let Some(following) = &mut following {
+            remarks.extend(following.documents.begin());
+        }
         let recorder = Recorder {
             log,
             recorded,
-            following,
+            following: following.map(Mutex::new),
             stamper,
             given_time: AtomicBool::new(false),
             given_id: AtomicBool::new(false),

@@ -1,6 +1,7 @@
 //! The layouts: how a live system spreads what it writes over files, one file or folder each. [`LAYOUTS`] is the one list; help,
 //! recording, recovery and showing go by it.
 
+mod claude_events;
 mod steno;
 
 use std::path::{Path, PathBuf};
@@ -17,7 +18,7 @@ use crate::log::Durability;
 use crate::tail::{LastLine, Remark};
 
 /// Every layout.
-pub static LAYOUTS: &[&dyn Layout] = &[&steno::Steno];
+pub static LAYOUTS: &[&dyn Layout] = &[&steno::Steno, &claude_events::ClaudeEvents];
 
 /// The layout of that name.
 pub fn layout_named(name: &str) -> Option<&'static dyn Layout> {
@@ -187,6 +188,11 @@ pub enum Loaded {
 
 /// The documents of a recording under way, kept in step with its journal.
 pub trait Documents: Send {
+    /// Begins: the header is in the journal, whose lock is held, and no event came yet. What fails here is remarked.
+    fn begin(&mut self) -> Vec<Remark> {
+        Vec::new()
+    }
+
     /// Takes an event that is in the journal. What fails here is made up for at the end: the journal has it.
     fn add(&mut self, event: &Event<'_>);
 
