@@ -76,7 +76,7 @@ impl Recorder {
         };
         let mut following = documents.map(Following::new).transpose()?;
         if let Some(following) = &mut following {
-            remarks.extend(following.documents.begin());
+            found.extend(following.documents.begin());
         }
         let recorder = Recorder {
             log,
@@ -177,6 +177,7 @@ impl Recorder {
                 self.log.append(&line(&journal::settled_line(self.stamper.now())), Vec::new(), &|_| {})?;
                 files.push(self.path.clone());
             }
+            Journal::Unfinished => files.push(self.path.clone()),
             Journal::Redundant => {
                 drop(self.log);
                 recover::let_go(&recorded, &self.site)?;

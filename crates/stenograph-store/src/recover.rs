@@ -141,6 +141,7 @@ pub(crate) fn complete_journal(journal: &Path, site: &Site) -> Result<Vec<Remark
     remarks.extend(finished.remarks);
     match finished.journal {
         Journal::Needed => mark(&recorded, site, &[journal::settled_line((site.clock)())]).map(|_| ())?,
+        Journal::Unfinished => {}
         Journal::Redundant => let_go(&recorded, site)?,
     }
     Ok(remarks)

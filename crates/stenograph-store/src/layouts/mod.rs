@@ -281,4 +281,6 @@ pub enum Journal {
     Needed,
     /// The documents say it all.
     Redundant,
+    /// Something beside the documents that say it could not be completed: recovery does that, from the journal.
+    Unfinished,
 }

@@ -21,12 +21,11 @@ use std::path::{Path, PathBuf};
 
 use stenograph::format::{Format, named};
 
-use super::{Documents, Info, Layout, Loaded, Opened, Site, Target};
+use super::{Documents, Ground, Info, Layout, Loaded, Opened, Site, Target};
 use crate::document::LineDocument;
 use crate::error::{Error, Problem};
-use crate::files::{Files, folder_of, make_folder};
+use crate::files::{Files, folder_of};
 use crate::journal::{Header, Recorded};
-use crate::lock::Lock;
 use crate::recover;
 use agent::Agent;
 use project::Project;
@@ -69,18 +68,8 @@ impl Layout for ClaudeEvents {
         };
         let name = log.file_name().and_then(|name| name.to_str());
         let name = name.ok_or_else(|| Error::about(&log, Problem::BadName))?.to_owned();
-        make_folder(site.files.as_ref(), folder_of(&log))
-            .map_err(|error| Error::at(&log, Problem::Unwritable, error))?;
-        // Whoever else records this agent must not find out after its log was looked at.
-        let lock = Lock::on(&log)?;
-        let journal = recover::beside(&log);
-        let mut remarks = Vec::new();
-        if journal.is_file() {
-            // What an earlier recording still has to write there comes before anything of this one.
-            remarks.extend(recover::recover(&log, site)?.remarks);
-        }
+        let ground = Ground::of_journal(&recover::beside(&log), site)?;
         let (base, remark) = LineDocument::base(&site.files, &log)?;
-        remarks.extend(remark);
         if base > 0 {
             start_later(&mut agent, &project, site);
         }
@@ -91,7 +80,8 @@ impl Layout for ClaudeEvents {
         let recording = Recording::new(document, agent, project, site, Stage::Live);
         let same = target.load.as_deref().is_some_and(|load| crate::identity::is_same(load, &log));
         let loaded = if same { Loaded::InPlace } else { Loaded::ToBeRecorded };
-        Ok(Opened { loaded, remarks, ..Opened::new(journal, header, Box::new(recording)).holding(lock) })
+        let remarks = remark.into_iter().collect();
+        Ok(Opened { loaded, remarks, ..Opened::new(ground, header, Box::new(recording)) })
     }
 
     fn resume(&self, recorded: &Recorded, site: &Site) -> Result<Box<dyn Documents>, Error> {

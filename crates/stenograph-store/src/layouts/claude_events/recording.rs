@@ -133,8 +133,7 @@ impl Documents for Recording {
         match self.leave(recorded) {
             Ok(left) => remarks.extend(left),
             Err(error) => {
-                // The journal stays until it is done.
-                journal = Journal::Needed;
+                journal = Journal::Unfinished;
                 let text = format!("is not written for the agent {}, steno recover does it: {error}", self.agent.id);
                 remarks.push(Remark::new(&self.project.telemetry(), text));
             }

@@ -303,6 +303,38 @@ fn what_a_crash_left_is_completed_once() {
 }
 
 #[test]
+fn telemetry_that_cannot_be_written_stops_nobody_and_is_made_up_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let site = site(ticking());
+    let in_the_way = folder.path().join(".goodvibes/telemetry");
+    std::fs::create_dir_all(in_the_way.parent().unwrap()).unwrap();
+    std::fs::write(&in_the_way, "not a folder").unwrap();
+    let kept = record(folder.path(), &WHO, &End::Completed, &site);
+    assert!(kept.remarks[0].text.contains("steno recover"), "{:?}", kept.remarks);
+    assert!(tracking(folder.path()).contains("\"a1\""));
+    let recovery = recover(folder.path(), &site).unwrap();
+    assert!(recovery.remarks[0].text.contains("steno recover"));
+    std::fs::remove_file(&in_the_way).unwrap();
+    recover(folder.path(), &site).unwrap();
+    assert_eq!((tracking(folder.path()).as_str(), telemetry(folder.path()).len()), ("{}", 1));
+}
+
+#[test]
+fn a_list_that_cannot_be_written_stops_nobody() {
+    let folder = tempfile::tempdir().unwrap();
+    let site = site(ticking());
+    std::fs::create_dir_all(folder.path().join(".goodvibes")).unwrap();
+    std::fs::write(folder.path().join(".goodvibes/state"), "not a folder").unwrap();
+    let recorder = begin(folder.path(), &WHO, &site);
+    assert!(recorder.remarks()[0].text.contains("not on the list"), "{:?}", recorder.remarks());
+    recorder.append_all(&events(EVENTS)).unwrap();
+    recorder.finish(&End::Completed).unwrap();
+    std::fs::remove_file(folder.path().join(".goodvibes/state")).unwrap();
+    recover(folder.path(), &site).unwrap();
+    assert_eq!(telemetry(folder.path()).len(), 1);
+}
+
+#[test]
 fn a_project_that_was_moved_is_completed_where_it_is() {
     let folder = tempfile::tempdir().unwrap();
     let (here, there) = (folder.path().join("here"), folder.path().join("there"));
