@@ -40,7 +40,14 @@ pub fn recover(path: &Path, site: &Site) -> Result<Recovery, Error> {
     let mut recovery = Recovery::default();
     let journals = journals_at(path, site)?;
     for journal in journals {
-        let ground = Ground::of_journal(&journal, site)?;
+        let ground = match Ground::of_journal(&journal, site) {
+            // In a folder of many, one recording that goes on does not keep the others from their end.
+            Err(error) if path.is_dir() && matches!(error.problem, Problem::Locked { .. }) => {
+                recovery.remarks.push(Remark::new(&journal, "is being recorded, and left alone"));
+                continue;
+            }
+            ground => ground?,
+        };
         // A recording that was cut off before its first line was whole leaves nothing else.
         if ground.tail.length == 0 && site.files.length(&journal).ok().flatten() == Some(0) {
             site.files.remove(&journal).map_err(|error| Error::at(&journal, Problem::Unwritable, error))?;
