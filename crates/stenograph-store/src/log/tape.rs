@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use super::Durability;
 use crate::error::{Error, Problem};
@@ -22,7 +23,12 @@ pub struct Tape {
     durable: u64,
     /// What was acknowledged and then not made durable: after a failed sync the system may have forgotten it.
     unsure: Option<Vec<u8>>,
+    /// When it was last seen to have a name.
+    looked: Option<Instant>,
 }
+
+/// How often it is looked whether the file was removed. Everything that takes longer than this looks every time.
+const LOOK_INTERVAL: Duration = Duration::from_millis(1);
 
 impl Tape {
     pub fn open(files: Arc<dyn Files>, path: &Path, tail: &Tail) -> Result<Tape, Error> {
@@ -36,7 +42,15 @@ impl Tape {
         file.sync().map_err(unwritable)?;
         files.sync_folder(folder_of(path)).map_err(unwritable)?;
         let length = tail.length + u64::from(tail.lacks_newline);
-        Ok(Tape { files, path: path.to_owned(), file: Some(file), good: length, durable: length, unsure: None })
+        Ok(Tape {
+            files,
+            path: path.to_owned(),
+            file: Some(file),
+            good: length,
+            durable: length,
+            unsure: None,
+            looked: None,
+        })
     }
 
     pub fn length(&self) -> u64 {
@@ -58,13 +72,16 @@ impl Tape {
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        let good = self.good;
+        let (good, looks) = (self.good, self.looked.is_none_or(|looked| looked.elapsed() >= LOOK_INTERVAL));
         let file = self.opened()?;
-        match file.is_linked() {
-            Ok(true) => {}
-            Ok(false) => return Err(self.gone()),
-            Err(error) => return Err(self.failed(error)),
+        if looks {
+            match file.is_linked() {
+                Ok(true) => self.looked = Some(Instant::now()),
+                Ok(false) => return Err(self.gone()),
+                Err(error) => return Err(self.failed(error)),
+            }
         }
+        let file = self.opened()?;
         if let Err(error) = write_all(file.as_mut(), bytes) {
             // Half a batch must not stay: whoever writes next would write on half a line.
             if file.truncate(good).is_err() {
