@@ -87,25 +87,22 @@ fn is_whole(line: &[u8]) -> bool {
     line.trim_ascii().is_empty() || std::str::from_utf8(line).is_ok_and(|text| json::is_valid(text.trim()))
 }
 
-/// Writes half a line into a file beside the one it was in. The same half is not kept twice when a crash comes in between.
+/// Writes half a line into a file beside the one it was in. The same half is not kept twice when a crash comes in between: what
+/// is aside and how this one begins is what an interrupted attempt left.
 fn move_aside(files: &dyn Files, path: &Path, rest: &[u8]) -> io::Result<PathBuf> {
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     for number in 1_u32.. {
         let aside = path.with_file_name(format!("{name}.torn-{number}"));
-        match files.create_new(&aside) {
-            Ok(mut file) => {
-                write_all(file.as_mut(), rest)?;
-                file.sync()?;
-                files.sync_folder(folder_of(&aside))?;
-                return Ok(aside);
-            }
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                if files.read(&aside, 0)? == rest {
-                    files.sync_folder(folder_of(&aside))?;
-                    return Ok(aside);
-                }
-            }
+        let (mut file, kept) = match files.create_new(&aside) {
+            Ok(file) => (file, Vec::new()),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => (files.open(&aside)?, files.read(&aside, 0)?),
             Err(error) => return Err(error),
+        };
+        if let Some(more) = rest.strip_prefix(kept.as_slice()) {
+            write_all(file.as_mut(), more)?;
+            file.sync()?;
+            files.sync_folder(folder_of(&aside))?;
+            return Ok(aside);
         }
     }
     Err(io::ErrorKind::AlreadyExists.into())
