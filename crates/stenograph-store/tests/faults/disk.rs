@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -175,7 +175,7 @@ impl State {
             return Err(failure(Fault::Refused));
         }
         let planned = self.plan.iter().find(|planned| planned.at == at).copied();
-        if let Some(planned) = planned.filter(|planned| planned.lasts == Lasts::UntilWell) {
+        if let Some(planned) = planned.filter(|planned| planned.lasts == Lasts::UntilWell && planned.fault != Fault::Interrupted) {
             self.broken = Some(planned.fault);
         }
         // Of what lasts, each kind of call makes what it can.
@@ -401,10 +401,13 @@ impl Files for FaultyDisk {
         }
     }
 
-    fn read(&self, path: &Path, offset: u64) -> io::Result<Vec<u8>> {
+    fn reader(&self, path: &Path, offset: u64) -> io::Result<Box<dyn Read>> {
         let fate = self.state().enter(Call::Read)?;
         let offset = usize::try_from(offset).unwrap();
-        done(fate, || Ok(fs::read(path)?.get(offset..).unwrap_or_default().to_vec()))
+        done(fate, || {
+            let bytes = fs::read(path)?.get(offset..).unwrap_or_default().to_vec();
+            Ok(Box::new(io::Cursor::new(bytes)) as Box<dyn Read>)
+        })
     }
 
     fn length(&self, path: &Path) -> io::Result<Option<u64>> {

@@ -259,7 +259,9 @@ fn check_after_power_cut(durability: Durability, plan: &[Planned], cut_at: usize
     assert_eq!(found.last(), Some(&90), "{said}");
     assert!(found.is_sorted_by(|a, b| a < b), "{said}: {found:?}");
     let is_shaken = |line: &usize| (forgets(plan) && told.shaken.contains(line)) || told.unheard.contains(line);
-    let is_sure = |line: &usize| *line < told.synced && !(is_shaken(line) && !plan.is_empty());
+    // Where two syncs fail one after the other and nobody listens, what is written later stands behind a hole.
+    let holed = plan.iter().filter(|planned| planned.loses()).count() > 1;
+    let is_sure = |line: &usize| *line < told.synced && !holed && !(is_shaken(line) && !plan.is_empty());
     let sure: Vec<usize> = match durability {
         Durability::Always => told.acknowledged(),
         Durability::Interval(_) | Durability::Never => told.acknowledged().into_iter().filter(is_sure).collect(),

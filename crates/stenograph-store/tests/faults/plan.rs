@@ -58,6 +58,13 @@ pub struct Planned {
     pub lasts: Lasts,
 }
 
+impl Planned {
+    /// Whether it loses what was not synced.
+    pub fn loses(&self) -> bool {
+        matches!(self.fault, Fault::DroppedBehind | Fault::Reverted)
+    }
+}
+
 impl fmt::Debug for Planned {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "call {} {:?} {:?}", self.at, self.fault, self.lasts)
