@@ -47,7 +47,7 @@ pub struct Tail {
 
 const STEP_SIZE: u64 = 64 << 10;
 
-/// Looks at the end of a file and moves half a line aside.
+/// Looks at the end of a file and moves half a line aside. That it is cut off is durable when whoever writes on next syncs.
 pub fn settle(files: &dyn Files, path: &Path, last_line: LastLine) -> Result<Tail, Error> {
     let unreadable = |error| Error::at(path, Problem::Unreadable, error);
     let Some(length) = files.length(path).map_err(unreadable)? else { return Ok(Tail::default()) };
@@ -59,7 +59,7 @@ pub fn settle(files: &dyn Files, path: &Path, last_line: LastLine) -> Result<Tai
         return Ok(Tail { length, lacks_newline: true, remark: None });
     }
     let aside = move_aside(files, path, &rest).map_err(|error| Error::at(path, Problem::Unwritable, error))?;
-    let cut = files.open(path).and_then(|mut file| file.truncate(start).and_then(|()| file.sync()));
+    let cut = files.open(path).and_then(|mut file| file.truncate(start));
     cut.map_err(|error| Error::at(path, Problem::Unwritable, error))?;
     let text = format!("half a line of {} bytes at the end was moved to {}", rest.len(), aside.display());
     Ok(Tail { length: start, lacks_newline: false, remark: Some(Remark::new(path, text)) })

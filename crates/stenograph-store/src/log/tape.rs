@@ -33,11 +33,15 @@ impl Tape {
         if tail.lacks_newline {
             write_all(file.as_mut(), b"\n").map_err(unwritable)?;
         }
-        // What an earlier process left unsynced, and the file's name, are durable before anything is acknowledged.
-        file.sync().map_err(unwritable)?;
-        files.sync_folder(folder_of(path)).map_err(unwritable)?;
         let length = tail.length + u64::from(tail.lacks_newline);
-        Ok(Tape { files, path: path.to_owned(), file: Some(file), good: length, durable: length, suspect: false })
+        let path = path.to_owned();
+        let mut tape = Tape { files, path, file: Some(file), good: length, durable: 0, suspect: false };
+        // What an earlier process left unsynced, and the file's name, are durable before anything is acknowledged. A sync that
+        // fails gets a second chance here: who tries again later cannot know any more what to write again.
+        tape.flush().or_else(|_| tape.opened().map(|_| ()))?;
+        let named = tape.files.sync_folder(folder_of(&tape.path));
+        named.map_err(|error| tape.failed(error))?;
+        Ok(tape)
     }
 
     pub fn length(&self) -> u64 {
@@ -47,6 +51,8 @@ impl Tape {
     /// Writes a batch, and makes it durable where that is asked for. After a failure nothing of the batch is in the file, unless
     /// the error says that this is in doubt.
     pub fn commit(&mut self, bytes: &[u8], durability: Durability) -> Result<(), Error> {
+        // What has to be mended may end earlier than it did.
+        self.opened()?;
         let before = self.good;
         let written = self.write(bytes).and_then(|()| match durability {
             Durability::Always => self.sync(),
@@ -88,11 +94,12 @@ impl Tape {
 
     /// Makes everything durable.
     pub fn sync(&mut self) -> Result<(), Error> {
-        let (good, durable) = (self.good, self.durable);
+        self.opened()?;
+        if self.durable == self.good { Ok(()) } else { self.flush() }
+    }
+
+    fn flush(&mut self) -> Result<(), Error> {
         let file = self.opened()?;
-        if durable == good {
-            return Ok(());
-        }
         if let Err(error) = file.sync() {
             (self.file, self.suspect) = (None, true);
             return Err(self.failed(error));
