@@ -158,6 +158,7 @@ pub fn files_below(folder: &Path) -> Vec<PathBuf> {
 fn failure(fault: Fault) -> io::Error {
     match fault {
         Fault::Full => io::Error::from_raw_os_error(28),
+        Fault::Denied => ErrorKind::PermissionDenied.into(),
         Fault::Interrupted => ErrorKind::Interrupted.into(),
         _ => io::Error::from_raw_os_error(5),
     }
@@ -175,14 +176,20 @@ impl State {
             return Err(failure(Fault::Refused));
         }
         let planned = self.plan.iter().find(|planned| planned.at == at).copied();
-        if let Some(planned) = planned.filter(|planned| planned.lasts == Lasts::UntilWell && planned.fault != Fault::Interrupted) {
+        if let Some(planned) =
+            planned.filter(|planned| planned.lasts == Lasts::UntilWell && planned.fault != Fault::Interrupted)
+        {
             self.broken = Some(planned.fault);
         }
         // Of what lasts, each kind of call makes what it can.
-        let lasting = self.broken.map(|fault| if call.faults().contains(&fault) { fault } else { call.faults()[0] });
+        let lasting = self.broken.and_then(|fault| match call.faults().contains(&fault) {
+            true => Some(fault),
+            // What may not be written may be read.
+            false => (fault != Fault::Denied).then(|| call.faults()[0]),
+        });
         let Some(fault) = lasting.or(planned.map(|planned| planned.fault)) else { return Ok(Fate::Do) };
         Ok(match fault {
-            Fault::Refused | Fault::Interrupted => return Err(failure(fault)),
+            Fault::Refused | Fault::Denied | Fault::Interrupted => return Err(failure(fault)),
             Fault::DoneAndRefused => Fate::DoAndFail(failure(fault)),
             Fault::Torn => Fate::Half(Err(failure(fault))),
             Fault::Short => Fate::Half(Ok(())),
@@ -471,8 +478,9 @@ impl Files for FaultyDisk {
             return Err(ErrorKind::NotFound.into());
         }
         let is_here = |path: &Option<PathBuf>| path.as_deref().and_then(Path::parent) == Some(folder);
-        let (here, elsewhere) =
-            std::mem::take(&mut state.pending).into_iter().partition(|it: &Rename| is_here(&it.from) || is_here(&it.to));
+        let (here, elsewhere) = std::mem::take(&mut state.pending)
+            .into_iter()
+            .partition(|it: &Rename| is_here(&it.from) || is_here(&it.to));
         state.pending = elsewhere;
         let changes: Vec<Rename> = here;
         changes.iter().for_each(|change| apply(&mut state.durable, change));

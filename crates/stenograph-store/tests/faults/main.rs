@@ -13,3 +13,5 @@ mod disk;
 mod inode;
 mod log;
 mod plan;
+mod recorder;
+mod session;

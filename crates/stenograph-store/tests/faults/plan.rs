@@ -32,6 +32,8 @@ pub enum Fault {
     Torn,
     /// Half is written, and said to be so.
     Short,
+    /// It is not allowed.
+    Denied,
     /// A signal came in between.
     Interrupted,
     /// Half still fits; until the disk is well again there is no room for more than is freed.
@@ -74,9 +76,9 @@ impl fmt::Debug for Planned {
 impl Call {
     /// In which ways a call of this kind can fail.
     pub fn faults(self) -> &'static [Fault] {
-        use Fault::{DoneAndRefused, DroppedBehind, Full, Interrupted, Refused, Reverted, Short, Torn};
+        use Fault::{Denied, DoneAndRefused, DroppedBehind, Full, Interrupted, Refused, Reverted, Short, Torn};
         match self {
-            Call::Open | Call::CreateNew | Call::CreateFolder => &[Refused, DoneAndRefused, Full],
+            Call::Open | Call::CreateNew | Call::CreateFolder => &[Refused, DoneAndRefused, Denied, Full],
             Call::Read | Call::Length | Call::List | Call::IsLinked => &[Refused],
             Call::Rename | Call::Remove | Call::SyncFolder | Call::Truncate => &[Refused, DoneAndRefused],
             Call::Write => &[Refused, DoneAndRefused, Torn, Short, Interrupted, Full],
