@@ -261,7 +261,7 @@ fn check_after_power_cut(durability: Durability, plan: &[Planned], cut_at: usize
     let is_shaken = |line: &usize| (forgets(plan) && told.shaken.contains(line)) || told.unheard.contains(line);
     // Where a sync fails, mending fails too and then nobody listens, what is written later may stand behind a hole.
     let holed = plan.len() > 1 && plan.iter().any(Planned::loses);
-    let is_sure = |line: &usize| *line < told.synced && !holed && !(is_shaken(line) && !plan.is_empty());
+    let is_sure = |line: &usize| *line < told.synced && !holed && (plan.is_empty() || !is_shaken(line));
     let sure: Vec<usize> = match durability {
         Durability::Always => told.acknowledged(),
         Durability::Interval(_) | Durability::Never => told.acknowledged().into_iter().filter(is_sure).collect(),
