@@ -132,10 +132,12 @@ impl Recorder {
     }
 
     fn append_lines(&self, events: &[Event<'_>]) -> Result<(), Error> {
-        let mut lines = Vec::new();
+        let mut lines = String::with_capacity(256);
         for event in events {
-            lines.extend_from_slice(&line(&self.stamper.stamped(event)));
+            wire::write_event(&self.stamper.stamped(event), &mut lines);
+            lines.push('\n');
         }
+        let lines = lines.into_bytes();
         if lines.is_empty() {
             return Ok(());
         }

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use super::Durability;
 use crate::error::{Error, Problem};
@@ -23,7 +24,12 @@ pub struct Tape {
     /// Whether a sync failed: the system may now believe that what it failed to write is written, and only writing it again
     /// helps.
     suspect: bool,
+    /// When it was last seen to have a name.
+    looked: Option<Instant>,
 }
+
+/// How often it is looked whether the file was removed, where nobody waits for the disk: looking takes as long as writing.
+const LOOK_INTERVAL: Duration = Duration::from_millis(1);
 
 impl Tape {
     pub fn open(files: Arc<dyn Files>, path: &Path, tail: &Tail) -> Result<Tape, Error> {
@@ -35,7 +41,7 @@ impl Tape {
         }
         let length = tail.length + u64::from(tail.lacks_newline);
         let path = path.to_owned();
-        let mut tape = Tape { files, path, file: Some(file), good: length, durable: 0, suspect: false };
+        let mut tape = Tape { files, path, file: Some(file), good: length, durable: 0, suspect: false, looked: None };
         // What an earlier process left unsynced, and the file's name, are durable before anything is acknowledged. A sync that
         // fails gets a second chance here: who tries again later cannot know any more what to write again.
         tape.flush().or_else(|_| tape.opened().map(|_| ()))?;
@@ -54,7 +60,7 @@ impl Tape {
         // What has to be mended may end earlier than it did.
         self.opened()?;
         let before = self.good;
-        let written = self.write(bytes).and_then(|()| match durability {
+        let written = self.write(bytes, durability).and_then(|()| match durability {
             Durability::Always => self.sync(),
             Durability::Interval(_) | Durability::Never => Ok(()),
         });
@@ -69,13 +75,17 @@ impl Tape {
         })
     }
 
-    fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        let good = self.good;
+    fn write(&mut self, bytes: &[u8], durability: Durability) -> Result<(), Error> {
+        let (good, looked) = (self.good, self.looked);
+        let looks = durability == Durability::Always || looked.is_none_or(|looked| looked.elapsed() >= LOOK_INTERVAL);
         let file = self.opened()?;
-        let written = write_all(file.as_mut(), bytes).and_then(|()| file.is_linked());
+        let written = write_all(file.as_mut(), bytes).and_then(|()| if looks { file.is_linked() } else { Ok(true) });
         match written {
             Ok(true) => {
                 self.good += bytes.len() as u64;
+                if looks {
+                    self.looked = Some(Instant::now());
+                }
                 Ok(())
             }
             Ok(false) => {
