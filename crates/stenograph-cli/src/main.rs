@@ -3,6 +3,7 @@
 
 mod args;
 mod commands;
+mod config;
 mod error;
 mod input;
 mod output;

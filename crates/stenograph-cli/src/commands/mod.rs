@@ -2,6 +2,7 @@
 
 pub mod check;
 pub mod completions;
+pub mod config;
 pub mod convert;
 pub mod demo;
 pub mod formats;
@@ -19,6 +20,7 @@ pub fn run(command: &Command, output: &mut Output<'_>) -> Result<Status, Command
         Command::Check(options) => check::run(options, output),
         Command::Convert(options) => convert::run(options, output),
         Command::Show(options) => show::run(options, output),
+        Command::Config(options) => config::run(options, output),
         Command::Demo(options) => demo::run(options, output),
         Command::Completions(options) => completions::run(options, output),
         Command::Man(options) => man::run(options, output),
