@@ -5,6 +5,7 @@ mod args;
 mod commands;
 mod config;
 mod error;
+mod home;
 mod input;
 mod output;
 mod progress;
