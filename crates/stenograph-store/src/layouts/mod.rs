@@ -6,7 +6,7 @@ mod steno;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use stenograph::model::Event;
+use stenograph::model::{Body, Event};
 use stenograph::time::Time;
 
 use crate::error::Error;
@@ -75,6 +75,23 @@ pub enum Debug {
     /// They are not.
     #[default]
     LeftOut,
+}
+
+/// Tells the records of what went to a model and came back, for which an agent has a log of its own, from the conversation. All
+/// parts of a record belong together.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Exchange {
+    inside: bool,
+}
+
+impl Exchange {
+    /// Whether the event belongs to such a record. Events are asked about in order.
+    pub fn has(&mut self, event: &Event<'_>) -> bool {
+        if event.part.index == 0 {
+            self.inside = matches!(&event.body, Body::Fact { name, .. } if name == "request" || name == "response");
+        }
+        self.inside
+    }
 }
 
 /// A clock: the moment, with the offset of the place where the recording is made.
