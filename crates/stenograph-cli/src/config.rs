@@ -26,6 +26,20 @@ pub struct Setting {
     pub about: &'static str,
 }
 
+impl Setting {
+    /// How a layout that goes by it calls it: `App.AutoSaveTrajectory` is `auto_save_trajectory` there.
+    pub fn layout_key(&self) -> String {
+        let mut key = String::new();
+        for char in self.key.rsplit('.').next().unwrap_or_default().chars() {
+            if char.is_ascii_uppercase() && !key.is_empty() {
+                key.push('_');
+            }
+            key.push(char.to_ascii_lowercase());
+        }
+        key
+    }
+}
+
 /// All settings, sorted.
 pub static SETTINGS: [&Setting; 5] =
     [&AUTO_SAVE_CHAT_HISTORY, &AUTO_SAVE_TRAJECTORY, &MAX_CHAT_TOKENS, &MAX_PROMPT_TOKENS, &MAX_TOOL_TOKENS];
@@ -271,6 +285,15 @@ mod tests {
             assert!(error.hints()[0].contains(right), "{:?}", error.hints());
         }
         assert!(!setting("colour").unwrap_err().hints()[0].contains("did you mean"));
+    }
+
+    #[test]
+    fn layouts_know_the_settings_that_concern_them() {
+        let known = stenograph_store::layouts::LAYOUTS.iter().flat_map(|layout| layout.info().keys);
+        let known: Vec<&str> = known.map(|(key, _)| *key).collect();
+        for setting in [&AUTO_SAVE_CHAT_HISTORY, &AUTO_SAVE_TRAJECTORY] {
+            assert!(known.contains(&setting.layout_key().as_str()), "{}", setting.layout_key());
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The layouts: how a live system spreads what it writes over files, one file or folder each. [`LAYOUTS`] is the one list; help,
 //! recording, recovery and showing go by it.
 
+pub mod cycod;
 mod steno;
 
 use std::path::{Path, PathBuf};
@@ -17,7 +18,7 @@ use crate::log::Durability;
 use crate::tail::{LastLine, Remark};
 
 /// Every layout.
-pub static LAYOUTS: &[&dyn Layout] = &[&steno::Steno];
+pub static LAYOUTS: &[&dyn Layout] = &[&steno::Steno, &cycod::Cycod];
 
 /// The layout of that name.
 pub fn layout_named(name: &str) -> Option<&'static dyn Layout> {
