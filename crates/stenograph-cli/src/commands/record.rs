@@ -68,8 +68,8 @@ fn after_help() -> String {
     help.push_str(
         "
 Examples:
-  my-agent | steno record --from openai-chat --to steno:run.steno.jsonl
   steno record --to steno:run.steno.jsonl --ack -- claude -p 'fix the test' --output-format stream-json --verbose
+  my-agent | steno record --to steno:run.steno.jsonl
 
 Exit codes: 0 recorded, 2 error, 130 or 143 canceled; with a command, its own",
     );
@@ -99,15 +99,17 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
         None => Feed::standard_input()?,
         Some((program, arguments)) => Feed::command(program, arguments)?,
     };
-    let ended = listen(&mut feed, &mut intake, &mut desk, output);
-    let failed = ended.as_ref().err().map(|error| error.message().to_owned());
-    let (end, code) = match ended.as_ref() {
-        Ok(Ended { end, code }) => (end.clone(), *code),
-        Err(_) => (End::Failed(failed.unwrap_or_default()), 2),
-    };
-    desk.finish(&end, options, output)?;
-    ended?;
-    Ok(Status::Code(code))
+    match listen(&mut feed, &mut intake, &mut desk, output) {
+        Ok(Ended { end, code }) => {
+            desk.finish(&end)?.report(options, output)?;
+            Ok(Status::Code(code))
+        }
+        Err(error) => {
+            // What was recorded until then is completed all the same; the error is what is told.
+            let _ = desk.finish(&End::Failed(error.message().to_owned()));
+            Err(error)
+        }
+    }
 }
 
 /// How it came to an end, and what to say to whoever waits for this process.

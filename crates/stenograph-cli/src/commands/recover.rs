@@ -19,7 +19,7 @@ use crate::output::{Output, counted, harmless_json};
 #[command(after_help = "\
 Examples:
   steno recover run.steno.jsonl
-  steno recover .devflow
+  steno recover FOLDER
 
 Exit codes: 0 all is complete, 2 error")]
 pub struct Options {

@@ -121,47 +121,75 @@ impl Desk {
         output.flush()
     }
 
-    /// Ends all recordings, and says where they are.
-    pub fn finish(self, end: &End, options: &Options, output: &mut Output<'_>) -> Result<(), CommandError> {
-        let mut files: Vec<PathBuf> = Vec::new();
-        let mut remarks = Vec::new();
+    /// Ends all recordings.
+    pub fn finish(self, end: &End) -> Result<Done, CommandError> {
+        let mut done = Done {
+            end: end.clone(),
+            recorded: self.recorded,
+            left_out: self.left_out,
+            files: Vec::new(),
+            remarks: Vec::new(),
+        };
         let mut failed = None;
         for recorder in self.recorders {
             match recorder.finish(end) {
                 Ok(kept) => {
-                    files.extend(kept.files);
-                    remarks.extend(kept.remarks);
+                    done.files.extend(kept.files);
+                    done.remarks.extend(kept.remarks);
                 }
+                // One recording that fails does not keep the others from their end.
                 Err(error) => failed = failed.or(Some(error)),
             }
         }
+        failed.map_or(Ok(done), |error| Err(error.into()))
+    }
+}
+
+/// What came of it.
+pub struct Done {
+    end: End,
+    recorded: u64,
+    left_out: u64,
+    files: Vec<PathBuf>,
+    remarks: Vec<Remark>,
+}
+
+impl Done {
+    /// Says how much was recorded, and where it is.
+    pub fn report(&self, options: &Options, output: &mut Output<'_>) -> Result<(), CommandError> {
         if self.left_out > 0 {
             let left_out = counted(self.left_out, "event");
             output.say(&format!("{left_out} of requests and responses left out: --debug keeps them"));
         }
         if options.json {
-            let text = |path: &PathBuf| quote(&path.display().to_string());
-            let files: Vec<String> = files.iter().map(text).collect();
-            let remark =
-                |remark: &Remark| format!("{{\"path\":{},\"text\":{}}}", text(&remark.path), quote(&remark.text));
-            let remarks: Vec<String> = remarks.iter().map(remark).collect();
-            let report = format!(
-                "{{\"recorded\":{},\"end\":{},\"files\":[{}],\"remarks\":[{}]}}",
-                self.recorded,
-                quote(end.name()),
-                files.join(","),
-                remarks.join(",")
-            );
-            match options.command.is_empty() {
-                true => output.line(&harmless_json(&report))?,
-                false => output.say(&harmless_json(&report)),
+            let report = self.to_json();
+            let report = harmless_json(&report);
+            if options.command.is_empty() {
+                output.line(&report)?;
+            } else {
+                output.say(&report);
             }
-        } else {
-            remarks.iter().for_each(|remark| say(remark, output));
-            let files: Vec<String> = files.iter().map(|path| path.display().to_string()).collect();
-            output.say(&format!("{} recorded, {}: {}", counted(self.recorded, "event"), end.name(), files.join(", ")));
+            return Ok(());
         }
-        failed.map_or(Ok(()), |error| Err(error.into()))
+        self.remarks.iter().for_each(|remark| say(remark, output));
+        let files: Vec<String> = self.files.iter().map(|path| path.display().to_string()).collect();
+        let (events, end) = (counted(self.recorded, "event"), self.end.name());
+        output.say(&format!("{events} recorded, {end}: {}", files.join(", ")));
+        Ok(())
+    }
+
+    fn to_json(&self) -> String {
+        let text = |path: &PathBuf| quote(&path.display().to_string());
+        let files: Vec<String> = self.files.iter().map(text).collect();
+        let remark = |remark: &Remark| format!("{{\"path\":{},\"text\":{}}}", text(&remark.path), quote(&remark.text));
+        let remarks: Vec<String> = self.remarks.iter().map(remark).collect();
+        format!(
+            "{{\"recorded\":{},\"end\":{},\"files\":[{}],\"remarks\":[{}]}}",
+            self.recorded,
+            quote(self.end.name()),
+            files.join(","),
+            remarks.join(",")
+        )
     }
 }
 
