@@ -83,11 +83,20 @@ pub fn make_folder(files: &dyn Files, folder: &Path) -> io::Result<()> {
 /// Puts new content in the place of a file, whole or not at all, and makes it durable. The temporary file has a fixed name, so
 /// that what a crash leaves of it is written over the next time: the caller holds a lock.
 pub fn replace(files: &dyn Files, path: &Path, bytes: &[u8]) -> io::Result<()> {
+    replace_with(files, path, &mut |file| write_all(file, bytes))
+}
+
+/// The same, for content that is written piece by piece.
+pub fn replace_with(
+    files: &dyn Files,
+    path: &Path,
+    write: &mut dyn FnMut(&mut dyn OpenFile) -> io::Result<()>,
+) -> io::Result<()> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let temporary = path.with_file_name(format!(".{name}.new"));
     let mut file = files.open(&temporary)?;
     file.truncate(0)?;
-    let written = write_all(file.as_mut(), bytes).and_then(|()| file.sync());
+    let written = write(file.as_mut()).and_then(|()| file.sync());
     drop(file);
     let placed = written.and_then(|()| {
         if let Ok(before) = fs::metadata(path) {

@@ -2,6 +2,7 @@
 //! recording, recovery and showing go by it.
 
 mod claude_events;
+pub mod cycod;
 mod steno;
 
 use std::path::{Path, PathBuf};
@@ -19,7 +20,8 @@ use crate::recover;
 use crate::tail::{self, LastLine, Remark, Tail};
 
 /// Every layout.
-pub static LAYOUTS: &[&dyn Layout] = &[&steno::Steno, &claude_events::ClaudeEvents];
+pub static LAYOUTS: &[&dyn Layout] =
+    &[&steno::Steno, &cycod::Cycod, &claude_events::ClaudeEvents];
 
 /// The layout of that name.
 pub fn layout_named(name: &str) -> Option<&'static dyn Layout> {
