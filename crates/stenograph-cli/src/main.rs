@@ -4,6 +4,7 @@
 mod args;
 mod commands;
 mod error;
+mod home;
 mod input;
 mod output;
 mod progress;
