@@ -122,6 +122,12 @@ impl Error {
         Error::new(&Place::Path(path.to_owned()), problem)
     }
 
+    /// The same error, of what the user knows about.
+    pub(crate) fn about_path(mut self, path: &Path) -> Error {
+        self.place = Place::Path(path.to_owned());
+        self
+    }
+
     /// The same error once more, for somebody else it concerns.
     pub fn again(&self) -> Error {
         let source = self.source.as_ref().map(|source| match source.raw_os_error() {

@@ -12,8 +12,14 @@ pub trait Files: Debug + Send + Sync {
     fn open(&self, path: &Path) -> io::Result<Box<dyn OpenFile>>;
     /// Makes a file that must not be there yet.
     fn create_new(&self, path: &Path) -> io::Result<Box<dyn OpenFile>>;
+    /// Opens a file to be read from an offset on.
+    fn reader(&self, path: &Path, offset: u64) -> io::Result<Box<dyn Read>>;
     /// All bytes of a file from an offset on.
-    fn read(&self, path: &Path, offset: u64) -> io::Result<Vec<u8>>;
+    fn read(&self, path: &Path, offset: u64) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        self.reader(path, offset)?.read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
     /// How long a file is; `None` when it is not there.
     fn length(&self, path: &Path) -> io::Result<Option<u64>>;
     /// The names in a folder, sorted; none when it is not there.
@@ -108,12 +114,10 @@ impl Files for Disk {
         Ok(Box::new(DiskFile(File::options().create_new(true).append(true).open(path)?)))
     }
 
-    fn read(&self, path: &Path, offset: u64) -> io::Result<Vec<u8>> {
+    fn reader(&self, path: &Path, offset: u64) -> io::Result<Box<dyn Read>> {
         let mut file = File::open(path)?;
         file.seek(SeekFrom::Start(offset))?;
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes)?;
-        Ok(bytes)
+        Ok(Box::new(file))
     }
 
     fn length(&self, path: &Path) -> io::Result<Option<u64>> {

@@ -43,6 +43,11 @@ impl Lock {
         }
     }
 
+    /// Takes the lock beside a file, or says who writes to it.
+    pub fn on(path: &Path) -> Result<Lock, Error> {
+        Lock::take(&beside(path)).map_err(|error| error.about_path(path))
+    }
+
     /// Takes a lock that is only ever held for a moment, and waits for it.
     pub fn wait(path: &Path) -> Result<Lock, Error> {
         for _ in 1..WAIT_STEPS {

@@ -88,7 +88,7 @@ fn is_whole(line: &[u8]) -> bool {
 }
 
 /// Writes half a line into a file beside the one it was in. The same half is not kept twice when a crash comes in between.
-fn move_aside(files: &dyn Files, path: &Path, rest: &[u8]) -> io::Result<PathBuf> {
+pub(crate) fn move_aside(files: &dyn Files, path: &Path, rest: &[u8]) -> io::Result<PathBuf> {
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     for number in 1_u32.. {
         let aside = path.with_file_name(format!("{name}.torn-{number}"));
