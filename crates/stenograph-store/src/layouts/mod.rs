@@ -1,6 +1,7 @@
 //! The layouts: how a live system spreads what it writes over files, one file or folder each. [`LAYOUTS`] is the one list; help,
 //! recording, recovery and showing go by it.
 
+pub mod chibi;
 mod steno;
 
 use std::path::{Path, PathBuf};
