@@ -78,6 +78,8 @@ pub enum Problem {
     NoLayout,
     /// It was changed by somebody else, so that what was recorded cannot be put there.
     Changed,
+    /// There is no room.
+    Full,
     /// Reading failed.
     Unreadable,
     /// Writing failed.
@@ -107,6 +109,7 @@ impl Error {
             io::ErrorKind::NotFound => Problem::Missing,
             io::ErrorKind::PermissionDenied => Problem::Denied,
             io::ErrorKind::IsADirectory => Problem::Folder,
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Problem::Full,
             _ => otherwise,
         };
         Error { place: place.clone(), problem, source: Some(source) }
@@ -159,17 +162,12 @@ impl Error {
             Problem::BadName => "use letters, digits, points, hyphens and underscores, and no separators",
             Problem::NoLayout => "name the file or folder that was given to steno record",
             Problem::Changed => "the journal beside it has everything: steno show reads it",
-            Problem::Unwritable if self.is_full() && self.place == Place::Temporary => {
+            Problem::Full if self.place == Place::Temporary => {
                 "make room there, or let the variable TMPDIR name a folder that has some"
             }
-            Problem::Unwritable if self.is_full() => "make room there, or write somewhere else",
+            Problem::Full => "make room there, or write somewhere else",
             Problem::Unreadable | Problem::Unwritable => return None,
         })
-    }
-
-    fn is_full(&self) -> bool {
-        let kind = self.source.as_ref().map(io::Error::kind);
-        matches!(kind, Some(io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded))
     }
 
     /// The error inside an error of input or output, where this crate put one there.
@@ -205,6 +203,7 @@ impl fmt::Display for Error {
             Problem::BadName => formatter.write_str("is not a name for one file or folder"),
             Problem::NoLayout => formatter.write_str("no layout is known here"),
             Problem::Changed => formatter.write_str("was changed by somebody else since"),
+            Problem::Full => formatter.write_str("there is no room left"),
             Problem::Unreadable => formatter.write_str("cannot be read"),
             Problem::Unwritable => formatter.write_str("cannot be written"),
         }?;

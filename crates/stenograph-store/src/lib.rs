@@ -8,6 +8,7 @@ mod decode;
 pub mod document;
 mod error;
 pub mod files;
+pub mod folder;
 mod identity;
 pub mod journal;
 pub mod layouts;
