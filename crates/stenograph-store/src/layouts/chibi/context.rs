@@ -1,6 +1,7 @@
 //! A context: a folder that holds one conversation. Where its files are, what contexts there are, and a look at each. What changes
 //! a context is in `window.rs`.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::entry;
@@ -58,9 +59,24 @@ impl Context {
     /// Whether this looks like a context.
     pub fn exists(&self) -> bool {
         let names = ["context.jsonl", "context.json", "transcript.jsonl", "transcript_archive.jsonl", "inbox.jsonl"];
-        names.iter().any(|name| self.folder.join(name).is_file())
-            || self.folder.join("transcript").is_dir()
-            || self.journal().is_file()
+        let today = ["transcript/active.jsonl", "transcript/manifest.json"];
+        names.iter().chain(&today).any(|name| self.folder.join(name).is_file()) || self.journal().is_file()
+    }
+
+    /// Whether entries stand here, or a journal of a recording that went here.
+    pub fn is_recorded(&self, files: &dyn Files) -> bool {
+        let names = ["context.jsonl", "transcript.jsonl", "transcript_archive.jsonl"];
+        let today = ["transcript/active.jsonl", "transcript/manifest.json"];
+        names.iter().chain(&today).any(|name| self.folder.join(name).is_file()) || self.has_journal(files)
+    }
+
+    /// Other layouts have journals of that name, too: the first line says whose it is.
+    fn has_journal(&self, files: &dyn Files) -> bool {
+        let mut line = Vec::new();
+        let read =
+            files.reader(&self.journal(), 0).and_then(|reader| reader.take(LINE_SIZE_MAX).read_to_end(&mut line));
+        let line = line.split(|byte| *byte == b'\n').next().unwrap_or_default();
+        read.is_ok() && String::from_utf8_lossy(line).contains("\"layout\":\"chibi\"")
     }
 
     /// Says so when there is no such context.
@@ -80,13 +96,31 @@ impl Context {
         if let transcript @ Transcript::Folder(_) = Transcript::of(&self.folder) {
             paths.extend(transcript.files(files)?);
         }
-        paths.push(self.window());
+        if self.window_says_more(files)? {
+            paths.push(self.window());
+        }
         if !self.window().is_file() {
             paths.push(self.folder.join("context.json"));
         }
         paths.push(self.journal());
         paths.retain(|path| files.length(path).ok().flatten().is_some_and(|length| length > 0));
         Ok(paths)
+    }
+
+    /// Whether the window holds anything that the transcript does not. Chibi writes it anew with other ids, so that what stands
+    /// in both cannot always be told by its id afterwards.
+    fn window_says_more(&self, files: &dyn Files) -> Result<bool, Error> {
+        let transcript = Transcript::of(&self.folder);
+        if !transcript.holds_window() {
+            return Ok(true);
+        }
+        let mut known = transcript.held(files)?;
+        let mut more = false;
+        entry::each(files, &self.window(), &mut |entry| {
+            more |= !known.take(&entry);
+            Ok(())
+        })?;
+        Ok(more)
     }
 
     /// A look at it.
@@ -117,6 +151,9 @@ pub struct Look {
     /// How many messages wait in its inbox.
     pub messages: u64,
 }
+
+/// How much of a journal's first line is looked at.
+const LINE_SIZE_MAX: u64 = 64 << 10;
 
 /// How many contexts are listed. No home has as many.
 const CONTEXTS_MAX: usize = 100_000;

@@ -14,9 +14,8 @@ use super::pending::Pending;
 use super::transcript::Transcript;
 use crate::error::{Error, Problem};
 use crate::files::{folder_of, replace};
-use crate::layouts::Site;
+use crate::layouts::{Ground, Site};
 use crate::lock::Lock;
-use crate::recover;
 use crate::tail::{self, LastLine, Remark};
 
 /// A context that nobody else changes as long as this is held.
@@ -50,18 +49,20 @@ impl Window {
     pub fn hold(context: &Context, site: &Site) -> Result<Window, Error> {
         context.must_exist()?;
         let hold = Hold::take(&context.folder, &site.clock, HEARTBEAT_SECONDS)?;
-        let journal = context.journal();
-        let lock = Lock::on(&journal)?;
+        let ground = Ground::of_journal(&context.journal(), site)?;
         let mut remarks: Vec<Remark> = hold.remark.iter().cloned().collect();
-        if journal.is_file() {
-            remarks.extend(tail::settle(site.files.as_ref(), &journal, LastLine::EndsWithNewline)?.remark);
-            remarks.extend(recover::complete_journal(&journal, site)?);
-        }
+        remarks.extend(ground.remarks);
         let path = context.window();
         remarks.extend(tail::settle(site.files.as_ref(), &path, LastLine::MayLackNewline)?.remark);
         let entries = entry::all(site.files.as_ref(), &path)?;
-        let window =
-            Window { context: context.clone(), site: site.clone(), entries, remarks, _journal: lock, _hold: hold };
+        let window = Window {
+            context: context.clone(),
+            site: site.clone(),
+            entries,
+            remarks,
+            _journal: ground.lock,
+            _hold: hold,
+        };
         let pending = Pending::read(site.files.as_ref(), context)?;
         if pending.is_some_and(|pending| window.begins_with(&pending.anchor)) {
             // Only the last step was missing.
