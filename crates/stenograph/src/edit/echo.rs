@@ -13,6 +13,7 @@ pub(super) fn follow(original: &Original<'_>, plan: &Plan) -> Plan {
     restatements(&original.events, plan, &mut whole);
     twins(&original.events, &mut whole);
     links(&original.events, &mut whole);
+    whole.settle_parts(&original.events);
     whole
 }
 

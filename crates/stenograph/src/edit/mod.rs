@@ -21,6 +21,7 @@ mod echo;
 mod splice;
 
 use std::io;
+use std::ops::Range;
 
 pub use apply::{Applied, Way, apply};
 
@@ -135,17 +136,51 @@ impl Plan {
         self.put_in.is_empty() && self.fates.iter().all(|fate| *fate == Fate::Stays)
     }
 
-    /// The events when the plan is carried out, without their echoes looked after: for events that are in no file.
+    /// The events when the plan is carried out, for events that are in no file.
     pub fn outcome(&self, events: &[Event<'_>]) -> Vec<Event<'static>> {
+        let mut plan = self.clone();
+        plan.settle_parts(events);
+        plan.carried_out(events)
+    }
+
+    /// The events when a plan of which all follows is carried out.
+    fn carried_out(&self, events: &[Event<'_>]) -> Vec<Event<'static>> {
         let mut found = Vec::with_capacity(events.len());
-        for record in records(events) {
-            let (before, mut kept) = self.record(events, &record);
-            found.extend(before);
-            number_parts(&mut kept);
+        for number in 0..events.len() {
+            let (mut before, mut kept) = self.record(events, &(number..number + 1));
+            found.append(&mut before);
             found.append(&mut kept);
         }
         found.extend(self.put_into(events.len()).cloned());
         found
+    }
+
+    /// Where a part of a record goes, the others are numbered anew. What describes the record as a whole rides on its first
+    /// part: when that goes, the next one takes it over.
+    fn settle_parts(&mut self, events: &[Event<'_>]) {
+        let follows =
+            |a: &Event<'_>, b: &Event<'_>| b.part.index > 0 && a.part.index.checked_add(1) == Some(b.part.index);
+        let mut start = 0;
+        for parts in events.chunk_by(follows) {
+            let numbers = start..start + parts.len();
+            start = numbers.end;
+            let kept: Vec<usize> = numbers.clone().filter(|number| *self.fate(*number) != Fate::Goes).collect();
+            let Some(first) = parts.first().filter(|_| !kept.is_empty() && kept.len() < parts.len()) else { continue };
+            let of = u32::try_from(kept.len()).unwrap_or(u32::MAX);
+            for (index, number) in (0..).zip(kept) {
+                let Some(event) = events.get(number) else { continue };
+                let mut heir = match self.fate(number) {
+                    Fate::Becomes(new) => (**new).clone(),
+                    Fate::Stays | Fate::Goes => event.clone().into_owned(),
+                };
+                if index == 0 && number != numbers.start {
+                    heir.usage = first.usage;
+                    heir.extra = first.extra.clone().into_owned().inherited(&heir.extra);
+                }
+                heir.part = Part { index, of };
+                self.replace(number, heir);
+            }
+        }
     }
 
     fn set(&mut self, number: usize, fate: Fate) {
@@ -161,43 +196,27 @@ impl Plan {
     }
 
     /// What stands before a record when the plan is carried out, and what is left of the record.
-    fn record(
-        &self,
-        events: &[Event<'_>],
-        range: &std::ops::Range<usize>,
-    ) -> (Vec<Event<'static>>, Vec<Event<'static>>) {
+    fn record(&self, events: &[Event<'_>], range: &Range<usize>) -> (Vec<Event<'static>>, Vec<Event<'static>>) {
         let (mut before, mut kept) = (Vec::new(), Vec::new());
-        let mut first: Option<&Event<'_>> = None;
         for number in range.clone() {
             before.extend(self.put_into(number).cloned());
-            let Some(event) = events.get(number) else { continue };
-            let left = match self.fate(number) {
-                Fate::Stays => event.clone().into_owned(),
-                Fate::Becomes(event) => (**event).clone(),
-                Fate::Goes => {
-                    first = first.or((number == range.start).then_some(event));
-                    continue;
-                }
-            };
-            kept.push(left);
-        }
-        // What describes the record as a whole rides on its first part: when that goes, the next one takes it over.
-        if let (Some(first), Some(heir)) = (first, kept.first_mut()) {
-            heir.usage = first.usage;
-            heir.carried = None;
-            heir.extra = first.extra.clone().into_owned().inherited(&heir.extra);
+            match (self.fate(number), events.get(number)) {
+                (Fate::Stays, Some(event)) => kept.push(event.clone().into_owned()),
+                (Fate::Becomes(event), Some(_)) => kept.push((**event).clone()),
+                (Fate::Goes, _) | (_, None) => {}
+            }
         }
         (before, kept)
     }
 
-    fn touches(&self, range: &std::ops::Range<usize>) -> bool {
+    fn touches(&self, range: &Range<usize>) -> bool {
         range.clone().any(|number| *self.fate(number) != Fate::Stays)
     }
 }
 
 /// The records of a stream: runs of events that stand in one place together.
-pub(crate) fn records(events: &[Event<'_>]) -> Vec<std::ops::Range<usize>> {
-    let mut found: Vec<std::ops::Range<usize>> = Vec::new();
+pub(crate) fn records(events: &[Event<'_>]) -> Vec<Range<usize>> {
+    let mut found: Vec<Range<usize>> = Vec::new();
     for (number, event) in events.iter().enumerate() {
         match found.last_mut() {
             Some(last) if event.part.index > 0 && events.get(last.start).is_some_and(|first| first.at == event.at) => {
@@ -207,12 +226,4 @@ pub(crate) fn records(events: &[Event<'_>]) -> Vec<std::ops::Range<usize>> {
         }
     }
     found
-}
-
-/// Numbers the parts of one record anew.
-fn number_parts(events: &mut [Event<'_>]) {
-    let of = u32::try_from(events.len()).unwrap_or(u32::MAX);
-    for (index, event) in (0..).zip(events) {
-        event.part = Part { index, of };
-    }
 }

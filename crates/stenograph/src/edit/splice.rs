@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use super::{Original, Plan, number_parts, records};
+use super::{Original, Plan, records};
 use crate::frame::{Frame, Framer, Framing, Place, RECORD_SIZE_MAX};
 use crate::model::{Event, Outline, Span};
 use crate::write::{Edit, Writing, Written, fragment};
@@ -83,7 +83,7 @@ struct Splicing<'a> {
 impl Splicing<'_> {
     fn record(&mut self, plan: &Plan, at: usize) -> Option<()> {
         let range = self.ranges.get(at)?.clone();
-        let (before, mut kept) = plan.record(&self.original.events, &range);
+        let (before, kept) = plan.record(&self.original.events, &range);
         let touched = plan.touches(&range);
         if before.is_empty() && !touched {
             return Some(());
@@ -96,9 +96,8 @@ impl Splicing<'_> {
         if !touched {
             return Some(());
         }
-        number_parts(&mut kept);
         let edit = match kept.is_empty() {
-            true => Edit { at: self.extent(at, span), with: Vec::new() },
+            true => Edit { at: self.extent(span), with: Vec::new() },
             false => Edit { at: span, with: fragment(self.original.format, &self.outline, &kept)? },
         };
         self.edits.push(edit);
@@ -173,12 +172,14 @@ impl Splicing<'_> {
     }
 
     /// What goes when a record goes.
-    fn extent(&self, at: usize, span: Span) -> Span {
+    fn extent(&self, span: Span) -> Span {
         match &self.shape {
             Shape::Lines => self.line(span),
             Shape::Blocks => {
-                let next = self.span(at + 1).map_or(self.original.bytes.len() as u64, |next| next.offset);
-                Span { length: next.saturating_sub(span.offset), ..span }
+                // What stands in the header may be told of at the end: the next block is the next one in the file.
+                let places = self.original.events.iter().filter_map(|event| event.at).map(|place| place.offset);
+                let next = places.filter(|offset| *offset > span.offset).min();
+                Span { length: next.unwrap_or(self.original.bytes.len() as u64) - span.offset, ..span }
             }
             Shape::Items(items) => {
                 let next = items.iter().find(|item| item.offset > span.offset);
