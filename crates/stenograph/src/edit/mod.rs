@@ -19,6 +19,9 @@
 mod apply;
 mod echo;
 mod splice;
+pub mod tokens;
+pub mod trim;
+pub mod units;
 
 use std::io;
 use std::ops::Range;
