@@ -3,7 +3,7 @@
 use clap::builder::PossibleValuesParser;
 use clap::{Parser, Subcommand};
 
-use crate::commands::{check, completions, convert, demo, formats, man, show};
+use crate::commands::{check, completions, convert, demo, formats, man, record, recover, show};
 
 /// Keep the record of what AI agents did
 ///
@@ -33,6 +33,8 @@ pub enum Command {
     Check(check::Options),
     Convert(convert::Options),
     Show(show::Options),
+    Record(record::Options),
+    Recover(recover::Options),
     Demo(demo::Options),
     Completions(completions::Options),
     Man(man::Options),

@@ -12,6 +12,8 @@ pub enum Status {
     No,
     /// Something failed; it was said already.
     Error,
+    /// Whatever a command that was run ended with.
+    Code(u8),
 }
 
 impl From<Status> for ExitCode {
@@ -20,6 +22,7 @@ impl From<Status> for ExitCode {
             Status::Done => 0,
             Status::No => 1,
             Status::Error => 2,
+            Status::Code(code) => code,
         })
     }
 }

@@ -2,6 +2,7 @@
 //! What a command does is in `commands/`, one file each.
 
 mod args;
+mod clock;
 mod commands;
 mod error;
 mod input;

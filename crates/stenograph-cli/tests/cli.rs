@@ -24,6 +24,8 @@ mod help;
 mod readme;
 #[path = "cli/real.rs"]
 mod real;
+#[path = "cli/record.rs"]
+mod record;
 #[path = "cli/runner.rs"]
 mod runner;
 #[path = "cli/show.rs"]

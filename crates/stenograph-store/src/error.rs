@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::decode::Container;
 
@@ -63,6 +63,23 @@ pub enum Problem {
     ReadAlready,
     /// What is to be written is the input itself.
     OwnInput,
+    /// Somebody else writes there.
+    Locked {
+        /// The process that does, where it says so.
+        holder: Option<u32>,
+    },
+    /// It was taken away while it was being written.
+    Gone,
+    /// It is there already.
+    Exists,
+    /// It is no name for a single file or folder.
+    BadName,
+    /// It is not laid out as anything that can be recorded into or completed.
+    NoLayout,
+    /// It was changed by somebody else, so that what was recorded cannot be put there.
+    Changed,
+    /// There is no room.
+    Full,
     /// Reading failed.
     Unreadable,
     /// Writing failed.
@@ -81,20 +98,46 @@ pub struct Error {
 
 impl Error {
     /// An error of which nothing more is known.
-    pub(crate) fn new(place: &Place, problem: Problem) -> Error {
+    pub fn new(place: &Place, problem: Problem) -> Error {
         Error { place: place.clone(), problem, source: None }
     }
 
     /// An error from the system; `otherwise` is what it is when the system's word says nothing better.
-    pub(crate) fn from_system(place: &Place, otherwise: Problem, source: io::Error) -> Error {
+    pub fn from_system(place: &Place, otherwise: Problem, source: io::Error) -> Error {
         let problem = match source.kind() {
             io::ErrorKind::NotFound if otherwise == Problem::Unwritable => Problem::OutputFolderMissing,
             io::ErrorKind::NotFound => Problem::Missing,
             io::ErrorKind::PermissionDenied => Problem::Denied,
             io::ErrorKind::IsADirectory => Problem::Folder,
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Problem::Full,
             _ => otherwise,
         };
         Error { place: place.clone(), problem, source: Some(source) }
+    }
+
+    /// An error about a path, from the system.
+    pub fn at(path: &Path, otherwise: Problem, source: io::Error) -> Error {
+        Error::from_system(&Place::Path(path.to_owned()), otherwise, source)
+    }
+
+    /// An error about a path of which nothing more is known.
+    pub fn about(path: &Path, problem: Problem) -> Error {
+        Error::new(&Place::Path(path.to_owned()), problem)
+    }
+
+    /// The same error, of what the user knows about.
+    pub(crate) fn about_path(mut self, path: &Path) -> Error {
+        self.place = Place::Path(path.to_owned());
+        self
+    }
+
+    /// The same error once more, for somebody else it concerns.
+    pub fn again(&self) -> Error {
+        let source = self.source.as_ref().map(|source| match source.raw_os_error() {
+            Some(code) => io::Error::from_raw_os_error(code),
+            None => io::Error::new(source.kind(), source.to_string()),
+        });
+        Error { place: self.place.clone(), problem: self.problem, source }
     }
 
     /// The way out, where there is one.
@@ -113,17 +156,18 @@ impl Error {
             Problem::TooLarge { .. } => "cut the file into smaller ones; everything else works on files of any size",
             Problem::ReadAlready => "name a file instead",
             Problem::OwnInput => "write to another file: an input is never written over",
-            Problem::Unwritable if self.is_full() && self.place == Place::Temporary => {
+            Problem::Locked { .. } => "wait until that process ends, or record somewhere else",
+            Problem::Gone => "put the folder back, or start a new recording somewhere else",
+            Problem::Exists => "choose another name, or remove what is there",
+            Problem::BadName => "use letters, digits, points, hyphens and underscores, and no separators",
+            Problem::NoLayout => "name the file or folder that was given to steno record",
+            Problem::Changed => "the journal beside it has everything: steno show reads it",
+            Problem::Full if self.place == Place::Temporary => {
                 "make room there, or let the variable TMPDIR name a folder that has some"
             }
-            Problem::Unwritable if self.is_full() => "make room there, or write somewhere else",
+            Problem::Full => "make room there, or write somewhere else",
             Problem::Unreadable | Problem::Unwritable => return None,
         })
-    }
-
-    fn is_full(&self) -> bool {
-        let kind = self.source.as_ref().map(io::Error::kind);
-        matches!(kind, Some(io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded))
     }
 
     /// The error inside an error of input or output, where this crate put one there.
@@ -152,6 +196,14 @@ impl fmt::Display for Error {
             Problem::TooLarge { size_max } => write!(formatter, "is larger than {} MiB", size_max >> 20),
             Problem::ReadAlready => formatter.write_str("can be read only once"),
             Problem::OwnInput => formatter.write_str("is the input itself"),
+            Problem::Locked { holder: Some(holder) } => write!(formatter, "process {holder} is writing there"),
+            Problem::Locked { holder: None } => formatter.write_str("another process is writing there"),
+            Problem::Gone => formatter.write_str("was removed while it was being written"),
+            Problem::Exists => formatter.write_str("is there already"),
+            Problem::BadName => formatter.write_str("is not a name for one file or folder"),
+            Problem::NoLayout => formatter.write_str("no layout is known here"),
+            Problem::Changed => formatter.write_str("was changed by somebody else since"),
+            Problem::Full => formatter.write_str("there is no room left"),
             Problem::Unreadable => formatter.write_str("cannot be read"),
             Problem::Unwritable => formatter.write_str("cannot be written"),
         }?;

@@ -61,3 +61,9 @@ fn of_open(open: &impl std::os::fd::AsFd) -> Option<Identity> {
 fn of_open<T>(_open: &T) -> Option<Identity> {
     None
 }
+
+/// Whether two names mean the same file. A file that is not there is nobody's.
+pub(crate) fn is_same(one: &Path, other: &Path) -> bool {
+    let identity = Identity::of_path(one);
+    identity.is_some() && identity == Identity::of_path(other)
+}

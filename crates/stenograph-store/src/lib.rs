@@ -1,16 +1,29 @@
 //! Transcripts on disk. This is the only crate that opens files; it prints nothing and reads no environment.
 //!
-//! [`Source`] opens what is read: a file or standard input, plain, gzip or zstd. [`NewFile`] and [`Spool`] are what is written.
+//! [`Source`] opens what is read: a file or standard input, plain, gzip or zstd. [`NewFile`] and [`Spool`] are what is written
+//! once. [`Recorder`] writes on and on what an agent does, laid out as one of [`layouts`]; [`recover`] completes what a crash left.
 //! [`undo`] keeps what an edit takes away. [`Error`] is the one error, with the place it happened and a hint at the way out.
 
 mod decode;
+pub mod document;
 mod error;
+pub mod files;
+pub mod folder;
 mod identity;
+pub mod journal;
+pub mod layouts;
+pub mod lock;
+pub mod log;
 mod output;
+mod recorder;
+pub mod recover;
 mod source;
+pub mod tail;
 pub mod undo;
 
 pub use decode::Container;
 pub use error::{Error, Place, Problem};
 pub use output::{NewFile, Spool, fresh_folder};
+pub use recorder::{Kept, Recorder};
 pub use source::{Passes, Source};
+pub use tail::Remark;

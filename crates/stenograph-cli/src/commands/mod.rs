@@ -6,6 +6,8 @@ pub mod convert;
 pub mod demo;
 pub mod formats;
 pub mod man;
+pub mod record;
+pub mod recover;
 pub mod show;
 
 use crate::args::Command;
@@ -18,6 +20,8 @@ pub fn run(command: &Command, output: &mut Output<'_>) -> Result<Status, Command
         Command::Formats(options) => formats::run(options, output),
         Command::Check(options) => check::run(options, output),
         Command::Convert(options) => convert::run(options, output),
+        Command::Record(options) => record::run(options, output),
+        Command::Recover(options) => recover::run(options, output),
         Command::Show(options) => show::run(options, output),
         Command::Demo(options) => demo::run(options, output),
         Command::Completions(options) => completions::run(options, output),

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use stenograph::model::{Event, Note};
 use stenograph::read::Sink;
 use stenograph::wire;
-use stenograph_store::Passes;
+use stenograph_store::{Passes, folder};
 
 use crate::error::{CommandError, Status};
 use crate::input::{self, Go};
@@ -33,7 +33,7 @@ Examples:
   steno show session.jsonl --kind tool_call,tool_result --first 10
   steno show session.jsonl --json | jq .kind")]
 pub struct Options {
-    /// The file; - is standard input
+    /// The file, or a folder that was recorded into; - is standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// Read as this format instead of looking at the content
@@ -58,14 +58,22 @@ pub struct Options {
 
 /// Runs it.
 pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
-    let mut input = input::open(&options.file, options.from.as_deref(), Passes::Once)?;
+    // A recording may be spread over a folder, or have a journal beside it that says more.
+    let parts = options.from.is_none().then(|| folder::parts(&options.file)).flatten();
+    let mut input = match &parts {
+        Some(_) => None,
+        None => Some(input::open(&options.file, options.from.as_deref(), Passes::Once)?),
+    };
     let manner = match (options.json, options.text) {
         (true, _) => Manner::Json,
         (_, true) => Manner::Text,
         _ => Manner::View(output.colour()),
     };
     // A bar would run through the events, unless they are only shown at the end.
-    let progress = if options.last.is_some() { Progress::over(&input.source, 1) } else { Progress::none() };
+    let progress = match &input {
+        Some(input) if options.last.is_some() => Progress::over(&input.source, 1),
+        _ => Progress::none(),
+    };
     let mut showing = Showing {
         manner,
         selection: Selection::new(&options.kind),
@@ -80,9 +88,12 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
         output,
         failed: None,
     };
-    let read = input.read(&mut showing, &progress, Showing::go);
+    let read = match (&mut input, &parts) {
+        (Some(input), _) => input.read(&mut showing, &progress, Showing::go),
+        (None, parts) => Ok(folder::read(parts.as_deref().unwrap_or_default(), &mut showing)?),
+    };
     drop(progress);
-    showing.finish(&input.name())?;
+    showing.finish(&options.file.display().to_string())?;
     let Showing { shown, selection, output, .. } = showing;
     read?;
     if shown == 0 && !options.kind.is_empty() {

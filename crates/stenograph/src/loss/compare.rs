@@ -135,7 +135,7 @@ const HELD_BACK: usize = 256;
 const WAITING_MAX: usize = 8 * WINDOW;
 
 /// For each event of one side its twin on the other: the one that says the same, else the one it became.
-pub(crate) fn twins(source: &[Event<'_>], target: &[Event<'_>]) -> Vec<Option<usize>> {
+pub fn twins(source: &[Event<'_>], target: &[Event<'_>]) -> Vec<Option<usize>> {
     let mut paths = Paths::default();
     let mut digests = |side: &[Event<'_>]| -> Vec<Digest> {
         side.iter().map(|event| Digest::new(event, &|_| false, &mut paths)).collect()

@@ -6,6 +6,5 @@ mod digest;
 mod report;
 mod settle;
 
-pub use compare::Comparison;
-pub(crate) use compare::twins;
+pub use compare::{Comparison, twins};
 pub use report::{Count, How, Report};

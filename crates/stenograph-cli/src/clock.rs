@@ -1,0 +1,13 @@
+//! The clock on the wall, with the offset of this place: the only file that reads it.
+
+use jiff::{Unit, Zoned, ZonedRound};
+use stenograph::time::Time;
+
+/// This moment, to the millisecond.
+pub fn now() -> Time<'static> {
+    let now = Zoned::now();
+    let now = now.round(ZonedRound::new().smallest(Unit::Millisecond)).unwrap_or(now);
+    let zone = if now.offset().is_zero() { "Z" } else { "%:z" };
+    let text = now.strftime(&format!("%Y-%m-%dT%H:%M:%S%.3f{zone}")).to_string();
+    Time { text: text.into(), unit: stenograph::time::Unit::Iso }
+}

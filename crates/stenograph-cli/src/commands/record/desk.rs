@@ -1,0 +1,298 @@
+//! Where events go: one recorder for every `--to`, and an acknowledgement when all of them have it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use stenograph::model::{Event, Note};
+use stenograph::read::{Collected, Sink};
+use stenograph::text::quote;
+use stenograph_store::files::Disk;
+use stenograph_store::journal::{End, Settings};
+use stenograph_store::layouts::{self, Debug, Exchange, LAYOUTS, Layout, Loaded, Site, Target};
+use stenograph_store::{Passes, Problem, Recorder, Remark};
+
+use super::Options;
+use crate::error::CommandError;
+use crate::input::{self, Go};
+use crate::output::{Output, counted, harmless_json};
+use crate::progress::Progress;
+
+/// The recorders, and what they have taken.
+pub struct Desk {
+    recorders: Vec<Recorder>,
+    exchange: Exchange,
+    debug: Debug,
+    ack: Ack,
+    recorded: u64,
+    left_out: u64,
+}
+
+/// Where acknowledgements are printed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ack {
+    No,
+    /// On standard output.
+    Data,
+    /// On standard error, where standard output belongs to a command.
+    Talk,
+}
+
+/// How long a full disk is waited for.
+const PATIENCE: Duration = Duration::from_secs(30);
+const STEP: Duration = Duration::from_millis(250);
+
+impl Desk {
+    /// Opens a recorder for every target.
+    pub fn open(options: &Options, output: &mut Output<'_>) -> Result<Desk, CommandError> {
+        let chosen = options.to.iter().map(|to| chosen(to)).collect::<Result<Vec<_>, _>>()?;
+        let settings = settings(&options.set)?;
+        check_keys(&chosen, &settings)?;
+        let debug = if options.debug { Debug::Kept } else { Debug::LeftOut };
+        let mut recorders = Vec::new();
+        for (layout, path) in chosen {
+            let target = Target { path, settings: settings.clone(), debug, load: options.load.clone() };
+            recorders.push(Recorder::open(layout, &target, site(options.sync))?);
+        }
+        for remark in recorders.iter().flat_map(Recorder::remarks) {
+            say(remark, output);
+        }
+        let ack = match (options.ack, options.command.is_empty()) {
+            (false, _) => Ack::No,
+            (true, true) => Ack::Data,
+            (true, false) => Ack::Talk,
+        };
+        Ok(Desk { recorders, exchange: Exchange::default(), debug, ack, recorded: 0, left_out: 0 })
+    }
+
+    /// Records the conversation that goes on, where it does not stand there already.
+    pub fn load(&mut self, load: Option<&Path>) -> Result<(), CommandError> {
+        let Some(load) = load else { return Ok(()) };
+        let wanting: Vec<&Recorder> =
+            self.recorders.iter().filter(|recorder| recorder.loaded() == Loaded::ToBeRecorded).collect();
+        if wanting.is_empty() {
+            return Ok(());
+        }
+        let mut input = input::open(load, None, Passes::Once)?;
+        let mut loading = Loading { recorders: wanting, held: Vec::new(), failed: None };
+        input.read(&mut loading, &Progress::none(), |loading| match loading.failed {
+            Some(_) => Go::NoFurther,
+            None => Go::On,
+        })?;
+        loading.flush();
+        loading.failed.map_or(Ok(()), Err)
+    }
+
+    /// Records what arrived, and acknowledges it.
+    pub fn take(&mut self, arrived: Collected, output: &mut Output<'_>) -> Result<(), CommandError> {
+        for note in arrived.notes {
+            output.say(&format!("note: line {} of the input: {}", note.at.line, note.text));
+        }
+        let mut events = arrived.events;
+        let before = events.len();
+        let (exchange, debug) = (&mut self.exchange, self.debug);
+        events.retain(|event| !exchange.has(event) || debug == Debug::Kept);
+        self.left_out += (before - events.len()) as u64;
+        if events.is_empty() {
+            return Ok(());
+        }
+        for recorder in &self.recorders {
+            append(recorder, &events, output)?;
+        }
+        for event in &events {
+            self.recorded += 1;
+            let line = event.at.map_or(0, |at| at.line);
+            let ack = format!("{{\"ack\":{},\"line\":{line},\"kind\":{}}}", self.recorded, quote(event.kind().name()));
+            match self.ack {
+                Ack::No => break,
+                Ack::Data => output.line(&ack)?,
+                Ack::Talk => output.say(&ack),
+            }
+        }
+        if self.ack == Ack::No {
+            self.recorded += events.len() as u64 - 1;
+        }
+        output.flush()
+    }
+
+    /// Ends all recordings.
+    pub fn finish(self, end: &End) -> Result<Done, CommandError> {
+        let mut done = Done {
+            end: end.clone(),
+            recorded: self.recorded,
+            left_out: self.left_out,
+            files: Vec::new(),
+            remarks: Vec::new(),
+        };
+        let mut failed = None;
+        for recorder in self.recorders {
+            match recorder.finish(end) {
+                Ok(kept) => {
+                    done.files.extend(kept.files);
+                    done.remarks.extend(kept.remarks);
+                }
+                // One recording that fails does not keep the others from their end.
+                Err(error) => failed = failed.or(Some(error)),
+            }
+        }
+        failed.map_or(Ok(done), |error| Err(error.into()))
+    }
+}
+
+/// What came of it.
+pub struct Done {
+    end: End,
+    recorded: u64,
+    left_out: u64,
+    files: Vec<PathBuf>,
+    remarks: Vec<Remark>,
+}
+
+impl Done {
+    /// Says how much was recorded, and where it is.
+    pub fn report(&self, options: &Options, output: &mut Output<'_>) -> Result<(), CommandError> {
+        if self.left_out > 0 {
+            let left_out = counted(self.left_out, "event");
+            output.say(&format!("{left_out} of requests and responses left out: --debug keeps them"));
+        }
+        if options.json {
+            let report = self.to_json();
+            let report = harmless_json(&report);
+            if options.command.is_empty() {
+                output.line(&report)?;
+            } else {
+                output.say(&report);
+            }
+            return Ok(());
+        }
+        self.remarks.iter().for_each(|remark| say(remark, output));
+        let files: Vec<String> = self.files.iter().map(|path| path.display().to_string()).collect();
+        let (events, end) = (counted(self.recorded, "event"), self.end.name());
+        output.say(&format!("{events} recorded, {end}: {}", files.join(", ")));
+        Ok(())
+    }
+
+    fn to_json(&self) -> String {
+        let text = |path: &PathBuf| quote(&path.display().to_string());
+        let files: Vec<String> = self.files.iter().map(text).collect();
+        let remark = |remark: &Remark| format!("{{\"path\":{},\"text\":{}}}", text(&remark.path), quote(&remark.text));
+        let remarks: Vec<String> = self.remarks.iter().map(remark).collect();
+        format!(
+            "{{\"recorded\":{},\"end\":{},\"files\":[{}],\"remarks\":[{}]}}",
+            self.recorded,
+            quote(self.end.name()),
+            files.join(","),
+            remarks.join(",")
+        )
+    }
+}
+
+/// A full disk may have room again: whoever writes is held up as long, and nothing is acknowledged. Everything else is told.
+fn append(recorder: &Recorder, events: &[Event<'_>], output: &mut Output<'_>) -> Result<(), CommandError> {
+    let started = Instant::now();
+    let mut told = false;
+    loop {
+        match recorder.append_all(events) {
+            Err(error) if error.problem == Problem::Full && started.elapsed() < PATIENCE => {
+                if !told {
+                    output.say(&format!("warning: {error}: waiting for room"));
+                    told = true;
+                }
+                std::thread::sleep(STEP);
+            }
+            Err(error) => return Err(error.into()),
+            Ok(()) => return Ok(()),
+        }
+    }
+}
+
+/// Records what is loaded in large steps.
+struct Loading<'r> {
+    recorders: Vec<&'r Recorder>,
+    held: Vec<Event<'static>>,
+    failed: Option<CommandError>,
+}
+
+const LOADED_AT_ONCE: usize = 1024;
+
+impl Loading<'_> {
+    fn flush(&mut self) {
+        for recorder in &self.recorders {
+            if let Err(error) = recorder.append_all(&self.held) {
+                self.failed = Some(error.into());
+            }
+        }
+        self.held.clear();
+    }
+}
+
+impl Sink for Loading<'_> {
+    fn event(&mut self, event: &Event<'_>) {
+        self.held.push(event.clone().into_owned());
+        if self.held.len() >= LOADED_AT_ONCE {
+            self.flush();
+        }
+    }
+
+    fn note(&mut self, _note: Note) {}
+}
+
+/// What a recording of this command stands on.
+pub fn site(durability: stenograph_store::log::Durability) -> Site {
+    Site { files: Arc::new(Disk), clock: Arc::new(crate::clock::now), durability, home: std::env::home_dir() }
+}
+
+/// Something to be known about a recording.
+pub fn say(remark: &Remark, output: &mut Output<'_>) {
+    output.say(&format!("note: {}: {}", remark.path.display(), remark.text));
+}
+
+fn chosen(to: &str) -> Result<(&'static dyn Layout, Option<PathBuf>), CommandError> {
+    let (name, path) = to.split_once(':').map_or((to, None), |(name, path)| (name, Some(path)));
+    let layout = layouts::layout_named(name).ok_or_else(|| {
+        let names: Vec<&str> = LAYOUTS.iter().map(|layout| layout.info().name).collect();
+        CommandError::new(format!("no layout is called {name}")).hint(format!("these are: {}", names.join(", ")))
+    })?;
+    let path = path.filter(|path| !path.is_empty()).map(|path| match (path.strip_prefix("~/"), std::env::home_dir()) {
+        // The shell does not look behind the colon.
+        (Some(rest), Some(home)) => home.join(rest),
+        _ => PathBuf::from(path),
+    });
+    Ok((layout, path))
+}
+
+fn settings(set: &[String]) -> Result<Settings, CommandError> {
+    let mut settings = Settings::new();
+    for pair in set {
+        let Some((key, value)) = pair.split_once('=') else {
+            return Err(
+                CommandError::new(format!("--set {pair}: is no KEY=VALUE")).hint("for example --set flow=review")
+            );
+        };
+        let value = match value.strip_prefix('@') {
+            None => value.to_owned(),
+            Some(file) => {
+                let bytes =
+                    stenograph_store::Source::open(Path::new(file), Passes::Once)?.read_whole(VALUE_SIZE_MAX)?;
+                String::from_utf8(bytes)
+                    .map_err(|_| CommandError::new(format!("{file}: is not UTF-8 text")).hint("name a text file"))?
+            }
+        };
+        settings.insert(key.to_owned(), value);
+    }
+    Ok(settings)
+}
+
+const VALUE_SIZE_MAX: u64 = 16 << 20;
+
+fn check_keys(chosen: &[(&'static dyn Layout, Option<PathBuf>)], settings: &Settings) -> Result<(), CommandError> {
+    let known: Vec<&str> = chosen.iter().flat_map(|(layout, _)| layout.info().keys).map(|(key, _)| *key).collect();
+    match settings.keys().find(|key| !known.contains(&key.as_str())) {
+        None => Ok(()),
+        Some(key) if known.is_empty() => {
+            Err(CommandError::new(format!("--set {key}: this layout takes no settings")).hint("leave it out"))
+        }
+        Some(key) => Err(CommandError::new(format!("--set {key}: is not known to the layouts chosen"))
+            .hint(format!("these are: {}", known.join(", ")))),
+    }
+}

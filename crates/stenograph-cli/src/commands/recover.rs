@@ -1,0 +1,68 @@
+//! `steno recover`: completes what a recording left that was cut off.
+
+use std::path::PathBuf;
+
+use stenograph::text::quote;
+use stenograph_store::log::Durability;
+use stenograph_store::recover;
+
+use super::record::{say, site};
+use crate::error::{CommandError, Status};
+use crate::output::{Output, counted, harmless_json};
+
+/// Complete what a crash left of a recording
+///
+/// Moves half-written lines aside (to a file ending in .torn-1 beside them), and brings the files of the layout up to what was acknowledged.
+/// PATH is what was given to steno record, a file or a folder. Running it again changes nothing, and a recording that still goes on is
+/// left alone.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  steno recover run.steno.jsonl
+  steno recover FOLDER
+
+Exit codes: 0 all is complete, 2 error")]
+pub struct Options {
+    /// The files or folders that were recorded into
+    #[arg(value_name = "PATH", required = true)]
+    paths: Vec<PathBuf>,
+    /// Report what was done as one JSON object a path
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs it.
+pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
+    let mut status = Status::Done;
+    for path in &options.paths {
+        match recover::recover(path, &site(Durability::Always)) {
+            Ok(done) if options.json => {
+                let text = |path: &PathBuf| quote(&path.display().to_string());
+                let journals: Vec<String> = done.journals.iter().map(text).collect();
+                let remarks = done.remarks.iter();
+                let remarks: Vec<String> = remarks
+                    .map(|remark| format!("{{\"path\":{},\"text\":{}}}", text(&remark.path), quote(&remark.text)))
+                    .collect();
+                let json = format!(
+                    "{{\"path\":{},\"journals\":[{}],\"remarks\":[{}]}}",
+                    text(path),
+                    journals.join(","),
+                    remarks.join(",")
+                );
+                output.line(&harmless_json(&json))?;
+            }
+            Ok(done) => {
+                done.remarks.iter().for_each(|remark| say(remark, output));
+                let (place, journals) = (path.display(), counted(done.journals.len() as u64, "journal"));
+                let said = if done.remarks.is_empty() { "nothing was left to do" } else { "complete" };
+                output.say(&format!("{place}: {said} ({journals})"));
+            }
+            // One bad path does not stop the rest.
+            Err(error) => {
+                output.error(&error.into());
+                status = Status::Error;
+            }
+        }
+    }
+    Ok(status)
+}

@@ -1,0 +1,101 @@
+//! `steno record` and `steno recover` on the native stream: real pipes, real commands, real signals.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::Stdio;
+
+use crate::runner::{Folder, NATIVE};
+
+#[test]
+fn what_arrives_is_recorded_and_acknowledged() {
+    let folder = Folder::new();
+    let done = folder.run_with("record --to steno:run.jsonl --ack", NATIVE.as_bytes());
+    done.ends(0).talks("4 events recorded, completed: run.jsonl");
+    let acks = done.json();
+    assert_eq!(acks.iter().map(|ack| ack["ack"].as_u64().unwrap()).collect::<Vec<_>>(), [1, 2, 3, 4]);
+    assert_eq!(acks[3]["line"], 4);
+    let shown = folder.run("show run.jsonl --json").ends(0).json();
+    assert_eq!(shown.len(), 5);
+    assert_eq!((&shown[1]["content"], &shown[4]["reason"]), (&"Run it first.".into(), &"completed".into()));
+}
+
+#[test]
+fn a_recording_goes_on_where_it_stopped_and_half_a_line_is_set_aside() {
+    let folder = Folder::with("run.jsonl", format!("{NATIVE}{{\"v\":1,\"ki"));
+    let done = folder.run_with("record --to steno:run.jsonl --json", NATIVE.as_bytes());
+    done.ends(0).talks("run.jsonl.torn-1");
+    assert_eq!(done.json()[0]["recorded"], 4);
+    assert_eq!(folder.read("run.jsonl.torn-1"), b"{\"v\":1,\"ki");
+    assert_eq!(folder.run("show run.jsonl --json").ends(0).json().len(), 9);
+    folder.run("check run.jsonl").ends(0);
+}
+
+#[test]
+fn recover_sets_half_a_line_aside_and_is_done_the_second_time() {
+    let folder = Folder::with("run.jsonl", format!("{NATIVE}{{\"v\":1,\"ki"));
+    folder.run("recover run.jsonl").ends(0).talks("run.jsonl.torn-1");
+    folder.run("recover run.jsonl").ends(0).talks("nothing was left to do");
+    assert_eq!(folder.read("run.jsonl"), NATIVE.as_bytes());
+    assert_eq!(folder.run("recover run.jsonl --json").ends(0).json()[0]["remarks"].as_array().unwrap().len(), 0);
+    folder.run("recover nothing-here").fails("no such file");
+}
+
+#[test]
+fn a_command_is_passed_through_and_its_exit_code_too() {
+    let folder = Folder::with("script.sh", format!("cat <<'END'\n{NATIVE}END\necho oops >&2\nexit 3\n"));
+    let done = folder.run("record --to steno:run.jsonl --ack -- sh script.sh");
+    done.ends(3).talks("oops").talks("{\"ack\":4,").talks("failed: run.jsonl");
+    assert_eq!(done.text(), NATIVE);
+    let shown = folder.run("show run.jsonl --json --last 1").ends(0).json();
+    assert_eq!(shown[0]["success"], false);
+    folder.run("record --to steno:run.jsonl -- no-such-command-here").fails("cannot be run");
+}
+
+#[test]
+fn what_a_command_prints_that_nobody_knows_is_kept_as_it_is() {
+    let folder = Folder::new();
+    folder.run("record --to steno:run.jsonl -- echo plain words").ends(0).talks("nothing that is known");
+    assert_eq!(folder.run("show run.jsonl --json").ends(0).json()[0]["bytes"], "plain words");
+    folder.run_with("record --to steno:other.jsonl", b"plain words\n").fails("no format that is known");
+}
+
+#[test]
+fn a_second_recorder_hears_who_the_first_one_is_and_a_signal_cancels() {
+    for (signal, code) in [("INT", 130), ("TERM", 143)] {
+        let folder = Folder::new();
+        let mut first = folder.command("record --from steno --to steno:run.jsonl --ack");
+        let mut first = first.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut input = first.stdin.take().unwrap();
+        input.write_all(NATIVE.as_bytes()).unwrap();
+        let mut acks = BufReader::new(first.stdout.take().unwrap()).lines();
+        assert_eq!(acks.by_ref().take(4).count(), 4);
+        let holder = format!("process {} is writing there", first.id());
+        folder.run_with("record --from steno --to steno:run.jsonl", b"").fails(&holder);
+        folder.run("recover run.jsonl").fails(&holder);
+        let killed = std::process::Command::new("kill").args([format!("-{signal}"), first.id().to_string()]).status();
+        assert!(killed.unwrap().success());
+        assert_eq!(first.wait().unwrap().code(), Some(code));
+        let last = folder.run("show run.jsonl --json --last 1").ends(0).json();
+        assert_eq!(last[0]["reason"], "canceled");
+    }
+}
+
+#[test]
+fn loading_goes_on_with_a_conversation_or_branches_from_it() {
+    let folder = Folder::with("before.jsonl", NATIVE);
+    let new = "{\"v\":1,\"kind\":\"message\",\"role\":\"user\",\"content\":\"more\"}\n";
+    folder.run_with("record --load before.jsonl --to steno:branch.jsonl", new.as_bytes()).ends(0);
+    assert_eq!(folder.read("before.jsonl"), NATIVE.as_bytes());
+    assert_eq!(folder.run("show branch.jsonl --json").ends(0).json().len(), 6);
+    folder.run_with("record --load before.jsonl --to steno:before.jsonl", new.as_bytes()).ends(0);
+    assert_eq!(folder.run("show before.jsonl --json").ends(0).json().len(), 6);
+}
+
+#[test]
+fn wrong_words_are_refused_with_a_way_out() {
+    let folder = Folder::new();
+    folder.run("record --to nowhere:x").fails("no layout is called nowhere");
+    folder.run("record --to steno:x --set flow=a").fails("takes no settings");
+    folder.run("record --to steno:x --set flow").fails("no KEY=VALUE");
+    assert_eq!(folder.run("record --to steno:x --sync sometimes").code, 2);
+    assert!(folder.names().is_empty());
+}

@@ -1,0 +1,278 @@
+//! The layouts: how a live system spreads what it writes over files, one file or folder each. [`LAYOUTS`] is the one list; help,
+//! recording, recovery and showing go by it.
+
+mod steno;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use stenograph::model::{Body, Event};
+use stenograph::time::Time;
+
+use crate::error::{Error, Problem};
+use crate::files::{Disk, Files, folder_of, make_folder};
+use crate::journal::{Header, Recorded, Settings};
+use crate::lock::Lock;
+use crate::log::Durability;
+use crate::recover;
+use crate::tail::{self, LastLine, Remark, Tail};
+
+/// Every layout.
+pub static LAYOUTS: &[&dyn Layout] = &[&steno::Steno];
+
+/// The layout of that name.
+pub fn layout_named(name: &str) -> Option<&'static dyn Layout> {
+    LAYOUTS.iter().copied().find(|layout| layout.info().name == name)
+}
+
+/// A layout.
+pub trait Layout: Sync {
+    /// What people and programs need to know about it.
+    fn info(&self) -> &'static Info;
+
+    /// Begins a recording: says where its journal is and what documents are kept in step with it. Nothing is acknowledged
+    /// before this is done.
+    fn open(&self, target: &Target, site: &Site) -> Result<Opened, Error>;
+
+    /// The documents of a recording that was cut off, to be completed. They have seen none of its events yet.
+    fn resume(&self, recorded: &Recorded, site: &Site) -> Result<Box<dyn Documents>, Error>;
+
+    /// The files that say what happened in this folder, in the order they are read, or nothing when it is not laid out so.
+    /// Journals are among them.
+    fn reads(&self, folder: &Path, files: &dyn Files) -> Option<Vec<PathBuf>>;
+}
+
+/// What people and programs need to know about a layout.
+#[derive(Debug)]
+pub struct Info {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// One line for people.
+    pub title: &'static str,
+    /// What the path after its name means, and what it is where none is given.
+    pub path: &'static str,
+    /// What can be said of a recording beforehand: the key, and what it means.
+    pub keys: &'static [(&'static str, &'static str)],
+}
+
+/// Where a recording goes, and what was said of it beforehand.
+#[derive(Clone, Debug, Default)]
+pub struct Target {
+    /// The path that was given. What a missing one means is up to the layout.
+    pub path: Option<PathBuf>,
+    /// What was said beforehand.
+    pub settings: Settings,
+    /// Whether requests to a model and what was answered are kept too.
+    pub debug: Debug,
+    /// The file whose conversation goes on.
+    pub load: Option<PathBuf>,
+}
+
+/// Whether requests to a model and what was answered are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Debug {
+    /// They are.
+    Kept,
+    /// They are not.
+    #[default]
+    LeftOut,
+}
+
+/// Tells the records of what went to a model and came back, for which an agent has a log of its own, from the conversation. All
+/// parts of a record belong together.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Exchange {
+    inside: bool,
+}
+
+impl Exchange {
+    /// Whether the event belongs to such a record. Events are asked about in order.
+    pub fn has(&mut self, event: &Event<'_>) -> bool {
+        if event.part.index == 0 {
+            self.inside = matches!(&event.body, Body::Fact { name, .. } if name == "request" || name == "response");
+        }
+        self.inside
+    }
+}
+
+/// A clock: the moment, with the offset of the place where the recording is made.
+pub type Clock = Arc<dyn Fn() -> Time<'static> + Send + Sync>;
+
+/// What a recording stands on.
+#[derive(Clone)]
+pub struct Site {
+    /// The disk.
+    pub files: Arc<dyn Files>,
+    /// The clock.
+    pub clock: Clock,
+    /// How durable is durable.
+    pub durability: Durability,
+    /// The folder of the user, where a layout keeps its files when no path is given.
+    pub home: Option<PathBuf>,
+}
+
+impl Default for Site {
+    /// The disk of this machine, its clock in UTC, everything on disk before it is acknowledged, and no home folder.
+    fn default() -> Site {
+        Site { files: Arc::new(Disk), clock: Arc::new(utc), durability: Durability::Always, home: None }
+    }
+}
+
+fn utc() -> Time<'static> {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    Time { text: since.as_millis().to_string().into(), unit: stenograph::time::Unit::Millis }
+}
+
+impl std::fmt::Debug for Site {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Site").field("files", &self.files).finish_non_exhaustive()
+    }
+}
+
+/// The ground of a recording: its authoritative file, locked and whole. A layout takes it before it looks at any document, for what
+/// an earlier recording left unfinished changes them.
+#[derive(Debug)]
+pub struct Ground {
+    /// The authoritative file.
+    pub journal: PathBuf,
+    /// How it ends.
+    pub tail: Tail,
+    /// What was found.
+    pub remarks: Vec<Remark>,
+    /// Nobody else writes there.
+    pub lock: Lock,
+}
+
+impl Ground {
+    /// Locks a journal, moves half a line aside, and completes the recording that was cut off there. This is also what comes before
+    /// anything that changes the documents of a journal in another way.
+    pub fn of_journal(journal: &Path, site: &Site) -> Result<Ground, Error> {
+        let mut ground = Ground::of_stream(journal, LastLine::EndsWithNewline, site)?;
+        if ground.tail.length > 0 {
+            ground.remarks.extend(recover::complete_journal(journal, site)?);
+            ground.tail = tail::settle(site.files.as_ref(), journal, LastLine::EndsWithNewline)?;
+        }
+        Ok(ground)
+    }
+
+    /// Locks a stream and moves half a line aside.
+    pub fn of_stream(path: &Path, last_line: LastLine, site: &Site) -> Result<Ground, Error> {
+        let made = make_folder(site.files.as_ref(), folder_of(path));
+        made.map_err(|error| Error::at(path, Problem::Unwritable, error))?;
+        let lock = Lock::on(path)?;
+        let tail = tail::settle(site.files.as_ref(), path, last_line)?;
+        Ok(Ground { journal: path.to_owned(), remarks: tail.remark.clone().into_iter().collect(), tail, lock })
+    }
+}
+
+/// A recording that was begun.
+pub struct Opened {
+    /// What it stands on.
+    pub ground: Ground,
+    /// What kind of file the authoritative one is.
+    pub kind: JournalKind,
+    /// What is kept in step with it.
+    pub documents: Option<Box<dyn Documents>>,
+    /// Events that belong before everything else, such as a header made of what was said beforehand.
+    pub first: Vec<Event<'static>>,
+    /// What events need that may not have it.
+    pub stamps: Stamps,
+    /// What is to be done with the conversation that goes on.
+    pub loaded: Loaded,
+    /// Locks that are held as long as the recording goes on, besides the one on the journal.
+    pub locks: Vec<Box<dyn std::any::Any + Send + Sync>>,
+    /// What there is to say.
+    pub remarks: Vec<Remark>,
+}
+
+impl Opened {
+    /// A recording with a journal that has nothing special about it.
+    pub fn new(ground: Ground, header: Header, documents: Box<dyn Documents>) -> Opened {
+        Opened {
+            ground,
+            kind: JournalKind::Journal(header),
+            documents: Some(documents),
+            first: Vec::new(),
+            stamps: Stamps::Time,
+            loaded: Loaded::ToBeRecorded,
+            locks: Vec::new(),
+            remarks: Vec::new(),
+        }
+    }
+
+    /// The same, with one more lock.
+    pub fn holding(mut self, lock: Lock) -> Opened {
+        self.locks.push(Box::new(lock));
+        self
+    }
+}
+
+/// What kind of file the authoritative one is.
+#[derive(Clone, Debug)]
+pub enum JournalKind {
+    /// The document itself: a native stream, without marks.
+    Stream,
+    /// A journal beside documents.
+    Journal(Header),
+}
+
+/// What events are given where they do not have it: the recorder is where they come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stamps {
+    /// The time of arrival.
+    Time,
+    /// The time of arrival, and a random id.
+    TimeAndId,
+}
+
+/// What is to be done with the conversation that goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loaded {
+    /// It stands in the documents already.
+    InPlace,
+    /// It is recorded before everything else.
+    ToBeRecorded,
+}
+
+/// The documents of a recording under way, kept in step with its journal.
+pub trait Documents: Send {
+    /// Takes an event that is in the journal. What fails here is made up for at the end: the journal has it.
+    fn add(&mut self, event: &Event<'_>);
+
+    /// Completes the documents, whatever state they are in, and makes them durable.
+    fn finish(&mut self, recorded: &Recorded, given: Given) -> Result<Finished, Error>;
+}
+
+/// What the events of a recording had before anything was stamped on them. After a crash nobody knows, and all counts as given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Given {
+    /// Whether any event had a time.
+    pub time: bool,
+    /// Whether any event had an id.
+    pub id: bool,
+}
+
+impl Given {
+    /// When nobody knows.
+    pub const UNKNOWN: Given = Given { time: true, id: true };
+}
+
+/// What came of the documents.
+#[derive(Debug)]
+pub struct Finished {
+    /// What the journal is good for now.
+    pub journal: Journal,
+    /// The documents that were made.
+    pub written: Vec<PathBuf>,
+    /// What there is to say.
+    pub remarks: Vec<Remark>,
+}
+
+/// What a journal is good for when its recording has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Journal {
+    /// It says what the documents cannot.
+    Needed,
+    /// The documents say it all.
+    Redundant,
+}

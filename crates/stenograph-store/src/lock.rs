@@ -1,0 +1,146 @@
+//! Who may write: a lock beside what is written, never on a file that a rename replaces. The system lets go of it when the
+//! process ends, however it ends; the file only says who holds it.
+
+use std::fs::{self, File};
+use std::io::{Read, Seek, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::error::{Error, Problem};
+use crate::identity::Identity;
+
+/// A lock that is held until it is dropped.
+#[derive(Debug)]
+pub struct Lock {
+    path: PathBuf,
+    file: File,
+}
+
+/// How long somebody who works for a moment only is waited for.
+const WAIT_STEPS: u32 = 2_000;
+const WAIT_STEP: Duration = Duration::from_millis(5);
+
+impl Lock {
+    /// Takes the lock, or says who holds it.
+    pub fn take(path: &Path) -> Result<Lock, Error> {
+        loop {
+            let open = File::options().read(true).write(true).create(true).truncate(false).open(path);
+            let mut file = open.map_err(|error| Error::at(path, Problem::Unwritable, error))?;
+            match file.try_lock() {
+                Ok(()) => {}
+                Err(fs::TryLockError::WouldBlock) => {
+                    return Err(Error::about(path, Problem::Locked { holder: holder(&mut file) }));
+                }
+                Err(fs::TryLockError::Error(error)) => return Err(Error::at(path, Problem::Unwritable, error)),
+            }
+            // Its last holder may have removed it between opening and locking: then this lock guards nothing.
+            if !is_at(&file, path) {
+                continue;
+            }
+            let named = file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id()));
+            named.map_err(|error| Error::at(path, Problem::Unwritable, error))?;
+            return Ok(Lock { path: path.to_owned(), file });
+        }
+    }
+
+    /// Takes the lock beside a file, or says who writes to it.
+    pub fn on(path: &Path) -> Result<Lock, Error> {
+        Lock::take(&beside(path)).map_err(|error| error.about_path(path))
+    }
+
+    /// Takes a lock that is only ever held for a moment, and waits for it.
+    pub fn wait(path: &Path) -> Result<Lock, Error> {
+        for _ in 1..WAIT_STEPS {
+            match Lock::take(path) {
+                Err(Error { problem: Problem::Locked { .. }, .. }) => std::thread::sleep(WAIT_STEP),
+                taken => return taken,
+            }
+        }
+        Lock::take(path)
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // While the lock is held nobody else can have made another file of that name. Where an open file cannot be removed it
+        // stays, and harms nobody.
+        let _ = fs::remove_file(&self.path);
+        let _ = self.file.unlock();
+    }
+}
+
+fn holder(file: &mut File) -> Option<u32> {
+    let mut text = String::new();
+    file.rewind().ok()?;
+    file.take(32).read_to_string(&mut text).ok()?;
+    text.trim().parse().ok()
+}
+
+fn is_at(file: &File, path: &Path) -> bool {
+    let open = file.metadata().ok().as_ref().and_then(Identity::of_metadata);
+    cfg!(not(unix)) || (open.is_some() && open == Identity::of_path(path))
+}
+
+/// The lock that guards a file: beside it, and named after it.
+pub fn beside(path: &Path) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".lock");
+    path.with_file_name(name)
+}
+
+/// A name that is one step of a path and nothing else: what is given as an id must not lead out of its folder.
+pub fn safe_component(name: &str) -> Result<&str, Error> {
+    const LENGTH_MAX: usize = 200;
+    let harmless = |char: char| !char.is_control() && !matches!(char, '/' | '\\' | ':' | '\0');
+    let good = !name.is_empty()
+        && name.len() <= LENGTH_MAX
+        && !name.starts_with('.')
+        && name.trim() == name
+        && name.chars().all(harmless);
+    if good { Ok(name) } else { Err(Error::about(Path::new(name), Problem::BadName)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_writer_hears_who_the_first_one_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = beside(&folder.path().join("a.jsonl"));
+        let lock = Lock::take(&path).unwrap();
+        let refused = Lock::take(&path).unwrap_err();
+        assert_eq!(refused.problem, Problem::Locked { holder: Some(std::process::id()) });
+        assert!(refused.to_string().contains(&std::process::id().to_string()) && refused.hint().is_some());
+        drop(lock);
+        assert!(!path.exists());
+        Lock::take(&path).unwrap();
+    }
+
+    #[test]
+    fn a_lock_for_a_moment_is_waited_for_and_held_by_one_at_a_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(".lock");
+        let counter = std::sync::Mutex::new(());
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    for _ in 0..20 {
+                        let _lock = Lock::wait(&path).unwrap();
+                        let _alone = counter.try_lock().unwrap();
+                    }
+                });
+            }
+        });
+    }
+
+    #[test]
+    fn an_id_cannot_lead_out_of_its_folder() {
+        for bad in ["", ".", "..", "a/b", "a\\b", "C:", "a\0", "a\nb", " a", ".hidden"] {
+            assert_eq!(safe_component(bad).unwrap_err().problem, Problem::BadName, "{bad:?}");
+        }
+        for good in ["2025-01-15-ticket-to-pr-TK421", "run 1", "größe", "a.b"] {
+            safe_component(good).unwrap();
+        }
+    }
+}

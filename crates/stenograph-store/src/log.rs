@@ -1,0 +1,200 @@
+//! An append-only file of lines in which acknowledged means durable. Whoever comes first writes for all who wait (group commit),
+//! and a failure reaches every append it covers. What the lines say is not known here.
+
+mod tape;
+
+use std::path::Path;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use crate::error::Error;
+use crate::files::Files;
+use crate::tail::Tail;
+use tape::Tape;
+
+/// How durable a record is when it is acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Durability {
+    /// It is on disk.
+    Always,
+    /// It is with the system, and on disk within this time.
+    Interval(Duration),
+    /// It is with the system, which writes it to disk when it likes: it survives the process, not the machine.
+    Never,
+}
+
+/// The file. `T` is what an append brings along for whoever follows what is written, in its order.
+#[derive(Debug)]
+pub struct Log<T> {
+    shared: Arc<Shared<T>>,
+    flusher: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+struct Shared<T> {
+    durability: Durability,
+    queue: Mutex<Queue<T>>,
+    /// Rung when a batch is settled, and when the log is closed.
+    bell: Condvar,
+    tape: Mutex<Tape>,
+}
+
+#[derive(Debug)]
+struct Queue<T> {
+    bytes: Vec<u8>,
+    items: Vec<T>,
+    /// The number of the next append.
+    next: u64,
+    /// All appends before this one are decided.
+    settled: u64,
+    /// Whether somebody writes for all right now.
+    led: bool,
+    failures: Vec<Failure>,
+    /// A failure that nobody waited for: the next append hears of it.
+    late: Option<Error>,
+    closed: bool,
+}
+
+/// Appends that failed together, and how many of them have not heard of it yet.
+#[derive(Debug)]
+struct Failure {
+    first: u64,
+    last: u64,
+    unheard: u64,
+    error: Error,
+}
+
+impl<T: Send + 'static> Log<T> {
+    /// Opens a file whose end was looked at.
+    pub fn open(files: Arc<dyn Files>, path: &Path, tail: &Tail, durability: Durability) -> Result<Log<T>, Error> {
+        let tape = Tape::open(files, path, tail)?;
+        let queue = Queue {
+            bytes: Vec::new(),
+            items: Vec::new(),
+            next: 0,
+            settled: 0,
+            led: false,
+            failures: Vec::new(),
+            late: None,
+            closed: false,
+        };
+        let shared =
+            Arc::new(Shared { durability, queue: Mutex::new(queue), bell: Condvar::new(), tape: Mutex::new(tape) });
+        let flusher = match durability {
+            Durability::Interval(interval) => {
+                let shared = Arc::clone(&shared);
+                Some(std::thread::spawn(move || shared.flush_every(interval)))
+            }
+            Durability::Always | Durability::Never => None,
+        };
+        Ok(Log { shared, flusher })
+    }
+
+    /// Appends lines, and returns when they are as durable as was asked for. `follow` is told what every append brought along,
+    /// in the order of the file, once it is there.
+    pub fn append(&self, lines: &[u8], item: T, follow: &dyn Fn(Vec<T>)) -> Result<(), Error> {
+        let shared = &self.shared;
+        let mut queue = shared.queue();
+        if let Some(late) = queue.late.take() {
+            return Err(late);
+        }
+        let ticket = queue.next;
+        queue.next += 1;
+        queue.bytes.extend_from_slice(lines);
+        queue.items.push(item);
+        while queue.led && queue.settled <= ticket {
+            queue = shared.bell.wait(queue).unwrap_or_else(PoisonError::into_inner);
+        }
+        if queue.settled > ticket {
+            return queue.outcome(ticket);
+        }
+        queue.led = true;
+        let (bytes, items) = (std::mem::take(&mut queue.bytes), std::mem::take(&mut queue.items));
+        let (first, end) = (queue.settled, queue.next);
+        drop(queue);
+        let written = shared.tape().commit(&bytes, shared.durability);
+        if written.is_ok() {
+            follow(items);
+        }
+        let mut queue = shared.queue();
+        if let Err(error) = written {
+            queue.failures.push(Failure { first, last: end - 1, unheard: end - first, error });
+        }
+        // The room is kept for the next batch, unless it was an unusually large one.
+        if queue.bytes.is_empty() && bytes.capacity() <= ROOM_MAX {
+            queue.bytes = bytes;
+            queue.bytes.clear();
+        }
+        queue.settled = end;
+        queue.led = false;
+        shared.bell.notify_all();
+        queue.outcome(ticket)
+    }
+
+    /// Makes durable what is not yet.
+    pub fn sync(&self) -> Result<(), Error> {
+        if let Some(late) = self.shared.queue().late.take() {
+            return Err(late);
+        }
+        self.shared.tape().sync()
+    }
+
+    /// How long the file is: every acknowledged record ends before.
+    pub fn length(&self) -> u64 {
+        self.shared.tape().length()
+    }
+}
+
+const ROOM_MAX: usize = 4 << 20;
+
+impl<T> Drop for Log<T> {
+    fn drop(&mut self) {
+        self.shared.queue().closed = true;
+        self.shared.bell.notify_all();
+        if let Some(flusher) = self.flusher.take() {
+            let _ = flusher.join();
+        }
+    }
+}
+
+impl<T> Shared<T> {
+    /// A panic elsewhere leaves no half-done state behind: every change here is made in one go.
+    fn queue(&self) -> MutexGuard<'_, Queue<T>> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn tape(&self) -> MutexGuard<'_, Tape> {
+        self.tape.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn flush_every(&self, interval: Duration) {
+        let mut queue = self.queue();
+        while !queue.closed {
+            let (woken, wait) = self.bell.wait_timeout(queue, interval).unwrap_or_else(PoisonError::into_inner);
+            queue = woken;
+            if wait.timed_out() || queue.closed {
+                drop(queue);
+                let synced = self.tape().sync();
+                queue = self.queue();
+                if let Err(error) = synced {
+                    queue.late = Some(error);
+                }
+            }
+        }
+    }
+}
+
+impl<T> Queue<T> {
+    fn outcome(&mut self, ticket: u64) -> Result<(), Error> {
+        let covers = |failure: &Failure| (failure.first..=failure.last).contains(&ticket);
+        let Some(at) = self.failures.iter().position(covers) else { return Ok(()) };
+        let Some(failure) = self.failures.get_mut(at) else { return Ok(()) };
+        failure.unheard -= 1;
+        let error = failure.error.again();
+        if failure.unheard == 0 {
+            self.failures.swap_remove(at);
+        }
+        Err(error)
+    }
+}

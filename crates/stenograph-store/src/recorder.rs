@@ -1,0 +1,266 @@
+//! The recorder: events in, a durable record of them out. What it acknowledged is never lost; what a layout makes of it is in
+//! `layouts/`.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use stenograph::format::Want;
+use stenograph::model::{Body, Event, Note};
+use stenograph::read::{Reading, Sink};
+use stenograph::time::Time;
+use stenograph::wire;
+
+use crate::error::Error;
+use crate::journal::{self, End, Recorded};
+use crate::layouts::{
+    Clock, Documents, Given, Ground, Journal, JournalKind, Layout, Loaded, Opened, Site, Stamps, Target,
+};
+use crate::lock::Lock;
+use crate::log::Log;
+use crate::recover;
+use crate::tail::Remark;
+
+/// A recording under way. It may be shared between threads: appends that come at the same time are made durable together.
+///
+/// A recorder that is dropped without [`Recorder::finish`] leaves what a crash leaves: everything that was acknowledged, to be
+/// completed by [`crate::recover::recover`].
+pub struct Recorder {
+    log: Log<Vec<u8>>,
+    recorded: Option<Recorded>,
+    following: Option<Mutex<Following>>,
+    stamper: Stamper,
+    given_time: AtomicBool,
+    given_id: AtomicBool,
+    /// Whether the last event said that the agent stopped.
+    stopped: AtomicBool,
+    loaded: Loaded,
+    remarks: Vec<Remark>,
+    site: Site,
+    path: PathBuf,
+    // Let go of last: what they guard is whole by then.
+    _locks: Vec<Box<dyn std::any::Any + Send + Sync>>,
+    _lock: Lock,
+}
+
+impl std::fmt::Debug for Recorder {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Recorder").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+/// What came of a recording.
+#[derive(Debug)]
+pub struct Kept {
+    /// The files that hold it.
+    pub files: Vec<PathBuf>,
+    /// What there is to say.
+    pub remarks: Vec<Remark>,
+}
+
+impl Recorder {
+    /// Begins a recording. What an earlier one left unfinished in the same place is completed first.
+    pub fn open(layout: &dyn Layout, target: &Target, site: Site) -> Result<Recorder, Error> {
+        let Opened { ground, kind, documents, first, stamps, loaded, locks, remarks } = layout.open(target, &site)?;
+        let Ground { journal: path, tail, remarks: mut found, lock } = ground;
+        found.extend(remarks);
+        let log = Log::open(site.files.clone(), &path, &tail, site.durability)?;
+        let stamper = Stamper { clock: site.clock.clone(), last: Mutex::new(None), stamps };
+        let recorded = match kind {
+            JournalKind::Stream => None,
+            JournalKind::Journal(header) => {
+                let begin = log.length();
+                log.append(&line(&header.event(stamper.now())), Vec::new(), &|_| {})?;
+                Some(Recorded::new(&site.files, &path, header, (begin, log.length())))
+            }
+        };
+        let following = documents.map(|documents| Following::new(documents).map(Mutex::new)).transpose()?;
+        let recorder = Recorder {
+            log,
+            recorded,
+            following,
+            stamper,
+            given_time: AtomicBool::new(false),
+            given_id: AtomicBool::new(false),
+            stopped: AtomicBool::new(false),
+            loaded,
+            remarks: found,
+            site,
+            path,
+            _locks: locks,
+            _lock: lock,
+        };
+        recorder.append_lines(&first)?;
+        Ok(recorder)
+    }
+
+    /// What there is to say about what was found.
+    pub fn remarks(&self) -> &[Remark] {
+        &self.remarks
+    }
+
+    /// The authoritative file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What is to be done with the conversation that goes on: recorded first, unless it stands there already.
+    pub fn loaded(&self) -> Loaded {
+        self.loaded
+    }
+
+    /// Records an event, and returns when it is as durable as was asked for.
+    pub fn append(&self, event: &Event<'_>) -> Result<(), Error> {
+        self.append_all(std::slice::from_ref(event))
+    }
+
+    /// Records several events at once: all of them or none.
+    pub fn append_all(&self, events: &[Event<'_>]) -> Result<(), Error> {
+        let Some(last) = events.last() else { return Ok(()) };
+        self.append_lines(events)?;
+        for event in events {
+            // Most sessions say so at once, and then nothing is written here any more.
+            if event.time.is_some() && !self.given_time.load(Ordering::Relaxed) {
+                self.given_time.store(true, Ordering::Relaxed);
+            }
+            if event.id.is_some() && !self.given_id.load(Ordering::Relaxed) {
+                self.given_id.store(true, Ordering::Relaxed);
+            }
+        }
+        self.stopped.store(matches!(last.body, Body::Stop { .. }), Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn append_lines(&self, events: &[Event<'_>]) -> Result<(), Error> {
+        let mut lines = Vec::new();
+        for event in events {
+            lines.extend_from_slice(&line(&self.stamper.stamped(event)));
+        }
+        if lines.is_empty() {
+            return Ok(());
+        }
+        match &self.following {
+            None => self.log.append(&lines, Vec::new(), &|_| {}),
+            Some(following) => {
+                let item = lines.clone();
+                self.log.append(&lines, item, &|batch| locked(following).follow(&batch))
+            }
+        }
+    }
+
+    /// Ends the recording: says how it ended, completes the documents, and lets go of the journal where they say it all.
+    pub fn finish(self, end: &End) -> Result<Kept, Error> {
+        if !self.stopped.load(Ordering::Relaxed) || *end != End::Completed {
+            self.append_lines(&[end.stop(self.stamper.now())])?;
+        }
+        let Some(recorded) = &self.recorded else {
+            self.settle_log()?;
+            return Ok(Kept { files: vec![self.path.clone()], remarks: self.remarks });
+        };
+        let recorded = recorded.clone().ending(self.log.length(), end.clone());
+        self.log.append(&line(&journal::end_line(end, self.stamper.now())), Vec::new(), &|_| {})?;
+        self.settle_log()?;
+        let given = Given { time: self.given_time.load(Ordering::Relaxed), id: self.given_id.load(Ordering::Relaxed) };
+        let Some(following) = self.following else {
+            return Ok(Kept { files: vec![self.path.clone()], remarks: self.remarks });
+        };
+        let mut following = following.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let finished = following.documents.finish(&recorded, given)?;
+        let mut remarks = self.remarks;
+        remarks.extend(finished.remarks);
+        let mut files = finished.written;
+        match finished.journal {
+            Journal::Needed => {
+                self.log.append(&line(&journal::settled_line(self.stamper.now())), Vec::new(), &|_| {})?;
+                files.push(self.path.clone());
+            }
+            Journal::Redundant => {
+                drop(self.log);
+                recover::let_go(&recorded, &self.site)?;
+            }
+        }
+        Ok(Kept { files, remarks })
+    }
+
+    /// At the end everything is durable that anybody wanted to be.
+    fn settle_log(&self) -> Result<(), Error> {
+        match self.site.durability {
+            crate::log::Durability::Always | crate::log::Durability::Interval(_) => self.log.sync(),
+            crate::log::Durability::Never => Ok(()),
+        }
+    }
+}
+
+fn line(event: &Event<'_>) -> Vec<u8> {
+    let mut line = wire::event(event).into_bytes();
+    line.push(b'\n');
+    line
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The documents, and what reads the journal's lines to them: they are told what a recovery would tell them.
+struct Following {
+    documents: Box<dyn Documents>,
+    reading: Reading,
+}
+
+impl Following {
+    fn new(documents: Box<dyn Documents>) -> Result<Following, Error> {
+        Ok(Following { documents, reading: Reading::new(journal::native()?, Want::All) })
+    }
+
+    fn follow(&mut self, batch: &[Vec<u8>]) {
+        let mut sink = Told(self.documents.as_mut());
+        for lines in batch {
+            self.reading.feed(lines, &mut sink);
+        }
+    }
+}
+
+struct Told<'d>(&'d mut dyn Documents);
+
+impl Sink for Told<'_> {
+    fn event(&mut self, event: &Event<'_>) {
+        if journal::author(event) != journal::Author::Mark {
+            self.0.add(event);
+        }
+    }
+
+    fn note(&mut self, _note: Note) {}
+}
+
+/// Stamps what arrives without a time, or without an id where one is needed.
+struct Stamper {
+    clock: Clock,
+    last: Mutex<Option<Time<'static>>>,
+    stamps: Stamps,
+}
+
+impl Stamper {
+    /// The moment. A clock that is set back does not turn the order of events round.
+    fn now(&self) -> Time<'static> {
+        let now = (self.clock)();
+        let mut last = locked(&self.last);
+        match &*last {
+            Some(last) if last.instant() > now.instant() => last.clone(),
+            _ => {
+                *last = Some(now.clone());
+                now
+            }
+        }
+    }
+
+    fn stamped<'e>(&self, event: &Event<'e>) -> Event<'e> {
+        let mut event = event.clone();
+        if event.time.is_none() {
+            event.time = Some(self.now());
+        }
+        if self.stamps == Stamps::TimeAndId && event.id.is_none() {
+            event.id = Some(uuid::Uuid::new_v4().to_string().into());
+        }
+        event
+    }
+}

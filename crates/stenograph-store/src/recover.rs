@@ -1,0 +1,179 @@
+//! Completing what a crash left: torn lines are moved aside, and documents are brought up to what their journal says. Running it
+//! again changes nothing.
+
+use std::path::{Path, PathBuf};
+
+use stenograph::format::{Detected, detect};
+use stenograph::frame::Framing;
+use stenograph::model::Event;
+use stenograph::wire;
+
+use crate::error::{Error, Problem};
+use crate::files::folder_of;
+use crate::journal::{self, End, Recorded};
+use crate::layouts::{Given, Ground, Journal, Site, layout_named};
+use crate::lock::Lock;
+use crate::log::Log;
+use crate::tail::{self, LastLine, Remark};
+
+/// How the name of a journal ends.
+pub const ENDING: &str = "steno";
+
+/// The journal beside a document.
+pub fn beside(document: &Path) -> PathBuf {
+    let mut name = document.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{ENDING}"));
+    document.with_file_name(name)
+}
+
+/// What was found and done.
+#[derive(Debug, Default)]
+pub struct Recovery {
+    /// The journals that were looked at.
+    pub journals: Vec<PathBuf>,
+    /// What there is to say.
+    pub remarks: Vec<Remark>,
+}
+
+/// Completes what was recorded at this path: the file or folder that was given to a recorder, or a journal.
+pub fn recover(path: &Path, site: &Site) -> Result<Recovery, Error> {
+    let mut recovery = Recovery::default();
+    let journals = journals_at(path, site)?;
+    for journal in journals {
+        let ground = Ground::of_journal(&journal, site)?;
+        // A recording that was cut off before its first line was whole leaves nothing else.
+        if ground.tail.length == 0 && site.files.length(&journal).ok().flatten() == Some(0) {
+            site.files.remove(&journal).map_err(|error| Error::at(&journal, Problem::Unwritable, error))?;
+        }
+        recovery.remarks.extend(ground.remarks);
+        recovery.journals.push(journal);
+    }
+    if recovery.journals.is_empty() && path.is_file() {
+        recovery.remarks.extend(settle_file(path, site)?);
+    } else if recovery.journals.is_empty() && !path.exists() {
+        return Err(Error::about(path, Problem::Missing));
+    }
+    Ok(recovery)
+}
+
+/// A file of lines without a journal: all that can be left in it is half a line.
+fn settle_file(path: &Path, site: &Site) -> Result<Option<Remark>, Error> {
+    let mut head = Vec::new();
+    let mut reader = site.files.reader(path, 0).map_err(|error| Error::at(path, Problem::Unreadable, error))?;
+    let limit = stenograph::format::Head::SIZE_MAX as u64;
+    std::io::Read::read_to_end(&mut std::io::Read::take(&mut reader, limit), &mut head)
+        .map_err(|error| Error::at(path, Problem::Unreadable, error))?;
+    match detect(&head) {
+        Detected::Format(format) if matches!(format.info().framing, Framing::Lines) && !format.info().traits.lossy => {
+            let _lock = Lock::on(path)?;
+            Ok(tail::settle(site.files.as_ref(), path, LastLine::MayLackNewline)?.remark)
+        }
+        _ => Err(Error::about(path, Problem::NoLayout)),
+    }
+}
+
+/// How deep folders are searched, and how many files are looked at: no layout is deeper, and no tree is endless.
+const DEPTH_MAX: usize = 8;
+const ENTRIES_MAX: usize = 1_000_000;
+
+fn journals_at(path: &Path, site: &Site) -> Result<Vec<PathBuf>, Error> {
+    let is_journal = |path: &Path| path.extension().is_some_and(|ending| ending == ENDING);
+    let aside = beside(path);
+    if path.is_dir() {
+        let mut found = Vec::new();
+        let mut left = ENTRIES_MAX;
+        search(path, DEPTH_MAX, &mut left, &mut |path| {
+            if is_journal(path) {
+                found.push(path.to_owned());
+            }
+        });
+        found.sort();
+        let mut journals = Vec::new();
+        for path in found {
+            if !journal::recordings(&site.files, &path)?.is_empty() {
+                journals.push(path);
+            }
+        }
+        Ok(journals)
+    } else if is_journal(path) && path.is_file() && !journal::recordings(&site.files, path)?.is_empty() {
+        Ok(vec![path.to_owned()])
+    } else if aside.is_file() {
+        Ok(vec![aside])
+    } else {
+        Ok(Vec::new())
+    }
+}
+
+fn search(folder: &Path, depth: usize, left: &mut usize, found: &mut dyn FnMut(&Path)) {
+    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    for entry in entries.flatten() {
+        if *left == 0 {
+            return;
+        }
+        *left -= 1;
+        // A link may lead in a circle, or to somebody else's files.
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() && depth > 0 => search(&entry.path(), depth - 1, left, found),
+            Ok(kind) if kind.is_file() => found(&entry.path()),
+            _ => {}
+        }
+    }
+}
+
+/// Completes the documents of the last recording in a journal whose lock is held, unless that was done: what was done to them
+/// since must not be undone. Those before it were completed when it began.
+pub(crate) fn complete_journal(journal: &Path, site: &Site) -> Result<Vec<Remark>, Error> {
+    let mut remarks = Vec::new();
+    let last = journal::recordings(&site.files, journal)?.pop();
+    let Some(recorded) = last.filter(|recorded| !recorded.settled) else { return Ok(remarks) };
+    let Some(layout) = layout_named(&recorded.header.layout) else {
+        let text = format!("recorded into the layout {}, which is not known here", recorded.header.layout);
+        return Ok(vec![Remark::new(journal, text)]);
+    };
+    let cut_off = recorded.ended.is_none();
+    let recorded = if cut_off { mark_end(&recorded, site)? } else { recorded };
+    let finished = layout.resume(&recorded, site)?.finish(&recorded, Given::UNKNOWN)?;
+    if cut_off {
+        let documents: Vec<String> = finished.written.iter().map(|path| path.display().to_string()).collect();
+        let text = format!("a recording that was cut off is completed: {}", documents.join(", "));
+        remarks.push(Remark::new(journal, text));
+    }
+    remarks.extend(finished.remarks);
+    match finished.journal {
+        Journal::Needed => mark(&recorded, site, &[journal::settled_line((site.clock)())]).map(|_| ())?,
+        Journal::Redundant => let_go(&recorded, site)?,
+    }
+    Ok(remarks)
+}
+
+/// Says at the end of a journal that its last recording was cut off.
+fn mark_end(recorded: &Recorded, site: &Site) -> Result<Recorded, Error> {
+    let (end, time) = (End::Interrupted, (site.clock)());
+    let lengths = mark(recorded, site, &[end.stop(time.clone()), journal::end_line(&end, time)])?;
+    let until = lengths.first().copied().unwrap_or(recorded.end);
+    Ok(recorded.clone().ending(until, end))
+}
+
+/// Adds lines to a journal, and says how long it was after each.
+fn mark(recorded: &Recorded, site: &Site, events: &[Event<'_>]) -> Result<Vec<u64>, Error> {
+    let tail = tail::settle(site.files.as_ref(), &recorded.journal, LastLine::EndsWithNewline)?;
+    let log: Log<()> = Log::open(site.files.clone(), &recorded.journal, &tail, site.durability)?;
+    let mut lengths = Vec::new();
+    for event in events {
+        log.append(format!("{}\n", wire::event(event)).as_bytes(), (), &|_| {})?;
+        lengths.push(log.length());
+    }
+    log.sync()?;
+    Ok(lengths)
+}
+
+/// Lets go of a recording in a journal: the documents say it all, and are durable.
+pub(crate) fn let_go(recorded: &Recorded, site: &Site) -> Result<(), Error> {
+    let (files, journal) = (&site.files, &recorded.journal);
+    let gone = if recorded.begin == 0 {
+        files.remove(journal).and_then(|()| files.sync_folder(folder_of(journal)))
+    } else {
+        files.open(journal).and_then(|mut file| file.truncate(recorded.begin).and_then(|()| file.sync()))
+    };
+    gone.map_err(|error| Error::at(journal, Problem::Unwritable, error))
+}

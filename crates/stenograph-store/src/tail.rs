@@ -1,0 +1,152 @@
+//! The end of a file of lines that is about to be written on. Half a line that a crash left is moved aside to a file of its own,
+//! never dropped and never written on.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use stenograph::json;
+
+use crate::error::{Error, Problem};
+use crate::files::{Files, folder_of, write_all};
+
+/// Something that should be known about a recording and is no failure.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remark {
+    /// The file it is about.
+    pub path: PathBuf,
+    /// What there is to say.
+    pub text: String,
+}
+
+impl Remark {
+    /// A remark about a file.
+    pub fn new(path: &Path, text: impl Into<String>) -> Remark {
+        Remark { path: path.to_owned(), text: text.into() }
+    }
+}
+
+/// When the last line of a file is whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LastLine {
+    /// When a newline ends it: every line that is written here has one.
+    EndsWithNewline,
+    /// When it is whole JSON, too: the system whose file this is writes no newline at the end.
+    MayLackNewline,
+}
+
+/// How a file of lines ends, once what was torn is aside.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tail {
+    /// How long the file is.
+    pub length: u64,
+    /// Whether a newline must be written before the next line.
+    pub lacks_newline: bool,
+    /// What was moved aside.
+    pub remark: Option<Remark>,
+}
+
+const STEP_SIZE: u64 = 64 << 10;
+
+/// Looks at the end of a file and moves half a line aside.
+pub fn settle(files: &dyn Files, path: &Path, last_line: LastLine) -> Result<Tail, Error> {
+    let unreadable = |error| Error::at(path, Problem::Unreadable, error);
+    let Some(length) = files.length(path).map_err(unreadable)? else { return Ok(Tail::default()) };
+    let (start, rest) = unended(files, path, length).map_err(unreadable)?;
+    if rest.is_empty() {
+        return Ok(Tail { length, ..Tail::default() });
+    }
+    if last_line == LastLine::MayLackNewline && is_whole(&rest) {
+        return Ok(Tail { length, lacks_newline: true, remark: None });
+    }
+    let aside = move_aside(files, path, &rest).map_err(|error| Error::at(path, Problem::Unwritable, error))?;
+    let cut = files.open(path).and_then(|mut file| file.truncate(start).and_then(|()| file.sync()));
+    cut.map_err(|error| Error::at(path, Problem::Unwritable, error))?;
+    let text = format!("half a line of {} bytes at the end was moved to {}", rest.len(), aside.display());
+    Ok(Tail { length: start, lacks_newline: false, remark: Some(Remark::new(path, text)) })
+}
+
+/// What follows the last newline, and where it begins.
+fn unended(files: &dyn Files, path: &Path, length: u64) -> io::Result<(u64, Vec<u8>)> {
+    let mut size = STEP_SIZE;
+    loop {
+        let start = length.saturating_sub(size);
+        let bytes = files.read(path, start)?;
+        match bytes.iter().rposition(|byte| *byte == b'\n') {
+            Some(newline) => {
+                let rest = bytes.get(newline + 1..).unwrap_or_default().to_vec();
+                return Ok((start + newline as u64 + 1, rest));
+            }
+            None if start == 0 => return Ok((0, bytes)),
+            None => size = size.saturating_mul(4),
+        }
+    }
+}
+
+fn is_whole(line: &[u8]) -> bool {
+    let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
+    line.trim_ascii().is_empty() || std::str::from_utf8(line).is_ok_and(|text| json::is_valid(text.trim()))
+}
+
+/// Writes half a line into a file beside the one it was in. The same half is not kept twice when a crash comes in between.
+pub(crate) fn move_aside(files: &dyn Files, path: &Path, rest: &[u8]) -> io::Result<PathBuf> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    for number in 1_u32.. {
+        let aside = path.with_file_name(format!("{name}.torn-{number}"));
+        match files.create_new(&aside) {
+            Ok(mut file) => {
+                write_all(file.as_mut(), rest)?;
+                file.sync()?;
+                files.sync_folder(folder_of(&aside))?;
+                return Ok(aside);
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                if files.read(&aside, 0)? == rest {
+                    files.sync_folder(folder_of(&aside))?;
+                    return Ok(aside);
+                }
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::Disk;
+
+    #[test]
+    fn half_a_line_is_moved_aside_and_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.jsonl");
+        assert_eq!(settle(&Disk, &path, LastLine::EndsWithNewline).unwrap(), Tail::default());
+        std::fs::write(&path, "{\"a\":1}\n{\"b\":").unwrap();
+        let tail = settle(&Disk, &path, LastLine::MayLackNewline).unwrap();
+        assert_eq!((tail.length, tail.lacks_newline), (8, false));
+        assert!(tail.remark.unwrap().text.contains("a.jsonl.torn-1"));
+        assert_eq!(std::fs::read(&path).unwrap(), b"{\"a\":1}\n");
+        assert_eq!(std::fs::read(folder.path().join("a.jsonl.torn-1")).unwrap(), b"{\"b\":");
+        assert_eq!(settle(&Disk, &path, LastLine::EndsWithNewline).unwrap().remark, None);
+    }
+
+    #[test]
+    fn a_whole_line_without_a_newline_is_kept_where_a_system_writes_them_so() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.jsonl");
+        std::fs::write(&path, "\u{feff}{\"a\":1}").unwrap();
+        let tail = settle(&Disk, &path, LastLine::MayLackNewline).unwrap();
+        assert_eq!(tail, Tail { length: 10, lacks_newline: true, remark: None });
+        assert!(settle(&Disk, &path, LastLine::EndsWithNewline).unwrap().remark.is_some());
+    }
+
+    #[test]
+    fn a_long_half_line_is_found_from_the_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.jsonl");
+        std::fs::write(&path, format!("{{}}\n\"{}", "x".repeat(1 << 20))).unwrap();
+        assert_eq!(settle(&Disk, &path, LastLine::EndsWithNewline).unwrap().length, 3);
+        std::fs::write(&path, b"{}\n\0\0\0\0").unwrap();
+        assert_eq!(settle(&Disk, &path, LastLine::MayLackNewline).unwrap().length, 3);
+    }
+}
