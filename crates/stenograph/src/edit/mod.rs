@@ -17,6 +17,7 @@
 //! ```
 
 mod apply;
+pub mod cut;
 mod echo;
 mod splice;
 pub mod tokens;

@@ -60,6 +60,11 @@ impl Units {
         Units { units, movable: movable(events), spine }
     }
 
+    /// Where each turn begins, whatever ties it to others.
+    pub fn turns(events: &[Event<'_>]) -> Vec<usize> {
+        starts(events, &spine(events))
+    }
+
     /// Whether the event of that number may be taken out.
     pub fn is_movable(&self, number: usize) -> bool {
         self.movable.get(number) == Some(&true)
@@ -123,7 +128,8 @@ fn starts(events: &[Event<'_>], spine: &[bool]) -> Vec<usize> {
             continue;
         }
         if begins_turn(event, &restated) {
-            starts.push(first);
+            // What stands before the first turn of all is no part of it.
+            starts.push(if starts.is_empty() { number } else { first });
             first = number + 1;
         } else if ends_prelude(event) {
             first = number + 1;
@@ -182,15 +188,9 @@ const OF_THE_SESSION: [&str; 4] = ["session", "session_end", "end", "title"];
 
 fn movable(events: &[Event<'_>]) -> Vec<bool> {
     let ties = echo::ties(events);
-    let mut places: HashMap<u64, usize> = HashMap::new();
-    for event in events.iter().filter(|event| event.part.index == 0) {
-        if let Some(at) = event.at {
-            *places.entry(at.offset).or_default() += 1;
-        }
-    }
-    let movable = |(event, tie): (&Event<'_>, echo::Tie)| {
-        // What a header tells of cannot be taken out of it, and what restates goes with what it restates.
-        let shared = event.at.is_some_and(|at| places.get(&at.offset).is_some_and(|count| *count > 1));
+    let shared = shared_places(events);
+    let movable = |((event, tie), shared): ((&Event<'_>, echo::Tie), bool)| {
+        // What restates goes with what it restates.
         let goes = match &event.body {
             Body::Message { role: Role::System | Role::Developer, .. } | Body::Other { .. } => false,
             Body::Fact { name, .. } => !OF_THE_SESSION.contains(&name.as_ref()) && event.part.of <= 1,
@@ -199,5 +199,17 @@ fn movable(events: &[Event<'_>]) -> Vec<bool> {
         };
         goes && !shared && !tie.holds()
     };
-    events.iter().zip(ties).map(movable).collect()
+    events.iter().zip(ties).zip(shared).map(movable).collect()
+}
+
+/// For each event whether another record stands in its place: what a header tells of cannot be taken out of it.
+pub(super) fn shared_places(events: &[Event<'_>]) -> Vec<bool> {
+    let mut places: HashMap<u64, usize> = HashMap::new();
+    for event in events.iter().filter(|event| event.part.index == 0) {
+        if let Some(at) = event.at {
+            *places.entry(at.offset).or_default() += 1;
+        }
+    }
+    let shared = |event: &Event<'_>| event.at.is_some_and(|at| places.get(&at.offset).is_some_and(|count| *count > 1));
+    events.iter().map(shared).collect()
 }

@@ -1,6 +1,6 @@
-//! Our own rule: large old tool results first, then whole old turns, oldest first, and the last summary at the very end. A call
-//! stays with its result, a system prompt and the newest turn stay as they are, and a thought that was signed is never touched: it
-//! goes with its whole turn or not at all.
+//! Our own rule: large old tool results first, then whole old turns, oldest first, and at the very end what was said before the
+//! first turn and the last summary. A call stays with its result, a system prompt and the newest turn stay as they are, and a
+//! thought that was signed is never touched: it goes with its whole turn or not at all.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -98,12 +98,13 @@ impl Work<'_> {
         }
     }
 
-    /// Takes out whole old turns, the oldest first. What was said before the first one is the oldest of all.
+    /// Takes out whole old turns, the oldest first, and then what was said before the first one: agents tell there what holds
+    /// for all turns.
     fn remove_turns(&mut self, target: u64) {
         let summary = self.summary();
         let first = self.units.units.first().map_or(self.newest, |unit| unit.events.start);
         let old = self.units.units.iter().map(|unit| unit.events.clone()).filter(|events| events.start < self.newest);
-        let old: Vec<Range<usize>> = std::iter::once(0..first).chain(old).collect();
+        let old: Vec<Range<usize>> = old.chain([0..first]).collect();
         for range in old {
             if self.total <= target {
                 return;
