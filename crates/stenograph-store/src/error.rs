@@ -99,6 +99,8 @@ pub enum Problem {
     Unreadable,
     /// Writing failed.
     Unwritable,
+    /// Writing failed, and so did taking back what was written.
+    InDoubt,
 }
 
 /// An error of opening, reading or writing.
@@ -155,6 +157,11 @@ impl Error {
         Error { place: self.place.clone(), problem: self.problem, source }
     }
 
+    /// The same error where what was refused may be found all the same.
+    pub fn in_doubt(self) -> Error {
+        Error { problem: Problem::InDoubt, ..self }
+    }
+
     /// The way out, where there is one.
     pub fn hint(&self) -> Option<&'static str> {
         Some(match self.problem {
@@ -187,6 +194,7 @@ impl Error {
                 "make room there, or let the variable TMPDIR name a folder that has some"
             }
             Problem::Full => "make room there, or write somewhere else",
+            Problem::InDoubt => "when the disk is well again, look with steno show whether it is there",
             Problem::Unreadable | Problem::Unwritable => return None,
         })
     }
@@ -233,9 +241,10 @@ impl fmt::Display for Error {
             Problem::Full => formatter.write_str("there is no room left"),
             Problem::Unreadable => formatter.write_str("cannot be read"),
             Problem::Unwritable => formatter.write_str("cannot be written"),
+            Problem::InDoubt => formatter.write_str("cannot be written, and some of it may be there all the same"),
         }?;
         match (&self.source, self.problem) {
-            (Some(source), Problem::Unreadable | Problem::Unwritable | Problem::Corrupt(_)) => {
+            (Some(source), Problem::Unreadable | Problem::Unwritable | Problem::InDoubt | Problem::Corrupt(_)) => {
                 write!(formatter, ": {source}")
             }
             _ => Ok(()),

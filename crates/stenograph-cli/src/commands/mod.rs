@@ -2,6 +2,8 @@
 
 pub mod check;
 pub mod completions;
+pub mod config;
+pub mod r#continue;
 pub mod convert;
 pub mod demo;
 pub mod formats;
@@ -25,6 +27,8 @@ pub fn run(command: &Command, output: &mut Output<'_>) -> Result<Status, Command
         Command::Recover(options) => recover::run(options, output),
         Command::Run(options) => run::run(options, output),
         Command::Show(options) => show::run(options, output),
+        Command::Continue(options) => r#continue::run(options, output),
+        Command::Config(options) => config::run(options, output),
         Command::Demo(options) => demo::run(options, output),
         Command::Completions(options) => completions::run(options, output),
         Command::Man(options) => man::run(options, output),
