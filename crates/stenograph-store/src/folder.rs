@@ -103,8 +103,22 @@ fn same(said: &[Event<'static>], kept: &[Event<'static>]) -> Vec<Option<usize>> 
     let by_id: Vec<Option<usize>> =
         said.iter().map(|event| event.id.as_deref().and_then(|id| ids.get(id).copied())).collect();
     let claimed: HashSet<usize> = by_id.iter().copied().flatten().collect();
-    let by_words = twins(said, kept).into_iter().map(|twin| twin.filter(|twin| !claimed.contains(twin)));
-    by_id.into_iter().zip(by_words).map(|(by_id, by_words)| by_id.or(by_words)).collect()
+    // What has an id on both sides is where it is: words are only compared between such places.
+    let mut found = by_id.clone();
+    let (mut first, mut next) = (0, 0);
+    let ends = [(said.len(), kept.len())];
+    let anchors: Vec<(usize, usize)> = by_id.iter().enumerate().filter_map(|(at, twin)| Some((at, (*twin)?))).collect();
+    for (at, twin) in anchors.into_iter().chain(ends) {
+        if twin < next {
+            continue;
+        }
+        let (some, others) = (said.get(first..at).unwrap_or_default(), kept.get(next..twin).unwrap_or_default());
+        for (place, by_words) in found.iter_mut().skip(first).zip(twins(some, others)) {
+            *place = place.or(by_words.map(|by_words| next + by_words).filter(|twin| !claimed.contains(twin)));
+        }
+        (first, next) = (at + 1, twin + 1);
+    }
+    found
 }
 
 /// Gives an event once that stands in several documents under one id, as an archive and a window may have it.
@@ -191,6 +205,16 @@ mod tests {
         let mut given = Vec::new();
         merge(&[with("1"), with("2")], &[with("2")], &mut |event| given.push(event.id.clone().unwrap().into_owned()));
         assert_eq!(given, ["1", "2"]);
+    }
+
+    #[test]
+    fn the_same_conversation_twice_is_not_mixed_up() {
+        let with = |id: &'static str, text| Event { id: Some(id.into()), ..said(text) };
+        let documents = [with("1", "look"), with("2", "ls"), with("r", "look"), with("r-1", "ls")];
+        let journal = [with("r", "look"), with("r", "ls")];
+        let mut given = Vec::new();
+        merge(&documents, &journal, &mut |event| given.push(event.content().unwrap().joined().decode().into_owned()));
+        assert_eq!(given, ["look", "ls", "look", "ls"]);
     }
 
     #[test]
