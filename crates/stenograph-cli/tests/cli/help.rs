@@ -4,11 +4,32 @@ use stenograph::formats::FORMATS;
 
 use crate::runner::{Folder, names};
 
-const COMMANDS: [&str; 10] =
-    ["formats", "check", "convert", "show", "record", "recover", "run", "demo", "completions", "man"];
+const COMMANDS: [&str; 12] = [
+    "formats",
+    "check",
+    "convert",
+    "show",
+    "record",
+    "recover",
+    "run",
+    "continue",
+    "config",
+    "demo",
+    "completions",
+    "man",
+];
 
 /// What some of them do in several ways.
-const ACTIONS: [(&str, &str); 4] = [("run", "archive"), ("run", "clean"), ("run", "list"), ("run", "restore")];
+const ACTIONS: [(&str, &str); 8] = [
+    ("config", "get"),
+    ("config", "list"),
+    ("config", "set"),
+    ("config", "unset"),
+    ("run", "archive"),
+    ("run", "clean"),
+    ("run", "list"),
+    ("run", "restore"),
+];
 
 #[test]
 fn every_command_has_help_with_examples() {

@@ -96,7 +96,7 @@ fn what_cannot_be_moved_is_said_and_the_rest_is_done() {
     folder.run("run archive live").fails("live: is still running");
     let some = folder.run("run archive nothing-here nightly");
     some.fails("nothing-here: no such run").says("archived  nightly  .devflow/archive/2025-04/nightly.tar.gz");
-    run(&folder, "nightly", "review", "completed", "2025-04-01T08:00:00Z");
+    run(&folder, "nightly", "another", "completed", "2025-04-01T08:00:00Z");
     folder.run("run restore nightly").fails("nightly: is there already");
     let filtered = folder.run("run archive --before 30d --status completed,running");
     filtered.ends(2).talks("holds something else").talks("1 run left alone: still running");

@@ -131,12 +131,10 @@ impl super::Documents for Documents {
         let _lock = Lock::wait(&lock::beside(folder))?;
         let mut shelf = Shelf::new(self.site.files.as_ref(), folder);
         let units = Unit::split(recorded)?;
-        // What would be removed at once is not written as a text: its journal has it.
         let surplus = units.len().saturating_sub(shelf::TEXTS_MAX);
-        for (place, unit) in units.iter().enumerate() {
-            let text = if place < surplus { shelf::Text::TooMany } else { shelf::Text::Wanted };
-            shelf.put(unit, text, given)?;
-        }
+        let (untold, told) = units.split_at_checked(surplus).unwrap_or((&[], &units));
+        shelf.put_untold(untold)?;
+        told.iter().try_for_each(|unit| shelf.put(unit, given))?;
         let (written, remarks) = shelf.tidy()?;
         // Every unit stands on the shelf, whole: in its text, or in the journal beside it.
         Ok(Finished { journal: Journal::Redundant, written, remarks })

@@ -1,14 +1,14 @@
 //! The folder of a thread's transcripts: names that nobody has, texts and the journals beside them, and how many are kept. Only
 //! files whose names are Leslie's are ever removed.
 
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use super::RECORDING;
-use super::unit::{Telling, Unit};
+use super::unit::Unit;
 use crate::error::{Error, Problem};
-use crate::files::{Files, folder_of, replace};
+use crate::files::{Files, folder_of};
 use crate::layouts::anew::{are_equal, meanwhile, write_anew};
 use crate::layouts::{Given, Journal};
 use crate::recover;
@@ -17,15 +17,6 @@ use crate::tail::Remark;
 /// How many texts a thread keeps.
 pub const TEXTS_MAX: usize = 50;
 
-/// Whether a unit gets a text.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Text {
-    /// It does.
-    Wanted,
-    /// It would be removed at once, because so many newer ones follow in the same recording.
-    TooMany,
-}
-
 /// A folder that units are put into, by one at a time.
 pub struct Shelf<'a> {
     files: &'a dyn Files,
@@ -33,7 +24,8 @@ pub struct Shelf<'a> {
     /// What belongs to this recording, oldest first: texts, and journals.
     texts: Vec<PathBuf>,
     journals: Vec<PathBuf>,
-    untold: u64,
+    /// How many units have no text.
+    untold: usize,
 }
 
 /// What is at a name that a unit might have.
@@ -52,76 +44,85 @@ impl<'a> Shelf<'a> {
     }
 
     /// Puts a unit there, under the first name that is free. One that was put there before a crash is found again.
-    pub fn put(&mut self, unit: &Unit, text: Text, given: Given) -> Result<(), Error> {
+    pub fn put(&mut self, unit: &Unit, given: Given) -> Result<(), Error> {
         let telling = unit.tell(given)?;
-        for number in 1_u32.. {
-            let path = self.folder.join(numbered(&telling.name, number));
-            match self.there(&path, unit, &telling)? {
-                There::Other => {}
-                There::Nothing | There::Ours => return self.put_at(&path, unit, &telling, text),
-            }
+        let path = self.place(&telling.name, unit, Some(&telling.text))?;
+        if telling.journal == Journal::Needed {
+            // The journal first: a text without it would say too little.
+            self.put_journal(&path, unit)?;
         }
-        Err(Error::about(&self.folder.join(&telling.name), Problem::Exists))
+        match self.files.create_new(&path) {
+            // Only an empty file of ours, or the same text, is there.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            made => drop(made.map_err(|error| Error::at(&path, Problem::Unwritable, error))?),
+        }
+        self.write(&path, &mut |out| out.write_all(&telling.text))?;
+        self.texts.push(path);
+        Ok(())
     }
 
-    fn there(&self, path: &Path, unit: &Unit, telling: &Telling) -> Result<There, Error> {
+    /// Puts units there whose texts would be removed at once, because so many newer ones follow in the same recording: one journal
+    /// has them all.
+    pub fn put_untold(&mut self, units: &[Unit]) -> Result<(), Error> {
+        let (Some(all), Some(first)) = (Unit::joined(units), units.first()) else { return Ok(()) };
+        let path = self.place(&first.name()?, &all, None)?;
+        self.untold = units.len();
+        self.put_journal(&path, &all)
+    }
+
+    /// The path of the first name that is free, or holds the same from before a crash.
+    fn place(&self, name: &str, unit: &Unit, text: Option<&[u8]>) -> Result<PathBuf, Error> {
+        for number in 1_u32.. {
+            let path = self.folder.join(numbered(name, number));
+            match self.there(&path, unit, text)? {
+                There::Other => {}
+                There::Nothing | There::Ours => return Ok(path),
+            }
+        }
+        Err(Error::about(&self.folder.join(name), Problem::Exists))
+    }
+
+    fn there(&self, path: &Path, unit: &Unit, text: Option<&[u8]>) -> Result<There, Error> {
         let journal = recover::beside(path);
         let length = |path: &Path| self.files.length(path).map_err(|error| Error::at(path, Problem::Unreadable, error));
-        let (text, kept) = (length(path)?, length(&journal)?);
         let unreadable = |error| Error::at(path, Problem::Unreadable, error);
         let same_journal = || {
             let mut there = self.files.reader(&journal, 0)?;
             are_equal(there.as_mut(), unit.journal(self.files)?.as_mut())
         };
-        Ok(match (text, kept) {
+        let same_text = || self.files.read(path, 0).map(|there| Some(there.as_slice()) == text);
+        Ok(match (length(path)?, length(&journal)?) {
             (None, None) => There::Nothing,
             (_, Some(_)) if same_journal().map_err(unreadable)? => There::Ours,
-            (_, Some(_)) => There::Other,
             // A name that was taken just before a crash.
-            (Some(0), None) => There::Ours,
-            (Some(_), None) if self.files.read(path, 0).map_err(unreadable)? == telling.text => There::Ours,
-            (Some(_), None) => There::Other,
+            (Some(0), None) if text.is_some() => There::Ours,
+            (Some(_), None) if same_text().map_err(unreadable)? => There::Ours,
+            _ => There::Other,
         })
     }
 
-    /// The journal first: a text without it would say too little.
-    fn put_at(&mut self, path: &Path, unit: &Unit, telling: &Telling, text: Text) -> Result<(), Error> {
-        if telling.journal == Journal::Needed || text == Text::TooMany {
-            let journal = recover::beside(path);
-            self.put_journal(&journal, unit).map_err(|error| Error::at(&journal, Problem::Unwritable, error))?;
-            self.journals.push(journal);
-        }
-        match text {
-            Text::TooMany => self.untold += 1,
-            Text::Wanted => {
-                let unwritable = |error| Error::at(path, Problem::Unwritable, error);
-                match self.files.create_new(path) {
-                    // Only an empty file of ours, or the same text, gets here.
-                    Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                    made => drop(made.map_err(unwritable)?),
-                }
-                replace(self.files, path, &telling.text).map_err(unwritable)?;
-                self.texts.push(path.to_owned());
-            }
-        }
+    fn put_journal(&mut self, text: &Path, unit: &Unit) -> Result<(), Error> {
+        let path = recover::beside(text);
+        self.write(&path, &mut |out| io::copy(&mut unit.journal(self.files)?, out).map(|_| ()))?;
+        self.journals.push(path);
         Ok(())
     }
 
-    fn put_journal(&self, path: &Path, unit: &Unit) -> io::Result<()> {
+    /// Puts a file there, whole or not at all. Its name is durable when the folder is, at the end.
+    fn write(&self, path: &Path, fill: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>) -> Result<(), Error> {
         let meanwhile = meanwhile(path);
-        let written =
-            write_anew(self.files, &meanwhile, &mut |out| io::copy(&mut unit.journal(self.files)?, out).map(|_| ()));
-        let placed = written.and_then(|_| self.files.rename(&meanwhile, path));
+        let placed = write_anew(self.files, &meanwhile, fill).and_then(|_| self.files.rename(&meanwhile, path));
         if placed.is_err() {
             let _ = self.files.remove(&meanwhile);
         }
-        placed?;
-        self.files.sync_folder(folder_of(path))
+        placed.map_err(|error| Error::at(path, Problem::Unwritable, error))
     }
 
     /// Removes the oldest texts, and what lost its text; says what was written and what was removed.
     pub fn tidy(self) -> Result<(Vec<PathBuf>, Vec<Remark>), Error> {
         let mut remarks = Vec::new();
+        let synced = self.files.sync_folder(self.folder);
+        synced.map_err(|error| Error::at(self.folder, Problem::Unwritable, error))?;
         if self.untold > 0 {
             let text = format!(
                 "{} of the oldest questions have a journal and no text: {TEXTS_MAX} texts are kept per thread",

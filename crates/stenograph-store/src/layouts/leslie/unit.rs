@@ -69,6 +69,26 @@ impl Unit {
         Ok(units)
     }
 
+    /// Several units that follow each other, as one stretch.
+    pub fn joined(units: &[Unit]) -> Option<Unit> {
+        let (first, last) = (units.first()?, units.last()?);
+        let mut recorded = first.recorded.clone();
+        recorded.end = last.recorded.end;
+        Some(Unit { recorded, began: first.began.clone(), ended: last.ended.clone(), last: last.last })
+    }
+
+    /// What its file is called.
+    pub fn name(&self) -> Result<String, Error> {
+        let mut outline = Outline::default();
+        self.recorded.read(&mut |event| outline.add(event))?;
+        Ok(self.named(&outline))
+    }
+
+    fn named(&self, outline: &Outline) -> String {
+        let nowhen = Time { text: "0".into(), unit: stenograph::time::Unit::Seconds };
+        file_name(self.began.as_ref().unwrap_or(&nowhen), outline.query.as_deref().unwrap_or_default())
+    }
+
     /// Tells the unit, and measures what the text does not say.
     pub fn tell(&self, given: Given) -> Result<Telling, Error> {
         let unreadable = |error| Error::at(&self.recorded.journal, Problem::Unreadable, error);
@@ -77,9 +97,7 @@ impl Unit {
         let mut text = Vec::new();
         self.convert(&outline, &mut text).map_err(unreadable)?;
         let journal = measure(&self.recorded, Measured { format: &Leslie, bytes: Box::new(text.as_slice()) }, given)?;
-        let nowhen = Time { text: "0".into(), unit: stenograph::time::Unit::Seconds };
-        let name = file_name(self.began.as_ref().unwrap_or(&nowhen), outline.query.as_deref().unwrap_or_default());
-        Ok(Telling { name, text, journal })
+        Ok(Telling { name: self.named(&outline), text, journal })
     }
 
     fn convert(&self, outline: &Outline, out: &mut dyn io::Write) -> io::Result<Outcome> {
