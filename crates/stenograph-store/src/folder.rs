@@ -48,23 +48,45 @@ pub fn read(parts: &[PathBuf], sink: &mut dyn Sink) -> Result<(), Error> {
         let mut once = Once::new(sink);
         return documents.into_iter().try_for_each(|path| once.document(path));
     }
-    let mut said = Collected::default();
-    let mut once = Once::new(&mut said);
-    documents.into_iter().try_for_each(|path| once.document(path))?;
+    let (mut said, mut since) = (Collected::default(), Vec::new());
+    let mut before = HashSet::new();
+    for path in documents {
+        let mut once = Once { before, ..Once::new(&mut said) };
+        once.document(path)?;
+        before = once.before;
+        let base = base(path, &recorded);
+        let news = said.events.iter().enumerate().skip(since.len());
+        let news = news.map(|(at, event)| event.at.is_none_or(|span| span.offset >= base).then_some(at));
+        since.extend(news.collect::<Vec<_>>());
+    }
     let mut kept: Vec<Event<'static>> = Vec::new();
     for recorded in &recorded {
         recorded.read(&mut |event| kept.push(event.clone().into_owned()))?;
     }
-    merge(&said.events, &kept, &mut |event| sink.event(event));
+    let since: Vec<usize> = since.into_iter().flatten().collect();
+    merge(&said.events, &since, &kept, &mut |event| sink.event(event));
     said.notes.into_iter().for_each(|note| sink.note(note));
     Ok(())
 }
 
-/// Both in order: what only one of them has stands where it stood there.
-fn merge(said: &[Event<'static>], kept: &[Event<'static>], give: &mut dyn FnMut(&Event<'_>)) {
+/// How long a document was before the recordings in the journals.
+fn base(path: &Path, recorded: &[Recorded]) -> u64 {
+    let lengths = recorded.iter().flat_map(|recorded| {
+        let is_here = |name: &str| recorded.document(name) == path;
+        recorded.header.documents.iter().filter(move |(name, _)| is_here(name)).map(|(_, length)| *length)
+    });
+    lengths.min().unwrap_or(0)
+}
+
+/// Both in order: what only one of them has stands where it stood there. Only what came into the documents since the recordings
+/// began can be in the journals, however alike the rest looks.
+fn merge(said: &[Event<'static>], since: &[usize], kept: &[Event<'static>], give: &mut dyn FnMut(&Event<'_>)) {
+    let news: Vec<Event<'static>> = since.iter().filter_map(|at| said.get(*at)).cloned().collect();
+    let twins: HashMap<usize, usize> =
+        since.iter().zip(same(&news, kept)).filter_map(|(at, twin)| Some((*at, twin?))).collect();
     let mut next = 0;
-    for (event, twin) in said.iter().zip(same(said, kept)) {
-        match twin {
+    for (at, event) in said.iter().enumerate() {
+        match twins.get(&at).copied() {
             None => give(event),
             // The journal is in order: everything before the twin comes first.
             Some(twin) if twin >= next => {
@@ -166,15 +188,29 @@ mod tests {
         let documents = [said("before"), said("one"), said("two"), said("later")];
         let journal = [said("one"), thought("hm"), said("two"), thought("aha")];
         let mut given = Vec::new();
-        merge(&documents, &journal, &mut |event| given.push(event.content().unwrap().joined().decode().into_owned()));
+        merge(&documents, &[0, 1, 2, 3], &journal, &mut |event| {
+            given.push(event.content().unwrap().joined().decode().into_owned())
+        });
         assert_eq!(given, ["before", "one", "hm", "two", "later", "aha"]);
+    }
+
+    #[test]
+    fn what_a_document_held_before_is_not_taken_for_what_was_recorded() {
+        let (documents, journal) = ([said("ask 1"), said("ask 2")], [said("ask 3"), said("ask 4")]);
+        let mut given = Vec::new();
+        merge(&documents, &[], &journal, &mut |event| {
+            given.push(event.content().unwrap().joined().decode().into_owned())
+        });
+        assert_eq!(given, ["ask 1", "ask 2", "ask 3", "ask 4"]);
     }
 
     #[test]
     fn the_same_words_under_another_id_are_another_event() {
         let with = |id: &'static str| Event { id: Some(id.into()), ..said("yes") };
         let mut given = Vec::new();
-        merge(&[with("1"), with("2")], &[with("2")], &mut |event| given.push(event.id.clone().unwrap().into_owned()));
+        merge(&[with("1"), with("2")], &[0, 1], &[with("2")], &mut |event| {
+            given.push(event.id.clone().unwrap().into_owned())
+        });
         assert_eq!(given, ["1", "2"]);
     }
 
