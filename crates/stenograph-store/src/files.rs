@@ -32,6 +32,10 @@ pub trait Files: Debug + Send + Sync {
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Removes a file.
     fn remove(&self, path: &Path) -> io::Result<()>;
+    /// Removes an empty folder.
+    fn remove_folder(&self, folder: &Path) -> io::Result<()> {
+        fs::remove_dir(folder)
+    }
     /// Makes the names in a folder durable, where the system can.
     fn sync_folder(&self, folder: &Path) -> io::Result<()>;
 }

@@ -4,6 +4,7 @@
 pub mod chibi;
 mod claude_events;
 pub mod cycod;
+pub mod devflow;
 mod steno;
 
 use std::path::{Path, PathBuf};
@@ -22,7 +23,7 @@ use crate::tail::{self, LastLine, Remark, Tail};
 
 /// Every layout.
 pub static LAYOUTS: &[&dyn Layout] =
-    &[&steno::Steno, &chibi::Chibi];
+    &[];
 
 /// The layout of that name.
 pub fn layout_named(name: &str) -> Option<&'static dyn Layout> {
