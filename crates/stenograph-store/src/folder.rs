@@ -78,12 +78,9 @@ fn base(path: &Path, recorded: &[Recorded]) -> u64 {
     lengths.min().unwrap_or(0)
 }
 
-/// Both in order: what only one of them has stands where it stood there. Only what came into the documents since the recordings
-/// began can be in the journals, however alike the rest looks.
+/// Both in order: what only one of them has stands where it stood there.
 fn merge(said: &[Event<'static>], since: &[usize], kept: &[Event<'static>], give: &mut dyn FnMut(&Event<'_>)) {
-    let news: Vec<Event<'static>> = since.iter().filter_map(|at| said.get(*at)).cloned().collect();
-    let twins: HashMap<usize, usize> =
-        since.iter().zip(same(&news, kept)).filter_map(|(at, twin)| Some((*at, twin?))).collect();
+    let twins = same(said, since, kept);
     let mut next = 0;
     for (at, event) in said.iter().enumerate() {
         match twins.get(&at).copied() {
@@ -99,19 +96,25 @@ fn merge(said: &[Event<'static>], since: &[usize], kept: &[Event<'static>], give
     kept.get(next..).unwrap_or_default().iter().for_each(give);
 }
 
-/// For each event of the documents, its place in the journal: by its id where both have it, else by what it says.
-fn same(said: &[Event<'static>], kept: &[Event<'static>]) -> Vec<Option<usize>> {
+/// The place in the journal of each event of the documents that is there: by its id where both have it, else by what it says. Only
+/// what came into the documents since the recordings began can be meant by the latter, however alike the rest looks.
+fn same(said: &[Event<'static>], since: &[usize], kept: &[Event<'static>]) -> HashMap<usize, usize> {
     let mut ids: HashMap<&str, usize> = HashMap::new();
     for (at, event) in kept.iter().enumerate() {
         if let Some(id) = event.id.as_deref() {
             ids.entry(id).or_insert(at);
         }
     }
-    let by_id: Vec<Option<usize>> =
-        said.iter().map(|event| event.id.as_deref().and_then(|id| ids.get(id).copied())).collect();
-    let claimed: HashSet<usize> = by_id.iter().copied().flatten().collect();
-    let by_words = twins(said, kept).into_iter().map(|twin| twin.filter(|twin| !claimed.contains(twin)));
-    by_id.into_iter().zip(by_words).map(|(by_id, by_words)| by_id.or(by_words)).collect()
+    let by_id = said.iter().enumerate().filter_map(|(at, event)| Some((at, *ids.get(event.id.as_deref()?)?)));
+    let mut same: HashMap<usize, usize> = by_id.collect();
+    let claimed: HashSet<usize> = same.values().copied().collect();
+    let news: Vec<Event<'static>> = since.iter().filter_map(|at| said.get(*at)).cloned().collect();
+    for (at, twin) in since.iter().zip(twins(&news, kept)) {
+        if let Some(twin) = twin.filter(|twin| !claimed.contains(twin)) {
+            same.entry(*at).or_insert(twin);
+        }
+    }
+    same
 }
 
 /// Gives an event once that stands in several documents under one id, as an archive and a window may have it.
