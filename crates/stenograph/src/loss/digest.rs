@@ -192,6 +192,21 @@ fn pieces(event: &Event<'_>) -> u64 {
     hash
 }
 
+/// The paths to what tells somebody something. An object that came over the wire is in one piece: where some of it is only a matter
+/// of spelling it is looked into, as deep as that goes.
+fn telling(path: &str, raw: &str, spelling: &[&str], paths: &mut Vec<String>) {
+    // Nothing, null, an empty string and the moment that Go writes for none tell nobody anything.
+    if spelling.contains(&path) || matches!(raw, "null" | "\"\"" | "{}" | "[]" | ZERO_TIME) {
+        return;
+    }
+    let below = |spelled: &&str| spelled.strip_prefix(path).is_some_and(|rest| rest.starts_with('.'));
+    let object = if spelling.iter().any(below) { crate::json::Object::within(raw) } else { None };
+    match object {
+        Some(object) => object.pairs().for_each(|(name, raw)| telling(&format!("{path}.{name}"), raw, spelling, paths)),
+        None => paths.push(format!("extra.{path}")),
+    }
+}
+
 /// Go's `time.Time` where nobody set it, in JSON.
 const ZERO_TIME: &str = r#""0001-01-01T00:00:00Z""#;
 
@@ -200,12 +215,7 @@ fn left(event: &Event<'_>, keeps: &dyn Fn(&str) -> bool, lists: &mut Paths) -> V
     for (origin, residue) in event.extra.iter() {
         let spelling = crate::format::named(origin).map_or([].as_slice(), |format| format.info().spelling);
         let mut paths = Vec::new();
-        residue.each("", &mut |path, raw| {
-            // Nothing, null, an empty string and the moment that Go writes for none tell nobody anything.
-            if !spelling.contains(&path) && !matches!(raw, "null" | "\"\"" | "{}" | "[]" | ZERO_TIME) {
-                paths.push(format!("extra.{path}"));
-            }
-        });
+        residue.each("", &mut |path, raw| telling(path, raw, spelling, &mut paths));
         let hash = if keeps(origin) {
             let mut json = String::new();
             residue.write_json(&mut json);
