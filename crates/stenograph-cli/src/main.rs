@@ -4,7 +4,9 @@
 mod args;
 mod clock;
 mod commands;
+mod config;
 mod error;
+mod home;
 mod input;
 mod output;
 mod progress;

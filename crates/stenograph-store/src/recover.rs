@@ -75,8 +75,21 @@ fn settle_file(path: &Path, site: &Site) -> Result<Option<Remark>, Error> {
             let _lock = Lock::on(path)?;
             Ok(tail::settle(site.files.as_ref(), path, LastLine::MayLackNewline)?.remark)
         }
+        // A recording of the native stream that was cut off at its first line.
+        _ if is_begun(&head) => {
+            let _lock = Lock::on(path)?;
+            Ok(tail::settle(site.files.as_ref(), path, LastLine::EndsWithNewline)?.remark)
+        }
         _ => Err(Error::about(path, Problem::NoLayout)),
     }
+}
+
+/// Whether this may be how the first line of a native stream begins, or what a power cut makes of it.
+fn is_begun(head: &[u8]) -> bool {
+    let start = format!("{{\"v\":{}", wire::VERSION);
+    let length = head.len().min(start.len());
+    let begins = head.get(..length) == start.as_bytes().get(..length);
+    !head.contains(&b'\n') && (begins || head.iter().all(|byte| *byte == 0))
 }
 
 /// How deep folders are searched, and how many files are looked at: no layout is deeper, and no tree is endless.
