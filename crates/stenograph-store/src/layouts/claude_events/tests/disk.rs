@@ -63,6 +63,10 @@ impl Files for Failing {
         self.0.call().and_then(|()| Disk.create_new(path)).map(|file| self.opened(file))
     }
 
+    fn overwrite(&self, path: &Path, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.0.call().and_then(|()| Disk.overwrite(path, offset, bytes))
+    }
+
     fn reader(&self, path: &Path, offset: u64) -> io::Result<Box<dyn Read>> {
         self.0.call().and_then(|()| Disk.reader(path, offset))
     }

@@ -178,6 +178,10 @@ impl Files for Stopping {
     fn create_new(&self, path: &Path) -> io::Result<Box<dyn OpenFile>> {
         self.call().and_then(|()| Disk.create_new(path))
     }
+    fn overwrite(&self, path: &Path, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.call().and_then(|()| Disk.overwrite(path, offset, bytes))
+    }
+
     fn reader(&self, path: &Path, offset: u64) -> io::Result<Box<dyn Read>> {
         Disk.reader(path, offset)
     }
