@@ -73,9 +73,19 @@ fn conversation(parts: &[PathBuf], sink: &mut dyn Sink) -> Result<(), Error> {
 /// Both in order: what only one of them has stands where it stood there.
 fn merge(said: &[Event<'static>], kept: &[Event<'static>], give: &mut dyn FnMut(&Event<'_>)) {
     let mut next = 0;
-    for (event, twin) in said.iter().zip(same(said, kept)) {
+    let twins = same(said, kept);
+    let shared: HashSet<usize> = twins.iter().copied().flatten().collect();
+    for (event, twin) in said.iter().zip(twins) {
         match twin {
-            None => give(event),
+            None => {
+                // What only the journal has was there before it, if the clock says so.
+                let earlier = kept.iter().enumerate().skip(next);
+                let earlier = earlier.take_while(|(at, kept)| !shared.contains(at) && is_before(kept, event));
+                let until = next + earlier.count();
+                kept.get(next..until).unwrap_or_default().iter().for_each(&mut *give);
+                next = until;
+                give(event);
+            }
             // The journal is in order: everything before the twin comes first.
             Some(twin) if twin >= next => {
                 kept.get(next..=twin).unwrap_or_default().iter().for_each(&mut *give);
@@ -85,6 +95,12 @@ fn merge(said: &[Event<'static>], kept: &[Event<'static>], give: &mut dyn FnMut(
         }
     }
     kept.get(next..).unwrap_or_default().iter().for_each(give);
+}
+
+/// Whether one event came before another, to the second: some systems count no finer.
+fn is_before(one: &Event<'_>, other: &Event<'_>) -> bool {
+    let seconds = |event: &Event<'_>| event.time.as_ref().and_then(stenograph::time::Time::to_seconds);
+    matches!((seconds(one), seconds(other)), (Some(one), Some(other)) if one <= other)
 }
 
 /// For each event of the documents, its place in the journal: by its id where both have it, else by what it says.
@@ -178,6 +194,19 @@ mod tests {
         let mut given = Vec::new();
         merge(&documents, &journal, &mut |event| given.push(event.content().unwrap().joined().decode().into_owned()));
         assert_eq!(given, ["before", "one", "hm", "two", "later", "aha"]);
+    }
+
+    #[test]
+    fn what_came_later_stands_after_what_only_the_journal_has() {
+        let at = |seconds: &'static str, event: Event<'static>| Event {
+            time: stenograph::time::Time::number(seconds.into(), stenograph::time::Unit::Seconds),
+            ..event
+        };
+        let documents = [at("1", said("before")), at("5", said("one")), at("9", said("cleared"))];
+        let journal = [at("5.1", said("one")), at("5.2", thought("aha"))];
+        let mut given = Vec::new();
+        merge(&documents, &journal, &mut |event| given.push(event.content().unwrap().joined().decode().into_owned()));
+        assert_eq!(given, ["before", "one", "aha", "cleared"]);
     }
 
     #[test]
