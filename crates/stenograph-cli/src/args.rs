@@ -3,7 +3,9 @@
 use clap::builder::PossibleValuesParser;
 use clap::{Parser, Subcommand};
 
-use crate::commands::{check, completions, context, convert, demo, formats, inbox, man, record, recover, show};
+use crate::commands::{
+    check, completions, config, context, r#continue, convert, demo, formats, inbox, man, record, recover, run, show,
+};
 
 /// Keep the record of what AI agents did
 ///
@@ -35,8 +37,11 @@ pub enum Command {
     Show(show::Options),
     Record(record::Options),
     Recover(recover::Options),
+    Run(run::Options),
     Context(context::Options),
     Inbox(inbox::Options),
+    Continue(r#continue::Options),
+    Config(config::Options),
     Demo(demo::Options),
     Completions(completions::Options),
     Man(man::Options),

@@ -2,7 +2,9 @@
 
 pub mod check;
 pub mod completions;
+pub mod config;
 pub mod context;
+pub mod r#continue;
 pub mod convert;
 pub mod demo;
 pub mod formats;
@@ -10,6 +12,7 @@ pub mod inbox;
 pub mod man;
 pub mod record;
 pub mod recover;
+pub mod run;
 pub mod show;
 
 use crate::args::Command;
@@ -24,9 +27,12 @@ pub fn run(command: &Command, output: &mut Output<'_>) -> Result<Status, Command
         Command::Convert(options) => convert::run(options, output),
         Command::Record(options) => record::run(options, output),
         Command::Recover(options) => recover::run(options, output),
+        Command::Run(options) => run::run(options, output),
         Command::Context(options) => context::run(options, output),
         Command::Inbox(options) => inbox::run(options, output),
         Command::Show(options) => show::run(options, output),
+        Command::Continue(options) => r#continue::run(options, output),
+        Command::Config(options) => config::run(options, output),
         Command::Demo(options) => demo::run(options, output),
         Command::Completions(options) => completions::run(options, output),
         Command::Man(options) => man::run(options, output),
