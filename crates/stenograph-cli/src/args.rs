@@ -4,7 +4,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    check, completions, config, r#continue, convert, demo, formats, man, record, recover, run, show,
+    check, completions, config, context, r#continue, convert, demo, formats, inbox, man, record, recover, run, show,
 };
 
 /// Keep the record of what AI agents did
@@ -38,6 +38,8 @@ pub enum Command {
     Record(record::Options),
     Recover(recover::Options),
     Run(run::Options),
+    Context(context::Options),
+    Inbox(inbox::Options),
     Continue(r#continue::Options),
     Config(config::Options),
     Demo(demo::Options),

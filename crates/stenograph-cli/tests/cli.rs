@@ -14,6 +14,8 @@ mod bad_input;
 mod check;
 #[path = "cli/containers.rs"]
 mod containers;
+#[path = "cli/context.rs"]
+mod context;
 #[path = "cli/convert.rs"]
 mod convert;
 #[path = "cli/demo.rs"]
@@ -24,6 +26,8 @@ mod devflow;
 mod help;
 #[path = "cli/leslie.rs"]
 mod leslie;
+#[path = "cli/inbox.rs"]
+mod inbox;
 #[path = "cli/readme.rs"]
 mod readme;
 #[path = "cli/real.rs"]

@@ -97,9 +97,18 @@ fn base(path: &Path, recorded: &[Recorded]) -> u64 {
 fn merge(said: &[Event<'static>], since: &[usize], kept: &[Event<'static>], give: &mut dyn FnMut(&Event<'_>)) {
     let twins = same(said, since, kept);
     let mut next = 0;
+    let shared: HashSet<usize> = twins.values().copied().collect();
     for (at, event) in said.iter().enumerate() {
         match twins.get(&at).copied() {
-            None => give(event),
+            None => {
+                // What only the journal has was there before it, if the clock says so.
+                let earlier = kept.iter().enumerate().skip(next);
+                let earlier = earlier.take_while(|(at, kept)| !shared.contains(at) && is_before(kept, event));
+                let until = next + earlier.count();
+                kept.get(next..until).unwrap_or_default().iter().for_each(&mut *give);
+                next = until;
+                give(event);
+            }
             // The journal is in order: everything before the twin comes first.
             Some(twin) if twin >= next => {
                 kept.get(next..=twin).unwrap_or_default().iter().for_each(&mut *give);
@@ -109,6 +118,12 @@ fn merge(said: &[Event<'static>], since: &[usize], kept: &[Event<'static>], give
         }
     }
     kept.get(next..).unwrap_or_default().iter().for_each(give);
+}
+
+/// Whether one event came before another, to the second: some systems count no finer.
+fn is_before(one: &Event<'_>, other: &Event<'_>) -> bool {
+    let seconds = |event: &Event<'_>| event.time.as_ref().and_then(stenograph::time::Time::to_seconds);
+    matches!((seconds(one), seconds(other)), (Some(one), Some(other)) if one <= other)
 }
 
 /// The place in the journal of each event of the documents that is there: by its id where both have it, else by what it says. Only
@@ -230,6 +245,21 @@ mod tests {
             given.push(event.content().unwrap().joined().decode().into_owned())
         });
         assert_eq!(given, ["ask 1", "ask 2", "ask 3", "ask 4"]);
+    }
+
+    #[test]
+    fn what_came_later_stands_after_what_only_the_journal_has() {
+        let at = |seconds: &'static str, event: Event<'static>| Event {
+            time: stenograph::time::Time::number(seconds.into(), stenograph::time::Unit::Seconds),
+            ..event
+        };
+        let documents = [at("1", said("before")), at("5", said("one")), at("9", said("cleared"))];
+        let journal = [at("5.1", said("one")), at("5.2", thought("aha"))];
+        let mut given = Vec::new();
+        merge(&documents, &[0, 1, 2], &journal, &mut |event| {
+            given.push(event.content().unwrap().joined().decode().into_owned());
+        });
+        assert_eq!(given, ["before", "one", "aha", "cleared"]);
     }
 
     #[test]
