@@ -8,12 +8,15 @@ mod document;
 mod newest;
 mod plan;
 mod ready;
+#[cfg(test)]
+mod tests;
 mod title;
 
 pub use newest::{History, newest};
 pub use ready::{Ready, ready};
 
 use std::collections::BTreeMap;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -22,13 +25,12 @@ use stenograph::format::{Detected, Format, detect};
 use stenograph::formats::{cycod_trajectory::CycodTrajectory, openai_chat::OpenaiChat};
 use stenograph::model::{Body, Content, Event};
 
-use super::{Documents, Finished, Given, Info, Layout, Loaded, Opened, Site, Target};
+use super::{Documents, Finished, Given, Ground, Info, Layout, Loaded, Opened, Site, Target};
 use crate::document::measure;
 use crate::error::{Error, Problem};
-use crate::files::{Files, folder_of, make_folder, replace};
+use crate::files::{Files, folder_of, replace};
 use crate::identity::is_same;
 use crate::journal::{Header, Recorded};
-use crate::lock::Lock;
 use crate::recover;
 use crate::source::{Passes, Source};
 use crate::tail::Remark;
@@ -89,17 +91,12 @@ impl Layout for Cycod {
     fn open(&self, target: &Target, site: &Site) -> Result<Opened, Error> {
         let Plan { asked, saved, mut remarks } = Plan::new(target, site)?;
         let files = &site.files;
-        let mut locks = Vec::new();
         let mut documents = Vec::new();
+        let mut ground = None;
         let mut in_place = false;
         if let Some(path) = &asked {
-            let unwritable = |error| Error::at(path, Problem::Unwritable, error);
-            make_folder(files.as_ref(), folder_of(path)).map_err(unwritable)?;
-            // Before anything is looked at: another recorder may be in the middle of a line.
-            locks.push(Lock::on(path)?);
-            if recover::beside(path).is_file() {
-                remarks.extend(recover::recover(path, site)?.remarks);
-            }
+            // Before anything is looked at: another recorder may be in the middle of a line, or have left half of one.
+            ground = Some(Ground::of_journal(&recover::beside(path), site)?);
             in_place = target.load.as_deref().is_some_and(|load| is_same(load, path));
             let kind = Kind::of(path);
             let (base, remark) = Document::base(files, path, kind)?;
@@ -110,26 +107,25 @@ impl Layout for Cycod {
             documents.push(Kept { role: Role::Asked, document: Document::new(files, path, kind, base) });
         }
         for Planned { path, kind, role } in saved {
-            let begun = plan::claim(files, &path, kind).and_then(|path| {
-                let load = target.load.as_deref().filter(|_| in_place);
-                let base = load.map_or(Ok(0), |load| seed(files, &path, kind, load))?;
-                Ok(Kept { role, document: Document::new(files, &path, kind, base) })
-            });
-            match begun {
-                Ok(kept) => documents.push(kept),
-                Err(error) if asked.is_some() => remarks.push(Remark::new(&path, not_saved(&error))),
+            let load = target.load.as_deref().filter(|_| in_place);
+            match save(files, &path, kind, load) {
+                Ok(document) => documents.push(Kept { role, document }),
+                Err(error) if !documents.is_empty() => remarks.push(Remark::new(&path, not_saved(&error))),
                 Err(error) => return Err(error),
             }
         }
-        let Some(first) = documents.first() else { return Err(Error::about(Path::new(NAME), Problem::NoLayout)) };
-        let journal = recover::beside(first.document.path());
-        let header = header(&journal, target, &documents)?;
+        let ground = match (ground, documents.first()) {
+            (Some(ground), _) => ground,
+            (None, Some(first)) => Ground::of_journal(&recover::beside(first.document.path()), site)?,
+            (None, None) => return Err(Error::about(Path::new(NAME), Problem::NoLayout)),
+        };
+        let header = header(&ground.journal, target, &documents)?;
         documents.iter_mut().for_each(|kept| kept.document.begin());
-        let mut opened = Opened::new(journal, header, Box::new(Recording { documents, files: Arc::clone(files) }));
+        let mut opened = Opened::new(ground, header, Box::new(Recording { documents, files: Arc::clone(files) }));
         opened.loaded = if in_place { Loaded::InPlace } else { Loaded::ToBeRecorded };
         opened.first = target.settings.get("title").map(title).into_iter().collect();
         opened.remarks = remarks;
-        Ok(locks.into_iter().fold(opened, Opened::holding))
+        Ok(opened)
     }
 
     fn resume(&self, recorded: &Recorded, site: &Site) -> Result<Box<dyn Documents>, Error> {
@@ -153,12 +149,29 @@ impl Layout for Cycod {
 
     fn reads(&self, folder: &Path, files: &dyn Files) -> Option<Vec<PathBuf>> {
         let names = files.list(folder).ok()?;
-        let histories: Vec<PathBuf> = names.iter().filter(|path| newest::is_history(path)).cloned().collect();
-        let trajectories = names.iter().filter(|path| is_lone_trajectory(path, &names)).cloned();
-        let mut found: Vec<PathBuf> = histories.into_iter().chain(trajectories).collect();
+        let is_ours =
+            |path: &&PathBuf| newest::is_history(path) || is_lone_trajectory(path, &names) || is_journal(path, files);
+        let mut found: Vec<PathBuf> = names.iter().filter(is_ours).cloned().collect();
+        // What stands beside a journal is part of it, whatever it is called.
+        let beside = found.iter().filter(|path| path.extension().is_some_and(|ending| ending == recover::ENDING));
+        let beside: Vec<PathBuf> = beside.map(|journal| journal.with_extension("")).collect();
+        found.extend(beside.into_iter().filter(|path| names.contains(path)));
         found.sort();
+        found.dedup();
         Some(found).filter(|found| !found.is_empty())
     }
+}
+
+/// Whether a file is a journal of this layout: its first line says so.
+fn is_journal(path: &Path, files: &dyn Files) -> bool {
+    const HEADER_SIZE_MAX: u64 = 64 << 10;
+    let mut line = Vec::new();
+    path.extension().is_some_and(|ending| ending == recover::ENDING)
+        && files.reader(path, 0).is_ok_and(|file| file.take(HEADER_SIZE_MAX).read_to_end(&mut line).is_ok())
+        && line.split(|byte| *byte == b'\n').next().is_some_and(|line| {
+            let layout = format!("\"layout\":\"{NAME}\"");
+            String::from_utf8_lossy(line).contains(&layout)
+        })
 }
 
 /// Whether a trajectory says what no chat history beside it does: both have the same moment in their names.
@@ -193,6 +206,13 @@ fn header(journal: &Path, target: &Target, documents: &[Kept]) -> Result<Header,
         lengths.insert(name.to_owned(), document.others());
     }
     Ok(Header { layout: NAME.to_owned(), settings, documents: lengths })
+}
+
+/// Makes a document that is saved without being asked for. It holds the conversation that goes on elsewhere, too.
+fn save(files: &Arc<dyn Files>, path: &Path, kind: Kind, load: Option<&Path>) -> Result<Document, Error> {
+    let path = plan::claim(files, path, kind)?;
+    let base = load.map_or(Ok(0), |load| seed(files, &path, kind, load))?;
+    Ok(Document::new(files, &path, kind, base))
 }
 
 /// Fills a document with the conversation that goes on elsewhere, and says how much of it that is.
@@ -231,7 +251,7 @@ impl Documents for Recording {
 
     fn finish(&mut self, recorded: &Recorded, given: Given) -> Result<Finished, Error> {
         let mut finished = Finished { journal: super::Journal::Needed, written: Vec::new(), remarks: Vec::new() };
-        for (at, Kept { role, document }) in self.documents.iter_mut().enumerate() {
+        for (at, Kept { document, .. }) in self.documents.iter_mut().enumerate() {
             let path = document.path().to_owned();
             match document.finish(recorded) {
                 Ok(remarks) => finished.remarks.extend(remarks),
@@ -242,14 +262,16 @@ impl Documents for Recording {
                 }
                 Err(error) => return Err(error),
             }
-            if *role != Role::Asked && document.is_empty() {
-                let _ = self.files.remove(&path);
-            } else {
-                finished.written.push(path);
-            }
+            finished.written.push(path);
         }
         if let Some(Kept { document, .. }) = self.documents.first() {
             finished.journal = measure(recorded, document.measured()?, given)?;
+        }
+        for Kept { role, document } in &self.documents {
+            if *role != Role::Asked && document.is_empty() {
+                let _ = self.files.remove(document.path());
+                finished.written.retain(|path| path != document.path());
+            }
         }
         Ok(finished)
     }
