@@ -3,7 +3,9 @@
 use clap::builder::PossibleValuesParser;
 use clap::{Parser, Subcommand};
 
-use crate::commands::{check, completions, config, r#continue, convert, demo, formats, man, record, recover, show};
+use crate::commands::{
+    check, completions, config, r#continue, convert, demo, formats, man, record, recover, run, show,
+};
 
 /// Keep the record of what AI agents did
 ///
@@ -35,6 +37,7 @@ pub enum Command {
     Show(show::Options),
     Record(record::Options),
     Recover(recover::Options),
+    Run(run::Options),
     Continue(r#continue::Options),
     Config(config::Options),
     Demo(demo::Options),

@@ -11,3 +11,10 @@ pub fn now() -> Time<'static> {
     let text = now.strftime(&format!("%Y-%m-%dT%H:%M:%S%.3f{zone}")).to_string();
     Time { text: text.into(), unit: stenograph::time::Unit::Iso }
 }
+
+/// The first moment of a day here, from its date: `2025-01-15`.
+pub fn start_of_day(date: &str) -> Option<Time<'static>> {
+    let date: jiff::civil::Date = date.parse().ok()?;
+    let start = date.to_zoned(jiff::tz::TimeZone::system()).ok()?;
+    Time::iso(start.timestamp().to_string().into())
+}

@@ -10,6 +10,7 @@ pub mod formats;
 pub mod man;
 pub mod record;
 pub mod recover;
+pub mod run;
 pub mod show;
 
 use crate::args::Command;
@@ -24,6 +25,7 @@ pub fn run(command: &Command, output: &mut Output<'_>) -> Result<Status, Command
         Command::Convert(options) => convert::run(options, output),
         Command::Record(options) => record::run(options, output),
         Command::Recover(options) => recover::run(options, output),
+        Command::Run(options) => run::run(options, output),
         Command::Show(options) => show::run(options, output),
         Command::Continue(options) => r#continue::run(options, output),
         Command::Config(options) => config::run(options, output),
