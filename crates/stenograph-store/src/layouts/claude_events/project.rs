@@ -2,6 +2,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use super::agent::moment_of;
 use crate::error::{Error, Problem};
 use crate::files::{Files, folder_of, make_folder};
 use crate::lock::{self, Lock};
@@ -40,6 +41,15 @@ impl Project {
     /// The event log of an agent.
     pub fn log(&self, session: &str, agent: &str) -> PathBuf {
         self.transcripts().join(session).join(format!("{agent}.{LOG_ENDING}"))
+    }
+
+    /// When a recording starts that starts now. Where ids are made up of the moment it comes after all others beside it, even if the
+    /// clock was set back: they are read in that order.
+    pub fn start(&self, session: Option<&str>, now_ms: i64, files: &dyn Files) -> Result<i64, Error> {
+        let folder = session.map_or_else(|| self.transcripts(), |session| self.transcripts().join(session));
+        let beside = files.list(&folder).map_err(|error| Error::at(&folder, Problem::Unreadable, error))?;
+        let moments = beside.iter().filter_map(|path| moment_of(path.file_name()?.to_str()?.split('.').next()?));
+        Ok(moments.max().map_or(now_ms, |latest| now_ms.max(latest + 1)))
     }
 
     /// The list of the agents at work.
