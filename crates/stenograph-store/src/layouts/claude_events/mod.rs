@@ -92,7 +92,8 @@ impl Layout for ClaudeEvents {
         let unknown = || Error::about(&recorded.journal, Problem::NoLayout);
         let header = &recorded.header;
         let agent = Agent::of(&header.settings).ok_or_else(unknown)?;
-        let project = Project::at(&recorded.document(header.settings.get(FOLDER).ok_or_else(unknown)?));
+        let way = header.settings.get(FOLDER).ok_or_else(unknown)?;
+        let project = Project::seen(folder_of(&recorded.journal), way);
         let (name, base) = header.documents.first_key_value().ok_or_else(unknown)?;
         // The log is always beside its journal: a header must not lead anywhere else.
         let log = recorded.document(name);

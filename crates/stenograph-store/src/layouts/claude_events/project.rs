@@ -28,6 +28,22 @@ impl Project {
         Project { folder: folder.to_owned() }
     }
 
+    /// The project that is this way from a folder, by the shortest path.
+    pub fn seen(folder: &Path, way: &str) -> Project {
+        let mut path = folder.to_owned();
+        for step in Path::new(way).components() {
+            match step {
+                Component::CurDir => {}
+                Component::ParentDir if matches!(path.components().next_back(), Some(Component::Normal(_))) => {
+                    path.pop();
+                }
+                step => path.push(step),
+            }
+        }
+        let here = path.as_os_str().is_empty();
+        Project { folder: if here { PathBuf::from(".") } else { path } }
+    }
+
     /// The folder as it is written down: from the root, so that it means the same everywhere.
     pub fn name_from_root(&self) -> String {
         from_root(&self.folder)
@@ -112,6 +128,11 @@ mod tests {
         assert_eq!(project.seen_from(folder.path()).unwrap(), ".");
         let elsewhere = tempfile::tempdir().unwrap();
         assert_eq!(project.seen_from(elsewhere.path()).unwrap(), folder.path().to_str().unwrap());
+        for from in [session.as_path(), folder.path(), elsewhere.path()] {
+            assert_eq!(Project::seen(from, &project.seen_from(from).unwrap()), project);
+        }
+        assert_eq!(Project::seen(Path::new("s1"), ".."), Project::at(Path::new(".")));
+        assert_eq!(Project::seen(Path::new("s1"), "../.."), Project::at(Path::new("..")));
     }
 
     #[cfg(unix)]
