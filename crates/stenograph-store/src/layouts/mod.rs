@@ -26,14 +26,8 @@ use crate::recover;
 use crate::tail::{self, LastLine, Remark, Tail};
 
 /// Every layout.
-pub static LAYOUTS: &[&dyn Layout] = &[
-    &steno::Steno,
-    &chibi::Chibi,
-    &cycod::Cycod,
-    &claude_events::ClaudeEvents,
-    &devflow::Runs,
-    &leslie::Leslie,
-];
+pub static LAYOUTS: &[&dyn Layout] =
+    &[&steno::Steno, &chibi::Chibi, &cycod::Cycod, &claude_events::ClaudeEvents, &devflow::Runs, &leslie::Leslie];
 
 /// The layout of that name.
 pub fn layout_named(name: &str) -> Option<&'static dyn Layout> {

@@ -8,9 +8,9 @@ mod document;
 mod newest;
 mod plan;
 mod ready;
-mod title;
 #[cfg(test)]
 mod tests;
+mod title;
 
 pub use newest::{History, newest};
 pub use ready::{Ready, ready};

@@ -69,7 +69,11 @@ fn titled(text: &'static str) -> Event<'static> {
 }
 
 fn called(id: &'static str) -> Event<'static> {
-    Event::new(Body::ToolCall { call: Some(id.into()), name: "look".into(), input: Input::Json("{\"deep\":true}".into()) })
+    Event::new(Body::ToolCall {
+        call: Some(id.into()),
+        name: "look".into(),
+        input: Input::Json("{\"deep\":true}".into()),
+    })
 }
 
 fn answered(id: &'static str) -> Event<'static> {
