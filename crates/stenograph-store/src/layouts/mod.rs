@@ -27,7 +27,7 @@ use crate::tail::{self, LastLine, Remark, Tail};
 
 /// Every layout.
 pub static LAYOUTS: &[&dyn Layout] =
-    &[&steno::Steno, &chibi::Chibi, &cycod::Cycod, &claude_events::ClaudeEvents, &devflow::Runs, &leslie::Leslie];
+    &[&steno::Steno, &chibi::Chibi, &cycod::Cycod, &devflow::Runs, &leslie::Leslie, &claude_events::ClaudeEvents];
 
 /// The layout of that name.
 pub fn layout_named(name: &str) -> Option<&'static dyn Layout> {
