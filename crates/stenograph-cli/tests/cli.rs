@@ -18,8 +18,12 @@ mod containers;
 mod convert;
 #[path = "cli/demo.rs"]
 mod demo;
+#[path = "cli/devflow.rs"]
+mod devflow;
 #[path = "cli/help.rs"]
 mod help;
+#[path = "cli/leslie.rs"]
+mod leslie;
 #[path = "cli/readme.rs"]
 mod readme;
 #[path = "cli/real.rs"]
@@ -28,6 +32,8 @@ mod real;
 mod record;
 #[path = "cli/record_claude_events.rs"]
 mod record_claude_events;
+#[path = "cli/run.rs"]
+mod run;
 #[path = "cli/runner.rs"]
 mod runner;
 #[path = "cli/show.rs"]

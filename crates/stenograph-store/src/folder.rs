@@ -29,8 +29,23 @@ pub fn parts(path: &Path) -> Option<Vec<PathBuf>> {
     (path.is_file() && journal.is_file()).then(|| vec![path.to_owned(), journal])
 }
 
-/// Reads them as one conversation.
+/// Reads them as one conversation. What was said twice in two folders side by side was said twice, and so was what stands in a
+/// journal that is named after a document which is not among the files.
 pub fn read(parts: &[PathBuf], sink: &mut dyn Sink) -> Result<(), Error> {
+    let alone = |path: &Path| {
+        let journal = path.extension().is_some_and(|ending| ending == recover::ENDING);
+        let document = path.with_extension("");
+        journal && document.extension().is_some() && !parts.contains(&document)
+    };
+    let near = |one: &Path, next: &Path| match (one.parent(), next.parent()) {
+        (Some(one), Some(next)) => one.starts_with(next) || next.starts_with(one),
+        _ => false,
+    };
+    let together = |one: &PathBuf, next: &PathBuf| near(one, next) && !alone(one) && !alone(next);
+    parts.chunk_by(together).try_for_each(|parts| conversation(parts, sink))
+}
+
+fn conversation(parts: &[PathBuf], sink: &mut dyn Sink) -> Result<(), Error> {
     let files: Arc<dyn Files> = Arc::new(Disk);
     let mut recorded: Vec<Recorded> = Vec::new();
     let mut documents: Vec<&PathBuf> = Vec::new();
@@ -106,15 +121,26 @@ fn same(said: &[Event<'static>], since: &[usize], kept: &[Event<'static>]) -> Ha
         }
     }
     let by_id = said.iter().enumerate().filter_map(|(at, event)| Some((at, *ids.get(event.id.as_deref()?)?)));
-    let mut same: HashMap<usize, usize> = by_id.collect();
-    let claimed: HashSet<usize> = same.values().copied().collect();
-    let news: Vec<Event<'static>> = since.iter().filter_map(|at| said.get(*at)).cloned().collect();
-    for (at, twin) in since.iter().zip(twins(&news, kept)) {
-        if let Some(twin) = twin.filter(|twin| !claimed.contains(twin)) {
-            same.entry(*at).or_insert(twin);
+    let anchors: Vec<(usize, usize)> = by_id.collect();
+    let mut found: HashMap<usize, usize> = anchors.iter().copied().collect();
+    let claimed: HashSet<usize> = found.values().copied().collect();
+    // What has an id on both sides is where it is: words are only compared between such places.
+    let (mut first, mut next) = (0, 0);
+    for (at, twin) in anchors.into_iter().chain([(said.len(), kept.len())]) {
+        if twin < next {
+            continue;
         }
+        let place = |end: usize| since.partition_point(|place| *place < end);
+        let news = since.get(place(first)..place(at)).unwrap_or_default();
+        let some: Vec<Event<'static>> = news.iter().filter_map(|place| said.get(*place)).cloned().collect();
+        for (place, by_words) in news.iter().zip(twins(&some, kept.get(next..twin).unwrap_or_default())) {
+            if let Some(twin) = by_words.map(|by_words| next + by_words).filter(|twin| !claimed.contains(twin)) {
+                found.entry(*place).or_insert(twin);
+            }
+        }
+        (first, next) = (at + 1, twin + 1);
     }
-    same
+    found
 }
 
 /// Gives an event once that stands in several documents under one id, as an archive and a window may have it.
@@ -215,6 +241,18 @@ mod tests {
             given.push(event.id.clone().unwrap().into_owned())
         });
         assert_eq!(given, ["1", "2"]);
+    }
+
+    #[test]
+    fn the_same_conversation_twice_is_not_mixed_up() {
+        let with = |id: &'static str, text| Event { id: Some(id.into()), ..said(text) };
+        let documents = [with("1", "look"), with("2", "ls"), with("r", "look"), with("r-1", "ls")];
+        let journal = [with("r", "look"), with("r", "ls")];
+        let mut given = Vec::new();
+        merge(&documents, &(0..documents.len()).collect::<Vec<_>>(), &journal, &mut |event| {
+            given.push(event.content().unwrap().joined().decode().into_owned())
+        });
+        assert_eq!(given, ["look", "ls", "look", "ls"]);
     }
 
     #[test]

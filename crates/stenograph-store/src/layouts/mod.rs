@@ -1,11 +1,15 @@
 //! The layouts: how a live system spreads what it writes over files, one file or folder each. [`LAYOUTS`] is the one list; help,
 //! recording, recovery and showing go by it.
 
+mod anew;
 pub mod chibi;
 mod claude_events;
 pub mod cycod;
 pub mod devflow;
+mod leslie;
 mod steno;
+#[cfg(test)]
+mod testing;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,8 +26,14 @@ use crate::recover;
 use crate::tail::{self, LastLine, Remark, Tail};
 
 /// Every layout.
-pub static LAYOUTS: &[&dyn Layout] =
-    &[&steno::Steno, &chibi::Chibi, &cycod::Cycod, &claude_events::ClaudeEvents];
+pub static LAYOUTS: &[&dyn Layout] = &[
+    &steno::Steno,
+    &chibi::Chibi,
+    &cycod::Cycod,
+    &claude_events::ClaudeEvents,
+    &devflow::Runs,
+    &leslie::Leslie,
+];
 
 /// The layout of that name.
 pub fn layout_named(name: &str) -> Option<&'static dyn Layout> {
