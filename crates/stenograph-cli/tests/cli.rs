@@ -12,10 +12,16 @@
 mod bad_input;
 #[path = "cli/check.rs"]
 mod check;
+#[path = "cli/config.rs"]
+mod config;
 #[path = "cli/containers.rs"]
 mod containers;
+#[path = "cli/context.rs"]
+mod context;
 #[path = "cli/convert.rs"]
 mod convert;
+#[path = "cli/cycod.rs"]
+mod cycod;
 #[path = "cli/demo.rs"]
 mod demo;
 #[path = "cli/devflow.rs"]
@@ -24,6 +30,8 @@ mod devflow;
 mod help;
 #[path = "cli/leslie.rs"]
 mod leslie;
+#[path = "cli/inbox.rs"]
+mod inbox;
 #[path = "cli/readme.rs"]
 mod readme;
 #[path = "cli/real.rs"]

@@ -97,9 +97,18 @@ fn base(path: &Path, recorded: &[Recorded]) -> u64 {
 fn merge(said: &[Event<'static>], since: &[usize], kept: &[Event<'static>], give: &mut dyn FnMut(&Event<'_>)) {
     let twins = same(said, since, kept);
     let mut next = 0;
+    let shared: HashSet<usize> = twins.values().copied().collect();
     for (at, event) in said.iter().enumerate() {
         match twins.get(&at).copied() {
-            None => give(event),
+            None => {
+                // What only the journal has was there before it, if the clock says so.
+                let earlier = kept.iter().enumerate().skip(next);
+                let earlier = earlier.take_while(|(at, kept)| !shared.contains(at) && is_before(kept, event));
+                let until = next + earlier.count();
+                kept.get(next..until).unwrap_or_default().iter().for_each(&mut *give);
+                next = until;
+                give(event);
+            }
             // The journal is in order: everything before the twin comes first.
             Some(twin) if twin >= next => {
                 kept.get(next..=twin).unwrap_or_default().iter().for_each(&mut *give);
@@ -109,6 +118,12 @@ fn merge(said: &[Event<'static>], since: &[usize], kept: &[Event<'static>], give
         }
     }
     kept.get(next..).unwrap_or_default().iter().for_each(give);
+}
+
+/// Whether one event came before another, to the second: some systems count no finer.
+fn is_before(one: &Event<'_>, other: &Event<'_>) -> bool {
+    let seconds = |event: &Event<'_>| event.time.as_ref().and_then(stenograph::time::Time::to_seconds);
+    matches!((seconds(one), seconds(other)), (Some(one), Some(other)) if one <= other)
 }
 
 /// The place in the journal of each event of the documents that is there: by its id where both have it, else by what it says. Only
@@ -122,8 +137,8 @@ fn same(said: &[Event<'static>], since: &[usize], kept: &[Event<'static>]) -> Ha
     }
     let by_id = said.iter().enumerate().filter_map(|(at, event)| Some((at, *ids.get(event.id.as_deref()?)?)));
     let anchors: Vec<(usize, usize)> = by_id.collect();
-    let mut found: HashMap<usize, usize> = anchors.iter().copied().collect();
-    let claimed: HashSet<usize> = found.values().copied().collect();
+    let mut same: HashMap<usize, usize> = anchors.iter().copied().collect();
+    let claimed: HashSet<usize> = same.values().copied().collect();
     // What has an id on both sides is where it is: words are only compared between such places.
     let (mut first, mut next) = (0, 0);
     for (at, twin) in anchors.into_iter().chain([(said.len(), kept.len())]) {
@@ -131,16 +146,16 @@ fn same(said: &[Event<'static>], since: &[usize], kept: &[Event<'static>]) -> Ha
             continue;
         }
         let place = |end: usize| since.partition_point(|place| *place < end);
-        let news = since.get(place(first)..place(at)).unwrap_or_default();
-        let some: Vec<Event<'static>> = news.iter().filter_map(|place| said.get(*place)).cloned().collect();
-        for (place, by_words) in news.iter().zip(twins(&some, kept.get(next..twin).unwrap_or_default())) {
+        let places = since.get(place(first)..place(at)).unwrap_or_default();
+        let news: Vec<Event<'static>> = places.iter().filter_map(|place| said.get(*place)).cloned().collect();
+        for (place, by_words) in places.iter().copied().zip(twins(&news, kept.get(next..twin).unwrap_or_default())) {
             if let Some(twin) = by_words.map(|by_words| next + by_words).filter(|twin| !claimed.contains(twin)) {
-                found.entry(*place).or_insert(twin);
+                same.entry(place).or_insert(twin);
             }
         }
         (first, next) = (at + 1, twin + 1);
     }
-    found
+    same
 }
 
 /// Gives an event once that stands in several documents under one id, as an archive and a window may have it.
@@ -234,6 +249,21 @@ mod tests {
     }
 
     #[test]
+    fn what_came_later_stands_after_what_only_the_journal_has() {
+        let at = |seconds: &'static str, event: Event<'static>| Event {
+            time: stenograph::time::Time::number(seconds.into(), stenograph::time::Unit::Seconds),
+            ..event
+        };
+        let documents = [at("1", said("before")), at("5", said("one")), at("9", said("cleared"))];
+        let journal = [at("5.1", said("one")), at("5.2", thought("aha"))];
+        let mut given = Vec::new();
+        merge(&documents, &[0, 1, 2], &journal, &mut |event| {
+            given.push(event.content().unwrap().joined().decode().into_owned());
+        });
+        assert_eq!(given, ["before", "one", "aha", "cleared"]);
+    }
+
+    #[test]
     fn the_same_words_under_another_id_are_another_event() {
         let with = |id: &'static str| Event { id: Some(id.into()), ..said("yes") };
         let mut given = Vec::new();
@@ -249,8 +279,8 @@ mod tests {
         let documents = [with("1", "look"), with("2", "ls"), with("r", "look"), with("r-1", "ls")];
         let journal = [with("r", "look"), with("r", "ls")];
         let mut given = Vec::new();
-        merge(&documents, &(0..documents.len()).collect::<Vec<_>>(), &journal, &mut |event| {
-            given.push(event.content().unwrap().joined().decode().into_owned())
+        merge(&documents, &[0, 1, 2, 3], &journal, &mut |event| {
+            given.push(event.content().unwrap().joined().decode().into_owned());
         });
         assert_eq!(given, ["look", "ls", "look", "ls"]);
     }

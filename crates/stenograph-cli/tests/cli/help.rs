@@ -4,13 +4,15 @@ use stenograph::formats::FORMATS;
 
 use crate::runner::{Folder, names};
 
-const COMMANDS: [&str; 12] = [
+const COMMANDS: [&str; 14] = [
     "formats",
     "check",
     "convert",
     "show",
     "record",
     "recover",
+    "context",
+    "inbox",
     "run",
     "continue",
     "config",

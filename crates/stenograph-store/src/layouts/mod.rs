@@ -8,6 +8,7 @@ pub mod cycod;
 pub mod devflow;
 mod leslie;
 mod steno;
+mod testing;
 #[cfg(test)]
 mod testing;
 
@@ -26,14 +27,8 @@ use crate::recover;
 use crate::tail::{self, LastLine, Remark, Tail};
 
 /// Every layout.
-pub static LAYOUTS: &[&dyn Layout] = &[
-    &steno::Steno,
-    &chibi::Chibi,
-    &cycod::Cycod,
-    &claude_events::ClaudeEvents,
-    &devflow::Runs,
-    &leslie::Leslie,
-];
+pub static LAYOUTS: &[&dyn Layout] =
+    &[&steno::Steno, &chibi::Chibi, &cycod::Cycod, &devflow::Runs, &leslie::Leslie, &claude_events::ClaudeEvents];
 
 /// The layout of that name.
 pub fn layout_named(name: &str) -> Option<&'static dyn Layout> {
