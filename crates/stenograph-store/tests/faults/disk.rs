@@ -234,7 +234,14 @@ impl State {
         self.pending.push(Rename { from: from.map(Path::to_owned), to: to.map(Path::to_owned), node });
     }
 
-    /// Somebody may have removed or made something without asking.
+    /// Somebody may have made it without asking.
+    fn know(&mut self, path: &Path) {
+        if !self.names.contains_key(path) && path.exists() {
+            self.take_stock();
+        }
+    }
+
+    /// Takes everything that is in the folder for what has long been there.
     fn take_stock(&mut self) {
         let here = files_below(&self.root);
         for path in &here {
@@ -390,7 +397,7 @@ impl Files for FaultyDisk {
         let path = &clean(path);
         let mut state = self.state();
         let fate = state.enter(Call::Open)?;
-        state.take_stock();
+        state.know(path);
         let inode = match state.file(path).filter(|_| path.exists()) {
             Some(inode) => inode,
             None => state.make(path)?,
@@ -463,7 +470,7 @@ impl Files for FaultyDisk {
         let (from, to) = (from.as_path(), to.as_path());
         let mut state = self.state();
         let fate = state.enter(Call::Rename)?;
-        state.take_stock();
+        state.know(from);
         fs::rename(from, to)?;
         if let Some(node) = state.names.get(from).copied() {
             let below: Vec<PathBuf> =
