@@ -4,8 +4,20 @@ use stenograph::formats::FORMATS;
 
 use crate::runner::{Folder, names};
 
-const COMMANDS: [&str; 11] =
-    ["formats", "check", "convert", "show", "record", "recover", "continue", "config", "demo", "completions", "man"];
+const COMMANDS: [&str; 12] = [
+    "formats",
+    "check",
+    "convert",
+    "show",
+    "record",
+    "recover",
+    "run",
+    "continue",
+    "config",
+    "demo",
+    "completions",
+    "man",
+];
 
 #[test]
 fn every_command_has_help_with_examples() {
