@@ -4,7 +4,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    check, completions, config, r#continue, convert, demo, formats, man, record, recover, run, show,
+    check, completions, config, context, r#continue, convert, demo, formats, inbox, man, record, recover, run, show,
 };
 
 /// Keep the record of what AI agents did
@@ -37,6 +37,8 @@ pub enum Command {
     Show(show::Options),
     Record(record::Options),
     Recover(recover::Options),
+    Context(context::Options),
+    Inbox(inbox::Options),
     Run(run::Options),
     Continue(r#continue::Options),
     Config(config::Options),

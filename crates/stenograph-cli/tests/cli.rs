@@ -16,14 +16,22 @@ mod check;
 mod config;
 #[path = "cli/containers.rs"]
 mod containers;
+#[path = "cli/context.rs"]
+mod context;
 #[path = "cli/convert.rs"]
 mod convert;
 #[path = "cli/cycod.rs"]
 mod cycod;
 #[path = "cli/demo.rs"]
 mod demo;
+#[path = "cli/devflow.rs"]
+mod devflow;
 #[path = "cli/help.rs"]
 mod help;
+#[path = "cli/leslie.rs"]
+mod leslie;
+#[path = "cli/inbox.rs"]
+mod inbox;
 #[path = "cli/readme.rs"]
 mod readme;
 #[path = "cli/real.rs"]
@@ -32,6 +40,8 @@ mod real;
 mod record;
 #[path = "cli/record_claude_events.rs"]
 mod record_claude_events;
+#[path = "cli/run.rs"]
+mod run;
 #[path = "cli/runner.rs"]
 mod runner;
 #[path = "cli/show.rs"]

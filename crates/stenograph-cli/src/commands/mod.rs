@@ -3,10 +3,12 @@
 pub mod check;
 pub mod completions;
 pub mod config;
+pub mod context;
 pub mod r#continue;
 pub mod convert;
 pub mod demo;
 pub mod formats;
+pub mod inbox;
 pub mod man;
 pub mod record;
 pub mod recover;
@@ -26,6 +28,8 @@ pub fn run(command: &Command, output: &mut Output<'_>) -> Result<Status, Command
         Command::Record(options) => record::run(options, output),
         Command::Recover(options) => recover::run(options, output),
         Command::Run(options) => run::run(options, output),
+        Command::Context(options) => context::run(options, output),
+        Command::Inbox(options) => inbox::run(options, output),
         Command::Show(options) => show::run(options, output),
         Command::Continue(options) => r#continue::run(options, output),
         Command::Config(options) => config::run(options, output),

@@ -15,6 +15,7 @@ use stenograph_store::{Passes, Problem, Recorder, Remark};
 use super::Options;
 use crate::config::{AUTO_SAVE_CHAT_HISTORY, AUTO_SAVE_TRAJECTORY, Config};
 use crate::error::CommandError;
+use crate::home::Root;
 use crate::input::{self, Go};
 use crate::output::{Output, counted, harmless_json};
 use crate::progress::Progress;
@@ -57,6 +58,8 @@ impl Desk {
             let name = layout.info().name;
             add_configured(layout, if begun.contains(&name) { Turn::Later } else { Turn::First }, &mut settings)?;
             begun.push(name);
+            let place = if path.is_none() { layout.at_home(&settings) } else { None };
+            let path = place.map(|place| Root::default().resolve(&place)).transpose()?.or(path);
             let target = Target { path, settings, debug, load: options.load.clone() };
             recorders.push(Recorder::open(layout, &target, site(options.sync))?);
         }

@@ -11,6 +11,7 @@ mod markdown;
 mod partitions;
 mod pending;
 pub mod transcript;
+mod undo;
 pub mod window;
 
 pub use context::{Context, HOME, Look, contexts};

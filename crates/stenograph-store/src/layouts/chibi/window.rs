@@ -21,10 +21,10 @@ use crate::tail::{self, LastLine, Remark};
 /// A context that nobody else changes as long as this is held.
 #[derive(Debug)]
 pub struct Window {
-    context: Context,
-    site: Site,
-    entries: Vec<Entry>,
-    remarks: Vec<Remark>,
+    pub(super) context: Context,
+    pub(super) site: Site,
+    pub(super) entries: Vec<Entry>,
+    pub(super) remarks: Vec<Remark>,
     _journal: Lock,
     _hold: Hold,
 }
@@ -191,7 +191,7 @@ impl Window {
         })?;
         if !transcript.holds_window() {
             for entry in &self.entries {
-                if !known.take(entry) {
+                if !known.has(entry) {
                     next(entry.clone())?;
                 }
             }
@@ -201,7 +201,7 @@ impl Window {
 
     /// What stands before an anchor in the transcript and belongs after it in the window: what the anchor names, or what Chibi
     /// kept in the window when it summed up the rest. Chibi forgets the latter the next time it makes the window anew.
-    fn kept_by_anchor(&self, transcript: &Transcript, anchor: Option<&Entry>) -> Result<Vec<Entry>, Error> {
+    pub(super) fn kept_by_anchor(&self, transcript: &Transcript, anchor: Option<&Entry>) -> Result<Vec<Entry>, Error> {
         let Some(anchor) = anchor.filter(|anchor| transcript.holds_window() && anchor.is_anchor()) else {
             return Ok(Vec::new());
         };
@@ -249,7 +249,7 @@ impl Window {
         self.entries.first().is_some_and(|first| first.identity() == anchor.identity())
     }
 
-    fn write(&self, entries: &[&Entry]) -> Result<(), Error> {
+    pub(super) fn write(&self, entries: &[&Entry]) -> Result<(), Error> {
         let path = self.context.window();
         let mut bytes = Vec::new();
         for entry in entries {
@@ -260,7 +260,7 @@ impl Window {
     }
 
     /// Removes the marks of a change that is done.
-    fn end(&self) -> Result<(), Error> {
+    pub(super) fn end(&self) -> Result<(), Error> {
         let files = self.site.files.as_ref();
         for path in [self.context.dirty(), Pending::path(&self.context)] {
             let unwritable = |error| Error::at(&path, Problem::Unwritable, error);
@@ -282,7 +282,7 @@ pub enum Place {
     Window,
 }
 
-fn place_of(transcript: &Transcript, context: &Context) -> PathBuf {
+pub(super) fn place_of(transcript: &Transcript, context: &Context) -> PathBuf {
     match transcript {
         Transcript::Archive(path) | Transcript::Single(path) => path.clone(),
         Transcript::Folder(_) => context.folder.join("transcript"),
