@@ -134,6 +134,10 @@ fn command_line() -> Result<Option<String>, Failure> {
     for command in commands {
         let text = help(&[&command])?.unwrap_or_default();
         let _ = writeln!(page, "\n## steno {command}\n\n```text\n{}\n```", text.trim_end());
+        for action in self::commands(&text) {
+            let text = help(&[&command, &action])?.unwrap_or_default();
+            let _ = writeln!(page, "\n### steno {command} {action}\n\n```text\n{}\n```", text.trim_end());
+        }
     }
     Ok(Some(page))
 }
