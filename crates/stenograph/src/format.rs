@@ -19,6 +19,12 @@ pub trait Format: Sync {
 
     /// A writer for a session of which `outline` is known beforehand.
     fn writer(&self, outline: &Outline) -> Box<dyn Writer>;
+
+    /// Paths of fields, left over in its records, that say again in another shape what the record says. They must not outlive
+    /// an edit of it.
+    fn twins(&self) -> &'static [&'static str] {
+        &[]
+    }
 }
 
 /// What people and programs need to know about a format.

@@ -6,12 +6,14 @@
 //! 2. [`model`] says what an event is, and holds the folds: [`model::Spine`], [`model::Outline`], [`model::Pairing`].
 //! 3. [`write`](mod@write) gives events to a format's writer, and copies a source with some records replaced.
 //! 4. [`convert`] joins the two, measures the [`loss`], and can [`carry`] the source along.
-//! 5. [`formats`] is the one list of formats; [`laws`] is what every one of them keeps.
+//! 5. [`edit`] changes a source and leaves every byte alone that it need not change.
+//! 6. [`formats`] is the one list of formats; [`laws`] is what every one of them keeps.
 //!
 //! This crate opens no files, reads no clock and no environment, starts no threads and prints nothing.
 
 pub mod carry;
 pub mod convert;
+pub mod edit;
 pub mod format;
 pub mod formats;
 pub mod frame;

@@ -399,7 +399,24 @@ impl<'a> Body<'a> {
         }
     }
 
-    fn into_owned(self) -> Body<'static> {
+    /// The same body with another content. A body that has no place for one stays as it is.
+    #[must_use]
+    pub fn with_content(mut self, new: Content<'a>) -> Body<'a> {
+        match &mut self {
+            Body::Message { content, .. } | Body::Thinking { content } | Body::ToolResult { content, .. } => {
+                *content = new;
+            }
+            Body::Fact { content, .. } | Body::Failure { content, .. } | Body::Stop { content, .. } => {
+                *content = Some(new);
+            }
+            Body::Compaction { summary } => *summary = Some(new),
+            Body::ToolCall { .. } | Body::Other { .. } => {}
+        }
+        self
+    }
+
+    /// The same body, borrowing nothing.
+    pub fn into_owned(self) -> Body<'static> {
         let own = |text: Str<'_>| -> Str<'static> { Cow::Owned(text.into_owned()) };
         match self {
             Body::Fact { name, content } => Body::Fact { name: own(name), content: content.map(Content::into_owned) },

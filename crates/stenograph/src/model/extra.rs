@@ -50,6 +50,27 @@ impl<'a> Extra<'a> {
         self.0.iter().map(|(name, residue)| (name.as_ref(), residue))
     }
 
+    /// Drops the field at this path, of which the keys are joined by points, in what is left in the words of `origin`.
+    pub fn drop_field(&mut self, origin: &str, path: &str) {
+        let found = self.0.iter_mut().find(|(name, _)| name == origin);
+        if let Some((_, residue)) = found {
+            residue.drop_field(path);
+        }
+    }
+
+    /// What the first part of a record leaves to the part that takes its place: what it holds of the record, with what the heir
+    /// holds of itself.
+    pub fn inherited(self, heir: &Extra<'a>) -> Extra<'a> {
+        let mut left = self;
+        for (origin, residue) in &heir.0 {
+            match left.0.iter_mut().find(|(name, _)| name == origin) {
+                Some((_, base)) => base.overlay(residue),
+                None => left.0.push((origin.clone(), residue.clone())),
+            }
+        }
+        left
+    }
+
     /// Whether nothing is held.
     pub fn is_empty(&self) -> bool {
         self.0.iter().all(|(_, residue)| residue.is_empty())
@@ -97,6 +118,35 @@ impl<'a> Residue<'a> {
     /// Whether a key stands in it, taken or not.
     pub fn has(&self, key: &str) -> bool {
         self.0.iter().any(|(name, _)| name == key)
+    }
+
+    fn drop_field(&mut self, path: &str) {
+        match path.split_once('.') {
+            None => self.0.retain(|(name, _)| name != path),
+            Some((key, below)) => {
+                for (_, held) in self.0.iter_mut().filter(|(name, _)| name == key) {
+                    if let Held::Object(inner) = held {
+                        inner.drop_field(below);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Puts what a part holds into what its record holds: a part names its place by the path down to it.
+    fn overlay(&mut self, part: &Residue<'a>) {
+        for (key, held) in &part.0 {
+            let below = self.0.iter_mut().find(|(name, _)| name == key).map(|(_, held)| held);
+            match (below, held) {
+                (Some(Held::Object(base)), Held::Object(inner))
+                    if matches!(inner.0.as_slice(), [(_, Held::Object(_))]) =>
+                {
+                    base.overlay(inner);
+                }
+                (Some(base), held) => *base = held.clone(),
+                (None, held) => self.0.push((key.clone(), held.clone())),
+            }
+        }
     }
 
     /// The fields that are left, each with the path to it.

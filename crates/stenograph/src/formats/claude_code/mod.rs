@@ -81,4 +81,8 @@ impl Format for ClaudeCode {
     fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
         Box::new(write::Records::new(outline))
     }
+
+    fn twins(&self) -> &'static [&'static str] {
+        &["toolUseResult", "tool_use_result"]
+    }
 }

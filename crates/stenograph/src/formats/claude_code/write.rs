@@ -6,7 +6,7 @@ use super::foreign::Foreign;
 use super::record::{Dialect, NAMELESS, known};
 use crate::formats::anthropic::{Origin, below, block_of, content_blocks, content_value};
 use crate::json::Draft;
-use crate::model::{Body, Content, Event, Outline, Residue, Usage};
+use crate::model::{Body, Content, Event, Held, Outline, Residue, Usage};
 use crate::text::Str;
 use crate::time::Time;
 use crate::write::{Output, Writer};
@@ -81,7 +81,13 @@ fn record(events: &[Event<'_>], first: &Event<'_>, left: &Residue<'_>) -> String
 
 fn envelope(event: &Event<'_>, left: &Residue<'_>, kind: Option<&str>, draft: &mut Draft<'_>) {
     let dialect = Dialect::of_left(left, kind, event.thread.as_deref());
-    draft.set_opt("parentUuid", event.parent.as_deref());
+    match event.parent.as_deref() {
+        // A link that was taken and is not there any more was cut by an edit: the record begins a conversation now.
+        None if left.0.iter().any(|(key, held)| key == "parentUuid" && *held == Held::Hole) => {
+            draft.set("parentUuid", "null");
+        }
+        parent => draft.set_opt("parentUuid", parent),
+    }
     draft.set_opt(dialect.thread(), event.thread.as_deref().filter(|thread| *thread != NAMELESS));
     draft.set_opt("cwd", event.cwd.as_deref());
     if let Some(key) = dialect.session() {

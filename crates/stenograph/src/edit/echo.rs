@@ -1,0 +1,178 @@
+//! What says again what an edited event says, so that it is edited too: records that restate it, fields beside it that hold the
+//! same in another shape, and the links of records that hung on one that is gone. Which events are edited, and why, is not
+//! decided here.
+
+use std::collections::{HashMap, HashSet};
+
+use super::{Fate, Original, Plan, records};
+use crate::model::{Body, Content, Event, Kind};
+
+/// The plan with everything that follows from it.
+pub(super) fn follow(original: &Original<'_>, plan: &Plan) -> Plan {
+    let mut whole = plan.clone();
+    restatements(&original.events, plan, &mut whole);
+    twins(&original.events, &mut whole);
+    links(&original.events, &mut whole);
+    whole.settle_parts(&original.events);
+    whole
+}
+
+/// Records that say again what an edited one says.
+fn restatements(events: &[Event<'_>], plan: &Plan, whole: &mut Plan) {
+    let (mut said, mut calls) = (HashMap::<u64, Vec<usize>>::new(), HashSet::new());
+    let mut messages: HashMap<String, usize> = HashMap::new();
+    let mut touched = false;
+    for (number, event) in events.iter().enumerate().filter(|(_, event)| !event.restates) {
+        said.entry(print(event)).or_default().push(number);
+        let edited = match plan.fate(number) {
+            Fate::Stays => false,
+            Fate::Becomes(new) => new.body != event.body,
+            Fate::Goes => true,
+        };
+        touched |= edited;
+        calls.extend(event.call().filter(|_| edited));
+        if edited && event.kind() == Kind::Message {
+            messages.insert(text(event), number);
+        }
+    }
+    if !touched {
+        return;
+    }
+    for (number, event) in events.iter().enumerate().filter(|(number, _)| *plan.fate(*number) == Fate::Stays) {
+        if event.restates {
+            match nearest(&said, print(event), number).map(|base| (base, plan.fate(base))) {
+                Some((_, Fate::Goes)) => whole.remove(number),
+                Some((base, Fate::Becomes(new))) => echo(events, number, base, new, whole),
+                // What tells of a call in other words than the call's own record has to go when that is edited.
+                Some((_, Fate::Stays)) | None if speaks_of(event, &calls) => whole.remove(number),
+                Some((_, Fate::Stays)) | None => {}
+            }
+        } else if matches!(event.kind(), Kind::Stop | Kind::Fact)
+            && event.content().is_some_and(|content| !content.is_empty())
+        {
+            // A last word or a queued prompt repeats a message without being marked: it is changed with it, and stays
+            // where the message goes, for it is a statement of its own.
+            let base = messages.get(&text(event)).copied();
+            if let Some((base, Fate::Becomes(new))) = base.map(|base| (base, plan.fate(base))) {
+                echo(events, number, base, new, whole);
+            }
+        }
+    }
+}
+
+/// Lets a restatement say what the event it restates says now.
+fn echo(events: &[Event<'_>], number: usize, base: usize, new: &Event<'static>, whole: &mut Plan) {
+    let (Some(event), Some(base)) = (events.get(number), events.get(base)) else { return };
+    if base.body == event.body {
+        return whole.say(number, event, new.body.clone());
+    }
+    let Some(content) = new.content() else { return };
+    let content = match event.content() {
+        Some(before) if base.content() == Some(before) => content.clone(),
+        _ => Content::Text(content.joined().into_owned()),
+    };
+    let body = event.body.clone().into_owned().with_content(content);
+    whole.say(number, event, body);
+}
+
+/// The number nearest to this one at which the same was said.
+fn nearest(said: &HashMap<u64, Vec<usize>>, print: u64, number: usize) -> Option<usize> {
+    said.get(&print)?.iter().copied().min_by_key(|base| base.abs_diff(number))
+}
+
+/// A fingerprint of what an event says, the same for the record and for what restates it.
+fn print(event: &Event<'_>) -> u64 {
+    let kind = event.kind() as u64;
+    let said = match (&event.body, event.call()) {
+        (Body::ToolCall { .. } | Body::ToolResult { .. }, Some(call)) => call.to_owned(),
+        (Body::ToolCall { name, input, .. }, None) => format!("{name} {}", input.to_text().decode()),
+        _ => text(event),
+    };
+    let seed = kind << 8 | event.role().map_or(0, |role| 1 + role as u64);
+    xxhash_rust::xxh3::xxh3_64_with_seed(said.as_bytes(), seed)
+}
+
+fn text(event: &Event<'_>) -> String {
+    event.content().map(|content| content.joined().decode().trim().to_owned()).unwrap_or_default()
+}
+
+/// Whether what is left of a record names one of these calls.
+fn speaks_of(event: &Event<'_>, calls: &HashSet<&str>) -> bool {
+    if calls.is_empty() {
+        return false;
+    }
+    let mut json = String::new();
+    event.extra.iter().for_each(|(_, residue)| residue.write_json(&mut json));
+    json.split('"').any(|word| calls.contains(word))
+}
+
+/// Fields of an edited record that hold the same in another shape, and the source it carries: both would keep the old words.
+fn twins(events: &[Event<'_>], whole: &mut Plan) {
+    for range in records(events) {
+        let edited = range.clone().any(|number| match (whole.fate(number), events.get(number)) {
+            (Fate::Becomes(new), Some(event)) => new.body != event.body,
+            (Fate::Goes, Some(_)) => true,
+            (Fate::Stays | Fate::Becomes(_) | Fate::Goes, _) => false,
+        });
+        let Some(number) = range.clone().find(|number| *whole.fate(*number) != Fate::Goes).filter(|_| edited) else {
+            continue;
+        };
+        let Some(event) = events.get(number) else { continue };
+        let mut event = match whole.fate(number) {
+            Fate::Becomes(new) => (**new).clone(),
+            Fate::Stays | Fate::Goes => event.clone().into_owned(),
+        };
+        let origins: Vec<String> = event.extra.iter().map(|(origin, _)| origin.to_owned()).collect();
+        for origin in origins {
+            let twins = crate::format::named(&origin).map_or([].as_slice(), crate::format::Format::twins);
+            twins.iter().for_each(|field| event.extra.drop_field(&origin, field));
+        }
+        event.carried = None;
+        whole.replace(number, event);
+    }
+}
+
+/// Links to records that are gone lead to the nearest one that stays, so that nobody takes what stands before for forgotten.
+fn links(events: &[Event<'_>], whole: &mut Plan) {
+    let mut gone: HashMap<&str, Option<&str>> = HashMap::new();
+    let mut kept: HashSet<&str> = HashSet::new();
+    for (number, event) in events.iter().enumerate() {
+        let Some(id) = event.id.as_deref() else { continue };
+        match whole.fate(number) {
+            Fate::Goes => {
+                gone.entry(id).or_insert(event.parent.as_deref());
+            }
+            Fate::Stays | Fate::Becomes(_) => {
+                kept.insert(id);
+            }
+        }
+    }
+    gone.retain(|id, _| !kept.contains(id));
+    if gone.is_empty() {
+        return;
+    }
+    for (number, event) in events.iter().enumerate() {
+        let new = match whole.fate(number) {
+            Fate::Goes => continue,
+            Fate::Stays => None,
+            Fate::Becomes(new) => Some((**new).clone()),
+        };
+        let parent = new.as_ref().map_or(event.parent.as_deref(), |new| new.parent.as_deref());
+        let Some(parent) = parent.filter(|parent| gone.contains_key(parent)) else { continue };
+        let parent = standing(&gone, parent).map(|parent| parent.to_owned().into());
+        let new = new.clone().unwrap_or_else(|| event.clone().into_owned());
+        whole.replace(number, Event { parent, ..new });
+    }
+}
+
+/// The nearest ancestor that is not gone. A chain that leads in a circle leads nowhere.
+fn standing<'a>(gone: &HashMap<&'a str, Option<&'a str>>, parent: &str) -> Option<&'a str> {
+    let mut next = gone.get(parent).copied()?;
+    for _ in 0..=gone.len() {
+        match next {
+            Some(id) if gone.contains_key(id) => next = gone.get(id).copied()?,
+            other => return other,
+        }
+    }
+    None
+}
