@@ -114,6 +114,15 @@ pub fn end_line(end: &End, time: Time<'static>) -> Event<'static> {
     fact(draft.render(None), time)
 }
 
+/// The line after which the documents of a recording are complete. What is done to them from then on is not undone.
+pub fn settled_line(time: Time<'static>) -> Event<'static> {
+    fact("{\"settled\":true}".to_owned(), time)
+}
+
+fn is_settled(event: &Event<'_>) -> bool {
+    said(event).and_then(Object::parse).is_some_and(|object| object.peek_true("settled"))
+}
+
 fn end_of(event: &Event<'_>) -> Option<End> {
     let mut object = Object::parse(said(event)?)?;
     let error = object.take_str("error").map(std::borrow::Cow::into_owned).unwrap_or_default();
@@ -177,6 +186,8 @@ pub struct Recorded {
     pub end: u64,
     /// How it ended; `None` when it was cut off.
     pub ended: Option<End>,
+    /// Whether its documents were completed.
+    pub settled: bool,
     files: Arc<dyn Files>,
 }
 
@@ -184,7 +195,7 @@ impl Recorded {
     /// A recording of which all is known.
     pub fn new(files: &Arc<dyn Files>, journal: &Path, header: Header, (begin, start): (u64, u64)) -> Recorded {
         let files = Arc::clone(files);
-        Recorded { journal: journal.to_owned(), header, begin, start, end: start, ended: None, files }
+        Recorded { journal: journal.to_owned(), header, begin, start, end: start, ended: None, settled: false, files }
     }
 
     /// The same, ended there and so.
@@ -256,6 +267,7 @@ pub fn recordings(files: &Arc<dyn Files>, journal: &Path) -> Result<Vec<Recorded
         match (author(event), found.last_mut()) {
             (Author::Mark, last) => match (Header::of(event), last) {
                 (Some(header), _) => found.push(Recorded::new(files, journal, header, (at.offset, next))),
+                (None, Some(last)) if is_settled(event) => last.settled = true,
                 (None, Some(last)) if last.ended.is_none() => last.ended = end_of(event),
                 (None, _) => {}
             },

@@ -2,7 +2,7 @@
 //!
 //! [`Source`] opens what is read: a file or standard input, plain, gzip or zstd. [`NewFile`] and [`Spool`] are what is written
 //! once. [`Recorder`] writes on and on what an agent does, laid out as one of [`layouts`]; [`recover`] completes what a crash left.
-//! [`Error`] is the one error, with the place it happened and a hint at the way out.
+//! [`undo`] keeps what an edit takes away. [`Error`] is the one error, with the place it happened and a hint at the way out.
 
 mod decode;
 pub mod document;
@@ -19,6 +19,7 @@ mod recorder;
 pub mod recover;
 mod source;
 pub mod tail;
+pub mod undo;
 
 pub use decode::Container;
 pub use error::{Error, Place, Problem};

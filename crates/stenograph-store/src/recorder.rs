@@ -12,13 +12,14 @@ use stenograph::time::Time;
 use stenograph::wire;
 
 use crate::error::Error;
-use crate::files::{folder_of, make_folder};
 use crate::journal::{self, End, Recorded};
-use crate::layouts::{Clock, Documents, Given, Journal, JournalKind, Layout, Loaded, Opened, Site, Stamps, Target};
+use crate::layouts::{
+    Clock, Documents, Given, Ground, Journal, JournalKind, Layout, Loaded, Opened, Site, Stamps, Target,
+};
 use crate::lock::Lock;
 use crate::log::Log;
 use crate::recover;
-use crate::tail::{self, LastLine, Remark};
+use crate::tail::Remark;
 
 /// A recording under way. It may be shared between threads: appends that come at the same time are made durable together.
 ///
@@ -60,28 +61,13 @@ pub struct Kept {
 impl Recorder {
     /// Begins a recording. What an earlier one left unfinished in the same place is completed first.
     pub fn open(layout: &dyn Layout, target: &Target, site: Site) -> Result<Recorder, Error> {
-        let Opened { journal: path, kind, documents, first, stamps, loaded, locks, mut remarks } =
-            layout.open(target, &site)?;
-        let unwritable = |error| Error::at(&path, crate::Problem::Unwritable, error);
-        make_folder(site.files.as_ref(), folder_of(&path)).map_err(unwritable)?;
-        let lock = Lock::on(&path)?;
-        let last_line = match &kind {
-            JournalKind::Stream(last_line) => *last_line,
-            JournalKind::Journal(_) => LastLine::EndsWithNewline,
-        };
-        let tail = tail::settle(site.files.as_ref(), &path, last_line)?;
-        remarks.extend(tail.remark.clone());
-        let tail = match &kind {
-            JournalKind::Journal(_) if tail.length > 0 => {
-                remarks.extend(recover::complete_journal(&path, &site)?);
-                tail::settle(site.files.as_ref(), &path, last_line)?
-            }
-            _ => tail,
-        };
+        let Opened { ground, kind, documents, first, stamps, loaded, locks, remarks } = layout.open(target, &site)?;
+        let Ground { journal: path, tail, remarks: mut found, lock } = ground;
+        found.extend(remarks);
         let log = Log::open(site.files.clone(), &path, &tail, site.durability)?;
         let stamper = Stamper { clock: site.clock.clone(), last: Mutex::new(None), stamps };
         let recorded = match kind {
-            JournalKind::Stream(_) => None,
+            JournalKind::Stream => None,
             JournalKind::Journal(header) => {
                 let begin = log.length();
                 log.append(&line(&header.event(stamper.now())), Vec::new(), &|_| {})?;
@@ -98,7 +84,7 @@ impl Recorder {
             given_id: AtomicBool::new(false),
             stopped: AtomicBool::new(false),
             loaded,
-            remarks,
+            remarks: found,
             site,
             path,
             _locks: locks,
@@ -180,13 +166,18 @@ impl Recorder {
         };
         let mut following = following.into_inner().unwrap_or_else(PoisonError::into_inner);
         let finished = following.documents.finish(&recorded, given)?;
-        drop(self.log);
         let mut remarks = self.remarks;
         remarks.extend(finished.remarks);
         let mut files = finished.written;
         match finished.journal {
-            Journal::Needed => files.push(self.path.clone()),
-            Journal::Redundant => recover::let_go(&recorded, &self.site)?,
+            Journal::Needed => {
+                self.log.append(&line(&journal::settled_line(self.stamper.now())), Vec::new(), &|_| {})?;
+                files.push(self.path.clone());
+            }
+            Journal::Redundant => {
+                drop(self.log);
+                recover::let_go(&recorded, &self.site)?;
+            }
         }
         Ok(Kept { files, remarks })
     }

@@ -11,7 +11,7 @@ use stenograph::wire;
 use crate::error::{Error, Problem};
 use crate::files::folder_of;
 use crate::journal::{self, End, Recorded};
-use crate::layouts::{Given, Journal, Site, layout_named};
+use crate::layouts::{Given, Ground, Journal, Site, layout_named};
 use crate::lock::Lock;
 use crate::log::Log;
 use crate::tail::{self, LastLine, Remark};
@@ -40,15 +40,12 @@ pub fn recover(path: &Path, site: &Site) -> Result<Recovery, Error> {
     let mut recovery = Recovery::default();
     let journals = journals_at(path, site)?;
     for journal in journals {
-        let lock = Lock::on(&journal)?;
-        let tail = tail::settle(site.files.as_ref(), &journal, LastLine::EndsWithNewline)?;
-        recovery.remarks.extend(tail.remark);
-        recovery.remarks.extend(complete_journal(&journal, site)?);
+        let ground = Ground::of_journal(&journal, site)?;
         // A recording that was cut off before its first line was whole leaves nothing else.
-        if site.files.length(&journal).ok().flatten() == Some(0) {
+        if ground.tail.length == 0 && site.files.length(&journal).ok().flatten() == Some(0) {
             site.files.remove(&journal).map_err(|error| Error::at(&journal, Problem::Unwritable, error))?;
         }
-        drop(lock);
+        recovery.remarks.extend(ground.remarks);
         recovery.journals.push(journal);
     }
     if recovery.journals.is_empty() && path.is_file() {
@@ -123,45 +120,51 @@ fn search(folder: &Path, depth: usize, left: &mut usize, found: &mut dyn FnMut(&
     }
 }
 
-/// Completes the documents of every recording in a journal whose lock is held.
+/// Completes the documents of the last recording in a journal whose lock is held, unless that was done: what was done to them
+/// since must not be undone. Those before it were completed when it began.
 pub(crate) fn complete_journal(journal: &Path, site: &Site) -> Result<Vec<Remark>, Error> {
     let mut remarks = Vec::new();
-    let recordings = journal::recordings(&site.files, journal)?;
-    let mut last = None;
-    for recorded in recordings {
-        let Some(layout) = layout_named(&recorded.header.layout) else {
-            let text = format!("recorded into the layout {}, which is not known here", recorded.header.layout);
-            remarks.push(Remark::new(journal, text));
-            continue;
-        };
-        let cut_off = recorded.ended.is_none();
-        let recorded = if cut_off { mark_end(&recorded, site)? } else { recorded };
-        let finished = layout.resume(&recorded, site)?.finish(&recorded, Given::UNKNOWN)?;
-        if cut_off {
-            let documents: Vec<String> = finished.written.iter().map(|path| path.display().to_string()).collect();
-            let text = format!("a recording that was cut off is completed: {}", documents.join(", "));
-            remarks.push(Remark::new(journal, text));
-        }
-        remarks.extend(finished.remarks);
-        last = Some((recorded, finished.journal));
+    let last = journal::recordings(&site.files, journal)?.pop();
+    let Some(recorded) = last.filter(|recorded| !recorded.settled) else { return Ok(remarks) };
+    let Some(layout) = layout_named(&recorded.header.layout) else {
+        let text = format!("recorded into the layout {}, which is not known here", recorded.header.layout);
+        return Ok(vec![Remark::new(journal, text)]);
+    };
+    let cut_off = recorded.ended.is_none();
+    let recorded = if cut_off { mark_end(&recorded, site)? } else { recorded };
+    let finished = layout.resume(&recorded, site)?.finish(&recorded, Given::UNKNOWN)?;
+    if cut_off {
+        let documents: Vec<String> = finished.written.iter().map(|path| path.display().to_string()).collect();
+        let text = format!("a recording that was cut off is completed: {}", documents.join(", "));
+        remarks.push(Remark::new(journal, text));
     }
-    if let Some((recorded, Journal::Redundant)) = last {
-        let_go(&recorded, site)?;
+    remarks.extend(finished.remarks);
+    match finished.journal {
+        Journal::Needed => mark(&recorded, site, &[journal::settled_line((site.clock)())]).map(|_| ())?,
+        Journal::Redundant => let_go(&recorded, site)?,
     }
     Ok(remarks)
 }
 
 /// Says at the end of a journal that its last recording was cut off.
 fn mark_end(recorded: &Recorded, site: &Site) -> Result<Recorded, Error> {
+    let (end, time) = (End::Interrupted, (site.clock)());
+    let lengths = mark(recorded, site, &[end.stop(time.clone()), journal::end_line(&end, time)])?;
+    let until = lengths.first().copied().unwrap_or(recorded.end);
+    Ok(recorded.clone().ending(until, end))
+}
+
+/// Adds lines to a journal, and says how long it was after each.
+fn mark(recorded: &Recorded, site: &Site, events: &[Event<'_>]) -> Result<Vec<u64>, Error> {
     let tail = tail::settle(site.files.as_ref(), &recorded.journal, LastLine::EndsWithNewline)?;
     let log: Log<()> = Log::open(site.files.clone(), &recorded.journal, &tail, site.durability)?;
-    let (end, time) = (End::Interrupted, (site.clock)());
-    let line = |event: &Event<'_>| log.append(format!("{}\n", wire::event(event)).as_bytes(), (), &|_| {});
-    line(&end.stop(time.clone()))?;
-    let until = log.length();
-    line(&journal::end_line(&end, time))?;
+    let mut lengths = Vec::new();
+    for event in events {
+        log.append(format!("{}\n", wire::event(event)).as_bytes(), (), &|_| {})?;
+        lengths.push(log.length());
+    }
     log.sync()?;
-    Ok(recorded.clone().ending(until, end))
+    Ok(lengths)
 }
 
 /// Lets go of a recording in a journal: the documents say it all, and are durable.

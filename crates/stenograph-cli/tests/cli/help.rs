@@ -4,8 +4,7 @@ use stenograph::formats::FORMATS;
 
 use crate::runner::{Folder, names};
 
-const COMMANDS: [&str; 9] =
-    ["formats", "check", "convert", "show", "record", "recover", "demo", "completions", "man"];
+const COMMANDS: [&str; 9] = ["formats", "check", "convert", "show", "record", "recover", "demo", "completions", "man"];
 
 #[test]
 fn every_command_has_help_with_examples() {

@@ -9,12 +9,13 @@ use std::sync::Arc;
 use stenograph::model::{Body, Event};
 use stenograph::time::Time;
 
-use crate::error::Error;
-use crate::files::Files;
+use crate::error::{Error, Problem};
+use crate::files::{Disk, Files, folder_of, make_folder};
 use crate::journal::{Header, Recorded, Settings};
 use crate::lock::Lock;
 use crate::log::Durability;
-use crate::tail::{LastLine, Remark};
+use crate::recover;
+use crate::tail::{self, LastLine, Remark, Tail};
 
 /// Every layout.
 pub static LAYOUTS: &[&dyn Layout] = &[&steno::Steno];
@@ -110,17 +111,65 @@ pub struct Site {
     pub home: Option<PathBuf>,
 }
 
+impl Default for Site {
+    /// The disk of this machine, its clock in UTC, everything on disk before it is acknowledged, and no home folder.
+    fn default() -> Site {
+        Site { files: Arc::new(Disk), clock: Arc::new(utc), durability: Durability::Always, home: None }
+    }
+}
+
+fn utc() -> Time<'static> {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    Time { text: since.as_millis().to_string().into(), unit: stenograph::time::Unit::Millis }
+}
+
 impl std::fmt::Debug for Site {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("Site").field("files", &self.files).finish_non_exhaustive()
     }
 }
 
-/// A recording that was begun.
-pub struct Opened {
+/// The ground of a recording: its authoritative file, locked and whole. A layout takes it before it looks at any document, for what
+/// an earlier recording left unfinished changes them.
+#[derive(Debug)]
+pub struct Ground {
     /// The authoritative file.
     pub journal: PathBuf,
-    /// What kind of file that is.
+    /// How it ends.
+    pub tail: Tail,
+    /// What was found.
+    pub remarks: Vec<Remark>,
+    /// Nobody else writes there.
+    pub lock: Lock,
+}
+
+impl Ground {
+    /// Locks a journal, moves half a line aside, and completes the recording that was cut off there. This is also what comes before
+    /// anything that changes the documents of a journal in another way.
+    pub fn of_journal(journal: &Path, site: &Site) -> Result<Ground, Error> {
+        let mut ground = Ground::of_stream(journal, LastLine::EndsWithNewline, site)?;
+        if ground.tail.length > 0 {
+            ground.remarks.extend(recover::complete_journal(journal, site)?);
+            ground.tail = tail::settle(site.files.as_ref(), journal, LastLine::EndsWithNewline)?;
+        }
+        Ok(ground)
+    }
+
+    /// Locks a stream and moves half a line aside.
+    pub fn of_stream(path: &Path, last_line: LastLine, site: &Site) -> Result<Ground, Error> {
+        let made = make_folder(site.files.as_ref(), folder_of(path));
+        made.map_err(|error| Error::at(path, Problem::Unwritable, error))?;
+        let lock = Lock::on(path)?;
+        let tail = tail::settle(site.files.as_ref(), path, last_line)?;
+        Ok(Ground { journal: path.to_owned(), remarks: tail.remark.clone().into_iter().collect(), tail, lock })
+    }
+}
+
+/// A recording that was begun.
+pub struct Opened {
+    /// What it stands on.
+    pub ground: Ground,
+    /// What kind of file the authoritative one is.
     pub kind: JournalKind,
     /// What is kept in step with it.
     pub documents: Option<Box<dyn Documents>>,
@@ -138,9 +187,9 @@ pub struct Opened {
 
 impl Opened {
     /// A recording with a journal that has nothing special about it.
-    pub fn new(journal: PathBuf, header: Header, documents: Box<dyn Documents>) -> Opened {
+    pub fn new(ground: Ground, header: Header, documents: Box<dyn Documents>) -> Opened {
         Opened {
-            journal,
+            ground,
             kind: JournalKind::Journal(header),
             documents: Some(documents),
             first: Vec::new(),
@@ -162,7 +211,7 @@ impl Opened {
 #[derive(Clone, Debug)]
 pub enum JournalKind {
     /// The document itself: a native stream, without marks.
-    Stream(LastLine),
+    Stream,
     /// A journal beside documents.
     Journal(Header),
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Documents, Info, JournalKind, Layout, Loaded, Opened, Site, Stamps, Target};
+use super::{Documents, Ground, Info, JournalKind, Layout, Loaded, Opened, Site, Stamps, Target};
 use crate::error::{Error, Problem};
 use crate::files::Files;
 use crate::journal::Recorded;
@@ -26,8 +26,8 @@ impl Layout for Steno {
         let path = if given.is_dir() { given.join(new_name(site)) } else { given };
         let same = target.load.as_deref().is_some_and(|load| crate::identity::is_same(load, &path));
         Ok(Opened {
-            journal: path,
-            kind: JournalKind::Stream(LastLine::MayLackNewline),
+            ground: Ground::of_stream(&path, LastLine::MayLackNewline, site)?,
+            kind: JournalKind::Stream,
             documents: None,
             first: Vec::new(),
             stamps: Stamps::Time,

@@ -17,45 +17,77 @@ pub(super) fn follow(original: &Original<'_>, plan: &Plan) -> Plan {
     whole
 }
 
-/// Records that say again what an edited one says.
-fn restatements(events: &[Event<'_>], plan: &Plan, whole: &mut Plan) {
-    let (mut said, mut calls) = (HashMap::<u64, Vec<usize>>::new(), HashSet::new());
-    let mut messages: HashMap<String, usize> = HashMap::new();
-    let mut touched = false;
+/// What a record that restates others speaks of.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Tie {
+    /// The event it says again.
+    same: Option<usize>,
+    /// Calls and results that it names, when it says them in other words.
+    named: Vec<usize>,
+}
+
+impl Tie {
+    /// Whether it speaks of any event at all; what does not stands for itself.
+    pub(super) fn holds(&self) -> bool {
+        self.same.is_some() || !self.named.is_empty()
+    }
+}
+
+/// For each event that restates others what it speaks of; for all others nothing.
+pub(super) fn ties(events: &[Event<'_>]) -> Vec<Tie> {
+    let mut said: HashMap<u64, Vec<usize>> = HashMap::new();
+    let mut calls: HashMap<&str, Vec<usize>> = HashMap::new();
     for (number, event) in events.iter().enumerate().filter(|(_, event)| !event.restates) {
         said.entry(print(event)).or_default().push(number);
-        let edited = match plan.fate(number) {
-            Fate::Stays => false,
-            Fate::Becomes(new) => new.body != event.body,
-            Fate::Goes => true,
-        };
-        touched |= edited;
-        calls.extend(event.call().filter(|_| edited));
-        if edited && event.kind() == Kind::Message {
-            messages.insert(text(event), number);
+        if let Some(call) = event.call() {
+            calls.entry(call).or_default().push(number);
         }
     }
-    if !touched {
-        return;
-    }
-    for (number, event) in events.iter().enumerate().filter(|(number, _)| *plan.fate(*number) == Fate::Stays) {
-        if event.restates {
-            match nearest(&said, print(event), number).map(|base| (base, plan.fate(base))) {
-                Some((_, Fate::Goes)) => whole.remove(number),
-                Some((base, Fate::Becomes(new))) => echo(events, number, base, new, whole),
-                // What tells of a call in other words than the call's own record has to go when that is edited.
-                Some((_, Fate::Stays)) | None if speaks_of(event, &calls) => whole.remove(number),
-                Some((_, Fate::Stays)) | None => {}
+    let tie = |(number, event): (usize, &Event<'_>)| {
+        if !event.restates {
+            return Tie::default();
+        }
+        let same = says(event).then(|| nearest(&said, print(event), number)).flatten();
+        let named = if same.is_some() { Vec::new() } else { named(event, &calls) };
+        Tie { same, named }
+    };
+    events.iter().enumerate().map(tie).collect()
+}
+
+/// Whether an event says anything that could be recognised.
+fn says(event: &Event<'_>) -> bool {
+    event.call().is_some()
+        || event.kind() == Kind::ToolCall
+        || event.content().is_some_and(|content| !content.is_empty())
+}
+
+/// Records that say again what an edited one says.
+fn restatements(events: &[Event<'_>], plan: &Plan, whole: &mut Plan) {
+    let edited = |number: usize| match (plan.fate(number), events.get(number)) {
+        (Fate::Becomes(new), Some(event)) => new.body != event.body,
+        (Fate::Goes, Some(_)) => true,
+        (Fate::Stays | Fate::Becomes(_) | Fate::Goes, _) => false,
+    };
+    let changed = events.iter().enumerate().filter(|(number, event)| event.kind() == Kind::Message && edited(*number));
+    let messages: HashMap<String, usize> = changed.map(|(number, event)| (text(event), number)).collect();
+    for (number, (event, tie)) in events.iter().zip(ties(events)).enumerate() {
+        if *plan.fate(number) != Fate::Stays {
+            continue;
+        }
+        match tie.same.map(|base| (base, plan.fate(base))) {
+            Some((_, Fate::Goes)) => whole.remove(number),
+            Some((base, Fate::Becomes(new))) => echo(events, number, base, new, whole),
+            // What tells of a call in other words than the call's own record has to go when that is edited.
+            _ if tie.named.iter().any(|base| edited(*base)) => whole.remove(number),
+            // A last word or a queued prompt repeats a message without being marked: it is changed with it, and stays where
+            // the message goes, for it is a statement of its own.
+            _ if matches!(event.kind(), Kind::Stop | Kind::Fact) && says(event) => {
+                let base = messages.get(&text(event)).copied();
+                if let Some((base, Fate::Becomes(new))) = base.map(|base| (base, plan.fate(base))) {
+                    echo(events, number, base, new, whole);
+                }
             }
-        } else if matches!(event.kind(), Kind::Stop | Kind::Fact)
-            && event.content().is_some_and(|content| !content.is_empty())
-        {
-            // A last word or a queued prompt repeats a message without being marked: it is changed with it, and stays
-            // where the message goes, for it is a statement of its own.
-            let base = messages.get(&text(event)).copied();
-            if let Some((base, Fate::Becomes(new))) = base.map(|base| (base, plan.fate(base))) {
-                echo(events, number, base, new, whole);
-            }
+            _ => {}
         }
     }
 }
@@ -96,14 +128,14 @@ fn text(event: &Event<'_>) -> String {
     event.content().map(|content| content.joined().decode().trim().to_owned()).unwrap_or_default()
 }
 
-/// Whether what is left of a record names one of these calls.
-fn speaks_of(event: &Event<'_>, calls: &HashSet<&str>) -> bool {
+/// The calls and results that what is left of a record names.
+fn named(event: &Event<'_>, calls: &HashMap<&str, Vec<usize>>) -> Vec<usize> {
     if calls.is_empty() {
-        return false;
+        return Vec::new();
     }
     let mut json = String::new();
     event.extra.iter().for_each(|(_, residue)| residue.write_json(&mut json));
-    json.split('"').any(|word| calls.contains(word))
+    json.split('"').filter_map(|word| calls.get(word)).flatten().copied().collect()
 }
 
 /// Fields of an edited record that hold the same in another shape, and the source it carries: both would keep the old words.

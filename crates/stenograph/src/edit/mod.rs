@@ -17,8 +17,12 @@
 //! ```
 
 mod apply;
+pub mod cut;
 mod echo;
 mod splice;
+pub mod tokens;
+pub mod trim;
+pub mod units;
 
 use std::io;
 use std::ops::Range;

@@ -152,8 +152,8 @@ fn prints(event: &Event<'_>) -> Vec<u64> {
     found
 }
 
-/// Whether a content is one element of markup from its first sign to its last.
-fn is_framed(content: &Content<'_>) -> bool {
+/// Whether a content is one element of markup from its first sign to its last: nobody types that.
+pub(crate) fn is_framed(content: &Content<'_>) -> bool {
     let joined = content.joined();
     let text = joined.decode();
     let Some((start, _)) = text.trim().strip_prefix('<').and_then(|rest| rest.split_once('>')) else { return false };

@@ -1,0 +1,348 @@
+//! Cutting: taking a stretch out of a conversation, or dividing it into several. No call is parted from its result, no response
+//! of a model torn in two, and what a file needs to be one (a header, the system prompt) is in every piece.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use super::tokens::Tokenizer;
+use super::units::{Units, bonds};
+use super::{Plan, echo};
+use crate::model::{Body, Event, Kind, Role};
+use crate::time::Time;
+
+/// Which events are meant: those for which everything that is said here holds.
+#[derive(Clone, Debug, Default)]
+pub struct Selection {
+    /// Events with these numbers, from 0.
+    pub events: Option<Range<usize>>,
+    /// Events of turns with these numbers, from 0.
+    pub turns: Option<Range<usize>>,
+    /// Events earlier than this moment.
+    pub before: Option<Time<'static>>,
+    /// Events at this moment or later.
+    pub after: Option<Time<'static>>,
+}
+
+/// What is taken out.
+#[derive(Clone, Debug, Default)]
+pub struct Cut {
+    /// What happens to each event.
+    pub plan: Plan,
+    /// The events that go, by number.
+    pub went: Vec<usize>,
+    /// Those of them that were not selected and go because they belong to one that was.
+    pub drawn_in: Vec<usize>,
+    /// Those that were selected and stay, because the file would be none without them.
+    pub kept: Vec<usize>,
+}
+
+/// Plans to take out what is selected.
+pub fn cut(events: &[Event<'_>], selection: &Selection) -> Cut {
+    let times = moments(events);
+    let turns = selection.turns.as_ref().map(|turns| stretch(events, turns));
+    let moment = |time: &Time<'_>| time.instant();
+    let (before, after) = (selection.before.as_ref().and_then(moment), selection.after.as_ref().and_then(moment));
+    let selected = |number: &usize| {
+        let at = times.get(*number).copied().flatten();
+        let earlier = before.is_none_or(|before| at.is_some_and(|at| at < before));
+        let later = after.is_none_or(|after| at.is_some_and(|at| at >= after));
+        let within = |range: &Option<Range<usize>>| range.as_ref().is_none_or(|range| range.contains(number));
+        within(&selection.events) && within(&turns) && earlier && later
+    };
+    let chosen: BTreeSet<usize> = (0..events.len()).filter(selected).collect();
+    let needed = needed(events);
+    let mut goes: BTreeSet<usize> =
+        chosen.iter().copied().filter(|number| needed.get(*number) != Some(&true)).collect();
+    // What belongs together goes together: a result of a call whose response goes draws in its call, and so on.
+    let bonds = bonds(events);
+    loop {
+        let count = goes.len();
+        for (one, other) in &bonds {
+            if goes.contains(one) || goes.contains(other) {
+                goes.extend([*one, *other]);
+            }
+        }
+        if goes.len() == count {
+            break;
+        }
+    }
+    let mut plan = Plan::of(events);
+    goes.iter().for_each(|number| plan.remove(*number));
+    let drawn_in = goes.difference(&chosen).copied().collect();
+    let kept = chosen.difference(&goes).copied().collect();
+    Cut { plan, went: goes.into_iter().collect(), drawn_in, kept }
+}
+
+/// Where a conversation is divided.
+#[derive(Debug)]
+pub enum Split<'a> {
+    /// After every so many turns.
+    Every(usize),
+    /// Before these events, by number, or where that would tear something, before the turn they are in.
+    At(Vec<usize>),
+    /// So that no piece has more than so many tokens, unless a single turn has.
+    Tokens(u64, &'a Tokenizer<'a>),
+}
+
+/// One piece of a divided conversation.
+#[derive(Clone, Debug)]
+pub struct Piece {
+    /// What is left of the whole.
+    pub plan: Plan,
+    /// The stretch of events that is its own.
+    pub events: Range<usize>,
+    /// How many turns it has.
+    pub turns: usize,
+}
+
+/// Plans the pieces of a conversation, in order. Every event is in at least one of them.
+pub fn split(events: &[Event<'_>], how: &Split<'_>) -> Vec<Piece> {
+    let units = Units::of(events);
+    let prelude = units.units.first().map_or(events.len(), |unit| unit.events.start);
+    let needed = needed(events);
+    let repeated: Vec<bool> = (0..events.len())
+        .map(|number| {
+            let said = events.get(number).is_some_and(is_prompt);
+            needed.get(number) == Some(&true) || number < prelude && said
+        })
+        .collect();
+    let starts = match how {
+        Split::Every(turns) => every(&units, (*turns).max(1)),
+        Split::At(places) => at(events, &units, places),
+        Split::Tokens(most, tokenizer) => by_tokens(events, &units, &repeated, *most, tokenizer),
+    };
+    let mut bounds: Vec<usize> = std::iter::once(0).chain(starts).chain([events.len()]).collect();
+    bounds.dedup();
+    let ties = echo::ties(events);
+    let mut pieces = Vec::new();
+    for range in bounds.windows(2).filter_map(|pair| Some(*pair.first()?..*pair.last()?)) {
+        let mut plan = Plan::of(events);
+        for number in (0..events.len()).filter(|number| !range.contains(number)) {
+            // What only restates goes where that goes which it restates.
+            let echo = ties.get(number).is_some_and(echo::Tie::holds);
+            if repeated.get(number) != Some(&true) && !echo {
+                plan.remove(number);
+            }
+        }
+        let own = units.units.iter().filter(|unit| range.contains(&unit.events.start));
+        pieces.push(Piece { plan, turns: own.map(|unit| unit.turns).sum(), events: range });
+    }
+    pieces
+}
+
+fn every(units: &Units, turns: usize) -> Vec<usize> {
+    let (mut starts, mut count) = (Vec::new(), 0);
+    for unit in &units.units {
+        if count >= turns {
+            starts.push(unit.events.start);
+            count = 0;
+        }
+        count += unit.turns;
+    }
+    starts
+}
+
+/// The places themselves where nothing is torn there, else the beginning of the unit.
+fn at(events: &[Event<'_>], units: &Units, places: &[usize]) -> Vec<usize> {
+    let bonds = bonds(events);
+    let whole = |place: usize| {
+        let torn = bonds.iter().any(|(one, other)| *one < place && *other >= place);
+        let inside = events.get(place).is_some_and(|event| event.part.index > 0);
+        !torn && !inside
+    };
+    let mut starts: Vec<usize> = Vec::new();
+    for place in places.iter().copied().filter(|place| *place > 0 && *place < events.len()) {
+        let unit = units.units.iter().rev().find(|unit| unit.events.start <= place);
+        starts.extend(if whole(place) { Some(place) } else { unit.map(|unit| unit.events.start) });
+    }
+    starts.retain(|start| *start > 0);
+    starts.sort_unstable();
+    starts.dedup();
+    starts
+}
+
+fn by_tokens(
+    events: &[Event<'_>],
+    units: &Units,
+    repeated: &[bool],
+    most: u64,
+    tokenizer: &Tokenizer<'_>,
+) -> Vec<usize> {
+    let tokens = |number: usize| match events.get(number) {
+        Some(event) if units.is_told(number) => tokenizer.event(event),
+        _ => 0,
+    };
+    let again: u64 = (0..events.len()).filter(|number| repeated.get(*number) == Some(&true)).map(tokens).sum();
+    let own = |range: &Range<usize>| -> u64 {
+        range.clone().filter(|number| repeated.get(*number) != Some(&true)).map(tokens).sum()
+    };
+    let prelude = 0..units.units.first().map_or(events.len(), |unit| unit.events.start);
+    let (mut starts, mut total, mut empty) = (Vec::new(), again + own(&prelude), true);
+    for unit in &units.units {
+        let size = own(&unit.events);
+        if !empty && total + size > most {
+            starts.push(unit.events.start);
+            total = again;
+        }
+        total += size;
+        empty = false;
+    }
+    starts
+}
+
+/// The events of these turns.
+fn stretch(events: &[Event<'_>], turns: &Range<usize>) -> Range<usize> {
+    let starts = Units::turns(events);
+    let at = |turn: usize| starts.get(turn).copied().unwrap_or(events.len());
+    at(turns.start)..at(turns.end)
+}
+
+/// Facts without which a file is none.
+const FRAME: [&str; 3] = ["session", "session_end", "end"];
+
+/// For each event whether the file needs it: headers, and what is told of in one.
+fn needed(events: &[Event<'_>]) -> Vec<bool> {
+    let shared = super::units::shared_places(events);
+    let needs = |(event, shared): (&Event<'_>, bool)| {
+        let frame = matches!(&event.body, Body::Fact { name, .. } if FRAME.contains(&name.as_ref()));
+        shared || frame && !event.restates
+    };
+    let needed: Vec<bool> = events.iter().zip(shared).map(needs).collect();
+    // The parts of a header go together: the instructions stand in it.
+    let first = |number: usize| {
+        let back = events.get(number).map_or(0, |event| event.part.index as usize);
+        number.saturating_sub(back)
+    };
+    let whole = |number: usize| {
+        let head = first(number);
+        let same = events.get(head).zip(events.get(number)).is_some_and(|(a, b)| a.at == b.at && a.at.is_some());
+        needed.get(number) == Some(&true) || same && needed.get(head) == Some(&true)
+    };
+    (0..events.len()).map(whole).collect()
+}
+
+/// What every piece of a conversation is told first.
+fn is_prompt(event: &Event<'_>) -> bool {
+    match event.kind() {
+        Kind::Message => matches!(event.role(), Some(Role::System | Role::Developer | Role::User)),
+        Kind::Fact => event.name() == Some("title"),
+        Kind::Thinking | Kind::ToolCall | Kind::ToolResult | Kind::Compaction => false,
+        Kind::Failure | Kind::Stop | Kind::Other => false,
+    }
+}
+
+/// The moment of each event. One that states none happened when the one before it did, or where none did, the one after it.
+fn moments(events: &[Event<'_>]) -> Vec<Option<jiff::Timestamp>> {
+    let mut times: Vec<Option<jiff::Timestamp>> =
+        events.iter().map(|event| event.time.as_ref().and_then(Time::instant)).collect();
+    let mut last = times.iter().flatten().next().copied();
+    for time in &mut times {
+        last = time.or(last);
+        *time = last;
+    }
+    times
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Content, Input};
+    use crate::time::Time;
+
+    fn said(role: Role, text: &'static str) -> Event<'static> {
+        Event::new(Body::Message { role, content: Content::text(text) })
+    }
+
+    fn call(id: &'static str) -> Event<'static> {
+        Event::new(Body::ToolCall { call: Some(id.into()), name: "read".into(), input: Input::Json("{}".into()) })
+    }
+
+    fn result(id: &'static str) -> Event<'static> {
+        Event::new(Body::ToolResult { call: Some(id.into()), name: None, content: Content::text("r"), error: None })
+    }
+
+    fn conversation() -> Vec<Event<'static>> {
+        vec![
+            said(Role::System, "rules"),
+            said(Role::User, "one"),
+            call("a"),
+            result("a"),
+            said(Role::Assistant, "1"),
+            said(Role::User, "two"),
+            said(Role::Assistant, "2"),
+            said(Role::User, "three"),
+        ]
+    }
+
+    #[test]
+    fn a_call_goes_with_its_result() {
+        let found = cut(&conversation(), &Selection { events: Some(3..5), ..Selection::default() });
+        assert_eq!((found.went, found.drawn_in), (vec![2, 3, 4], vec![2]));
+    }
+
+    #[test]
+    fn turns_are_counted_by_what_users_said() {
+        let found = cut(&conversation(), &Selection { turns: Some(1..2), ..Selection::default() });
+        assert_eq!(found.went, [5, 6]);
+    }
+
+    #[test]
+    fn a_stretch_of_time_is_taken_out_and_what_states_none_goes_with_the_one_before() {
+        let mut events = conversation();
+        for (number, time) in [(1, "2026-03-02T10:00:00Z"), (5, "2026-03-02T11:00:00Z"), (7, "2026-03-02T12:00:00Z")] {
+            events[number].time = Time::iso(time.into());
+        }
+        let time = |text: &'static str| Time::iso(text.into());
+        let after = Selection { after: time("2026-03-02T11:00:00Z"), ..Selection::default() };
+        assert_eq!(cut(&events, &after).went, [5, 6, 7]);
+        let both = Selection { before: time("2026-03-02T13:00:00+01:00"), ..after };
+        assert_eq!(cut(&events, &both).went, [5, 6]);
+    }
+
+    #[test]
+    fn a_header_stays() {
+        let mut events = conversation();
+        events.insert(0, Event::new(Body::Fact { name: "session".into(), content: None }));
+        let found = cut(&events, &Selection { events: Some(0..3), ..Selection::default() });
+        assert_eq!(found.kept, [0]);
+    }
+
+    #[test]
+    fn every_piece_has_the_system_prompt_and_every_event_is_in_one() {
+        let events = conversation();
+        let pieces = split(&events, &Split::Every(1));
+        assert_eq!(pieces.iter().map(|piece| piece.turns).collect::<Vec<_>>(), [1, 1, 1]);
+        let mut texts = Vec::new();
+        for piece in &pieces {
+            let left = piece.plan.outcome(&events);
+            assert_eq!(left[0].role(), Some(Role::System));
+            texts.extend(left.into_iter().skip(1));
+        }
+        assert_eq!(texts, events[1..]);
+    }
+
+    #[test]
+    fn a_place_that_would_tear_something_moves_to_the_beginning_of_its_turn() {
+        let events = conversation();
+        let ranges = |places: &[usize]| -> Vec<Range<usize>> {
+            split(&events, &Split::At(places.to_vec())).into_iter().map(|piece| piece.events).collect()
+        };
+        assert_eq!(ranges(&[3]), [0..1, 1..8]);
+        assert_eq!(ranges(&[6, 4]), [0..4, 4..6, 6..8]);
+        assert_eq!(ranges(&[0, 99]), [0..8]);
+    }
+
+    #[test]
+    fn pieces_are_filled_up_to_a_number_of_tokens() {
+        let words = Tokenizer::new("words", |text: &str| text.split_whitespace().count() as u64);
+        let events = conversation();
+        let turns = |most| -> Vec<usize> {
+            split(&events, &Split::Tokens(most, &words)).into_iter().map(|piece| piece.turns).collect()
+        };
+        // The system prompt is one word, the first turn five, the second two, the third one.
+        assert_eq!(turns(8), [2, 1]);
+        assert_eq!(turns(9), [3]);
+        assert_eq!(turns(4), [1, 2]);
+        assert_eq!(turns(1), [1, 1, 1]);
+    }
+}

@@ -1,0 +1,105 @@
+//! How many tokens a model is told. Four bytes make one, as most systems reckon, unless the caller counts with a vocabulary: the
+//! library holds none, for it would be larger than the library. Nothing here knows what is counted for.
+
+use crate::model::{Body, Content, Event, PieceKind};
+
+/// How many bytes make a token, about.
+pub const BYTES_PER_TOKEN: u64 = 4;
+
+/// What an image, a sound or a document costs, about: services reckon by its size on a screen, which no transcript states.
+pub const BLOB_TOKENS: u64 = 1600;
+
+/// Counts tokens.
+pub struct Tokenizer<'a> {
+    name: String,
+    count: Box<dyn Fn(&str) -> u64 + 'a>,
+}
+
+impl std::fmt::Debug for Tokenizer<'_> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Tokenizer").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl Default for Tokenizer<'_> {
+    fn default() -> Self {
+        Tokenizer::new("bytes/4", |text| (text.len() as u64).div_ceil(BYTES_PER_TOKEN))
+    }
+}
+
+impl<'a> Tokenizer<'a> {
+    /// A tokenizer with a name for reports and a function that counts.
+    pub fn new(name: impl Into<String>, count: impl Fn(&str) -> u64 + 'a) -> Tokenizer<'a> {
+        Tokenizer { name: name.into(), count: Box::new(count) }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The tokens of a text.
+    pub fn text(&self, text: &str) -> u64 {
+        if text.is_empty() { 0 } else { (self.count)(text) }
+    }
+
+    /// The tokens that a model is told by an event. What only people and programs are told costs nothing.
+    pub fn event(&self, event: &Event<'_>) -> u64 {
+        match &event.body {
+            Body::ToolCall { name, input, .. } => self.text(name) + self.text(&input.to_text().decode()),
+            Body::Message { content, .. } | Body::Thinking { content } | Body::ToolResult { content, .. } => {
+                self.content(content)
+            }
+            Body::Compaction { summary: content } | Body::Failure { content, .. } => {
+                content.as_ref().map_or(0, |content| self.content(content))
+            }
+            Body::Fact { .. } | Body::Stop { .. } | Body::Other { .. } => 0,
+        }
+    }
+
+    fn content(&self, content: &Content<'_>) -> u64 {
+        match content {
+            Content::Text(text) => self.text(&text.decode()),
+            Content::Pieces(pieces) => pieces
+                .iter()
+                .map(|piece| match &piece.kind {
+                    PieceKind::Text(text) => self.text(&text.decode()),
+                    PieceKind::Blob { .. } => BLOB_TOKENS,
+                    PieceKind::Other(raw) => self.text(raw),
+                })
+                .sum(),
+        }
+    }
+
+    /// The longest beginning of a text, in whole characters, that with `mark` after it has at most so many tokens.
+    pub fn cut<'t>(&self, text: &'t str, tokens_max: u64, mark: &str) -> &'t str {
+        let fits = |end: usize| {
+            let head = text.get(..end).unwrap_or_default();
+            self.text(&format!("{head}{mark}")) <= tokens_max
+        };
+        let (mut low, mut high) = (0, text.len());
+        while low < high {
+            let middle = text.ceil_char_boundary(low + (high - low).div_ceil(2));
+            if fits(middle) {
+                low = middle;
+            } else {
+                high = text.floor_char_boundary(middle - 1);
+            }
+        }
+        text.get(..low).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cut_text_has_as_many_tokens_as_it_may() {
+        let tokenizer = Tokenizer::default();
+        assert_eq!(tokenizer.cut("abcdefghijklmnop", 3, "..."), "abcdefghi");
+        assert_eq!(tokenizer.cut("ab", 3, "..."), "ab");
+        assert_eq!(tokenizer.cut("ééééééé", 3, "..."), "éééé");
+        assert_eq!(tokenizer.cut("abc", 0, "..."), "");
+    }
+}

@@ -1,0 +1,215 @@
+//! What belongs together in a conversation: turns that users began, and the bonds that no cut may tear, a call and its result or
+//! the records of one model response. Which of them go is not decided here.
+
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+
+use super::echo;
+use crate::model::{Body, Event, Kind, Role, Spine, is_framed};
+
+/// A stretch of a conversation that stays or goes as a whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unit {
+    /// Its events.
+    pub events: Range<usize>,
+    /// How many turns it holds: more than one where a call is answered in a later turn.
+    pub turns: usize,
+}
+
+/// A conversation in units, in order and without a gap. What stands before the first turn is in no unit.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Units {
+    /// The units, oldest first.
+    pub units: Vec<Unit>,
+    /// For each event whether it may be taken out: headers, titles, system prompts and what nobody understands may not.
+    movable: Vec<bool>,
+    /// For each event whether it is a part of the conversation that goes on.
+    spine: Vec<bool>,
+}
+
+impl Units {
+    /// The units of these events.
+    pub fn of(events: &[Event<'_>]) -> Units {
+        let spine = spine(events);
+        let mut starts = starts(events, &spine);
+        starts.retain(|start| *start < events.len());
+        let mut bonds = bonds(events).into_iter().peekable();
+        // How far what was begun so far reaches.
+        let mut reach = 0;
+        let mut units: Vec<Unit> = Vec::new();
+        for (index, start) in starts.iter().enumerate() {
+            let end = starts.get(index + 1).copied().unwrap_or(events.len());
+            // Turns that were taken back go together, with the word that takes them back.
+            let dead = |range: &Range<usize>| {
+                let mut said = range.clone().filter(|number| is_talk(events, *number)).peekable();
+                said.peek().is_some() && said.all(|number| spine.get(number) == Some(&false))
+            };
+            let unit = Unit { events: *start..end, turns: 1 };
+            while let Some((_, to)) = bonds.next_if(|(from, _)| from < start) {
+                reach = reach.max(to);
+            }
+            let tied = reach >= *start && reach > 0;
+            match units.last_mut() {
+                Some(last) if tied || dead(&last.events) && dead(&unit.events) => {
+                    last.events.end = end;
+                    last.turns += 1;
+                }
+                _ => units.push(unit),
+            }
+        }
+        Units { units, movable: movable(events), spine }
+    }
+
+    /// Where each turn begins, whatever ties it to others.
+    pub fn turns(events: &[Event<'_>]) -> Vec<usize> {
+        starts(events, &spine(events))
+    }
+
+    /// Whether the event of that number may be taken out.
+    pub fn is_movable(&self, number: usize) -> bool {
+        self.movable.get(number) == Some(&true)
+    }
+
+    /// Whether the event of that number is a part of the conversation that goes on.
+    pub fn is_told(&self, number: usize) -> bool {
+        self.spine.get(number) == Some(&true)
+    }
+}
+
+/// Calls with their results, and the first with the last record of each model response: pairs that no cut may tear.
+pub fn bonds(events: &[Event<'_>]) -> Vec<(usize, usize)> {
+    let mut found = Vec::new();
+    let mut open: HashMap<(Option<&str>, Option<&str>), Vec<usize>> = HashMap::new();
+    let mut groups: HashMap<&str, usize> = HashMap::new();
+    for (number, event) in events.iter().enumerate().filter(|(_, event)| !event.restates) {
+        let key = (event.thread.as_deref(), event.call());
+        match event.kind() {
+            Kind::ToolCall => open.entry(key).or_default().push(number),
+            Kind::ToolResult => {
+                let waiting = open.entry(key).or_default();
+                // A call may be answered in pieces: the last one with that id stays open. One without an id is answered once.
+                let call = if key.1.is_some() {
+                    waiting.last().copied()
+                } else {
+                    (!waiting.is_empty()).then(|| waiting.remove(0))
+                };
+                found.extend(call.map(|call| (call, number)));
+            }
+            Kind::Message
+            | Kind::Thinking
+            | Kind::Compaction
+            | Kind::Failure
+            | Kind::Stop
+            | Kind::Fact
+            | Kind::Other => {}
+        }
+        // A count of tokens names its response too, and may come much later.
+        if let Some(group) = event.group.as_deref().filter(|_| !matches!(event.body, Body::Fact { .. })) {
+            let first = *groups.entry(group).or_insert(number);
+            if first != number {
+                found.push((first, number));
+            }
+        }
+    }
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+/// Where turns begin: at what came together with a user's message. Where nobody is a user, every message and call begins one.
+fn starts(events: &[Event<'_>], spine: &[bool]) -> Vec<usize> {
+    let main = spine.iter().zip(events).any(|(told, event)| *told && event.thread.is_none());
+    let restated: HashSet<String> = events.iter().filter(|event| event.restates && is_user(event)).map(said).collect();
+    let mut starts: Vec<usize> = Vec::new();
+    let mut first = 0;
+    let ties = echo::ties(events);
+    for (number, event) in events.iter().enumerate() {
+        if main && event.thread.is_some() || event.restates && ties.get(number).is_some_and(echo::Tie::holds) {
+            continue;
+        }
+        if begins_turn(event, &restated) {
+            // What stands before the first turn of all is no part of it.
+            starts.push(if starts.is_empty() { number } else { first });
+            first = number + 1;
+        } else if ends_prelude(event) {
+            first = number + 1;
+        }
+    }
+    if starts.is_empty() {
+        let begins = |(number, event): (usize, &Event<'_>)| {
+            let talks = matches!(event.kind(), Kind::Message | Kind::ToolCall | Kind::Thinking);
+            (talks && !event.restates && event.part.index == 0).then_some(number)
+        };
+        starts = events.iter().enumerate().filter_map(begins).collect();
+    }
+    starts.dedup();
+    starts
+}
+
+/// Where a source restates what its user said, everything else in the user's role was put there by the agent.
+fn begins_turn(event: &Event<'_>, restated: &HashSet<String>) -> bool {
+    let framed = event.content().is_some_and(is_framed);
+    is_user(event) && if restated.is_empty() { !framed } else { event.restates || restated.contains(&said(event)) }
+}
+
+fn is_user(event: &Event<'_>) -> bool {
+    event.role() == Some(Role::User)
+}
+
+fn said(event: &Event<'_>) -> String {
+    event.content().map(|content| content.joined().decode().trim().to_owned()).unwrap_or_default()
+}
+
+/// Whether what a model or a tool did ends here, so that what follows may belong to the next turn.
+fn ends_prelude(event: &Event<'_>) -> bool {
+    match &event.body {
+        Body::Message { role: Role::Assistant | Role::Tool | Role::Unknown, .. } => true,
+        Body::Thinking { .. } | Body::ToolCall { .. } | Body::ToolResult { .. } => true,
+        Body::Compaction { .. } | Body::Failure { .. } | Body::Stop { .. } => true,
+        Body::Fact { .. } => event.usage.is_some(),
+        Body::Message { role: Role::User | Role::System | Role::Developer, .. } | Body::Other { .. } => false,
+    }
+}
+
+fn is_talk(events: &[Event<'_>], number: usize) -> bool {
+    let talk = |event: &Event<'_>| matches!(event.kind(), Kind::Message | Kind::ToolCall | Kind::Thinking);
+    events.get(number).is_some_and(|event| talk(event) && !event.restates)
+}
+
+fn spine(events: &[Event<'_>]) -> Vec<bool> {
+    let mut spine = Spine::default();
+    events.iter().for_each(|event| spine.add(event));
+    spine.decide();
+    events.iter().map(|event| spine.left_out(event).is_none()).collect()
+}
+
+/// Facts that speak of the session, not of the turn they stand in.
+const OF_THE_SESSION: [&str; 4] = ["session", "session_end", "end", "title"];
+
+fn movable(events: &[Event<'_>]) -> Vec<bool> {
+    let ties = echo::ties(events);
+    let shared = shared_places(events);
+    let movable = |((event, tie), shared): ((&Event<'_>, echo::Tie), bool)| {
+        // What restates goes with what it restates.
+        let goes = match &event.body {
+            Body::Message { role: Role::System | Role::Developer, .. } | Body::Other { .. } => false,
+            Body::Fact { name, .. } => !OF_THE_SESSION.contains(&name.as_ref()) && event.part.of <= 1,
+            Body::Message { .. } | Body::Thinking { .. } | Body::ToolCall { .. } | Body::ToolResult { .. } => true,
+            Body::Compaction { .. } | Body::Failure { .. } | Body::Stop { .. } => true,
+        };
+        goes && !shared && !tie.holds()
+    };
+    events.iter().zip(ties).zip(shared).map(movable).collect()
+}
+
+/// For each event whether another record stands in its place: what a header tells of cannot be taken out of it.
+pub(super) fn shared_places(events: &[Event<'_>]) -> Vec<bool> {
+    let mut places: HashMap<u64, usize> = HashMap::new();
+    for event in events.iter().filter(|event| event.part.index == 0) {
+        if let Some(at) = event.at {
+            *places.entry(at.offset).or_default() += 1;
+        }
+    }
+    let shared = |event: &Event<'_>| event.at.is_some_and(|at| places.get(&at.offset).is_some_and(|count| *count > 1));
+    events.iter().map(shared).collect()
+}
