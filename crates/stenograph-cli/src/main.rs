@@ -5,6 +5,7 @@ mod args;
 mod clock;
 mod commands;
 mod error;
+mod home;
 mod input;
 mod output;
 mod progress;

@@ -1,13 +1,15 @@
 //! Reading what a live system spread over several files as one conversation: its documents in order, and the journals beside them,
 //! which say more. An event that stands in a document and in a journal is given once, in the journal's words.
 
+use std::collections::{HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use stenograph::format::{Detected, Want, detect};
 use stenograph::loss::twins;
-use stenograph::model::Event;
+use stenograph::model::{Event, Note};
 use stenograph::read::{Collected, Reading, Sink};
 
 use crate::error::{Error, Problem};
@@ -43,10 +45,12 @@ pub fn read(parts: &[PathBuf], sink: &mut dyn Sink) -> Result<(), Error> {
         recorded.extend(found);
     }
     if recorded.is_empty() {
-        return documents.into_iter().try_for_each(|path| document(path, sink));
+        let mut once = Once::new(sink);
+        return documents.into_iter().try_for_each(|path| once.document(path));
     }
     let mut said = Collected::default();
-    documents.into_iter().try_for_each(|path| document(path, &mut said))?;
+    let mut once = Once::new(&mut said);
+    documents.into_iter().try_for_each(|path| once.document(path))?;
     let mut kept: Vec<Event<'static>> = Vec::new();
     for recorded in &recorded {
         recorded.read(&mut |event| kept.push(event.clone().into_owned()))?;
@@ -59,7 +63,7 @@ pub fn read(parts: &[PathBuf], sink: &mut dyn Sink) -> Result<(), Error> {
 /// Both in order: what only one of them has stands where it stood there.
 fn merge(said: &[Event<'static>], kept: &[Event<'static>], give: &mut dyn FnMut(&Event<'_>)) {
     let mut next = 0;
-    for (event, twin) in said.iter().zip(twins(said, kept)) {
+    for (event, twin) in said.iter().zip(same(said, kept)) {
         match twin {
             None => give(event),
             // The journal is in order: everything before the twin comes first.
@@ -71,6 +75,60 @@ fn merge(said: &[Event<'static>], kept: &[Event<'static>], give: &mut dyn FnMut(
         }
     }
     kept.get(next..).unwrap_or_default().iter().for_each(give);
+}
+
+/// For each event of the documents, its place in the journal: by its id where both have it, else by what it says.
+fn same(said: &[Event<'static>], kept: &[Event<'static>]) -> Vec<Option<usize>> {
+    let mut ids: HashMap<&str, usize> = HashMap::new();
+    for (at, event) in kept.iter().enumerate() {
+        if let Some(id) = event.id.as_deref() {
+            ids.entry(id).or_insert(at);
+        }
+    }
+    let by_id: Vec<Option<usize>> =
+        said.iter().map(|event| event.id.as_deref().and_then(|id| ids.get(id).copied())).collect();
+    let claimed: HashSet<usize> = by_id.iter().copied().flatten().collect();
+    let by_words = twins(said, kept).into_iter().map(|twin| twin.filter(|twin| !claimed.contains(twin)));
+    by_id.into_iter().zip(by_words).map(|(by_id, by_words)| by_id.or(by_words)).collect()
+}
+
+/// Gives an event once that stands in several documents under one id, as an archive and a window may have it.
+struct Once<'s> {
+    sink: &'s mut dyn Sink,
+    /// What the documents before this one gave.
+    before: HashSet<u64>,
+    here: Vec<u64>,
+}
+
+impl<'s> Once<'s> {
+    fn new(sink: &'s mut dyn Sink) -> Once<'s> {
+        Once { sink, before: HashSet::new(), here: Vec::new() }
+    }
+
+    fn document(&mut self, path: &Path) -> Result<(), Error> {
+        document(path, self)?;
+        self.before.extend(self.here.drain(..));
+        Ok(())
+    }
+}
+
+impl Sink for Once<'_> {
+    fn event(&mut self, event: &Event<'_>) {
+        if let Some(id) = &event.id {
+            let mut print = DefaultHasher::new();
+            let content = event.content().map(|content| content.joined().wtf8().into_owned());
+            (id, event.part.index, event.kind(), content).hash(&mut print);
+            if self.before.contains(&print.finish()) {
+                return;
+            }
+            self.here.push(print.finish());
+        }
+        self.sink.event(event);
+    }
+
+    fn note(&mut self, note: Note) {
+        self.sink.note(note);
+    }
 }
 
 /// Reads one file. What nobody knows is no part of a conversation.
@@ -110,5 +168,28 @@ mod tests {
         let mut given = Vec::new();
         merge(&documents, &journal, &mut |event| given.push(event.content().unwrap().joined().decode().into_owned()));
         assert_eq!(given, ["before", "one", "hm", "two", "later", "aha"]);
+    }
+
+    #[test]
+    fn the_same_words_under_another_id_are_another_event() {
+        let with = |id: &'static str| Event { id: Some(id.into()), ..said("yes") };
+        let mut given = Vec::new();
+        merge(&[with("1"), with("2")], &[with("2")], &mut |event| given.push(event.id.clone().unwrap().into_owned()));
+        assert_eq!(given, ["1", "2"]);
+    }
+
+    #[test]
+    fn what_stands_in_an_archive_and_in_a_window_is_given_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let line = |id: &str, text: &str| {
+            format!("{{\"v\":1,\"kind\":\"message\",\"id\":\"{id}\",\"role\":\"user\",\"content\":\"{text}\"}}\n")
+        };
+        let paths = [folder.path().join("a"), folder.path().join("b")];
+        std::fs::write(&paths[0], line("1", "x") + &line("2", "y") + &line("2", "y")).unwrap();
+        std::fs::write(&paths[1], line("2", "y") + &line("1", "z") + &line("3", "y")).unwrap();
+        let mut found = Collected::default();
+        read(&paths, &mut found).unwrap();
+        let ids: Vec<&str> = found.events.iter().filter_map(|event| event.id.as_deref()).collect();
+        assert_eq!(ids, ["1", "2", "2", "1", "3"]);
     }
 }

@@ -1,6 +1,7 @@
 //! The layouts: how a live system spreads what it writes over files, one file or folder each. [`LAYOUTS`] is the one list; help,
 //! recording, recovery and showing go by it.
 
+pub mod chibi;
 mod steno;
 
 use std::path::{Path, PathBuf};
@@ -18,7 +19,7 @@ use crate::recover;
 use crate::tail::{self, LastLine, Remark, Tail};
 
 /// Every layout.
-pub static LAYOUTS: &[&dyn Layout] = &[&steno::Steno];
+pub static LAYOUTS: &[&dyn Layout] = &[&chibi::Chibi, &steno::Steno];
 
 /// The layout of that name.
 pub fn layout_named(name: &str) -> Option<&'static dyn Layout> {
@@ -36,6 +37,11 @@ pub trait Layout: Sync {
 
     /// The documents of a recording that was cut off, to be completed. They have seen none of its events yet.
     fn resume(&self, recorded: &Recorded, site: &Site) -> Result<Box<dyn Documents>, Error>;
+
+    /// Where a recording goes when no path is given, spelled as the homes of formats are.
+    fn at_home(&self, _settings: &Settings) -> Option<String> {
+        None
+    }
 
     /// The files that say what happened in this folder, in the order they are read, or nothing when it is not laid out so.
     /// Journals are among them.
@@ -89,7 +95,9 @@ impl Exchange {
     /// Whether the event belongs to such a record. Events are asked about in order.
     pub fn has(&mut self, event: &Event<'_>) -> bool {
         if event.part.index == 0 {
-            self.inside = matches!(&event.body, Body::Fact { name, .. } if name == "request" || name == "response");
+            let named = matches!(&event.body, Body::Fact { name, .. } if name == "request" || name == "response");
+            // What is known of a response may be what it cost and nothing else.
+            self.inside = named || event.extra.get("chibi-responses").is_some();
         }
         self.inside
     }
