@@ -3,7 +3,7 @@
 use clap::builder::PossibleValuesParser;
 use clap::{Parser, Subcommand};
 
-use crate::commands::{check, completions, convert, demo, formats, man, record, recover, show};
+use crate::commands::{check, compact, completions, convert, demo, formats, man, record, recover, show};
 
 /// Keep the record of what AI agents did
 ///
@@ -33,6 +33,7 @@ pub enum Command {
     Check(check::Options),
     Convert(convert::Options),
     Show(show::Options),
+    Compact(compact::Options),
     Record(record::Options),
     Recover(recover::Options),
     Demo(demo::Options),

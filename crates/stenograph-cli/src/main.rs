@@ -4,6 +4,7 @@
 mod args;
 mod clock;
 mod commands;
+mod context;
 mod error;
 mod home;
 mod input;

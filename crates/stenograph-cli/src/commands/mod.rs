@@ -1,6 +1,7 @@
 //! The commands, one file each: what may be typed, and what it does.
 
 pub mod check;
+pub mod compact;
 pub mod completions;
 pub mod convert;
 pub mod demo;
@@ -24,6 +25,7 @@ pub fn run(command: &Command, output: &mut Output<'_>) -> Result<Status, Command
         Command::Recover(options) => recover::run(options, output),
         Command::Show(options) => show::run(options, output),
         Command::Demo(options) => demo::run(options, output),
+        Command::Compact(options) => compact::run(options, output),
         Command::Completions(options) => completions::run(options, output),
         Command::Man(options) => man::run(options, output),
     }

@@ -79,7 +79,8 @@ fn one_long_turn_is_cut_between_two_answers() {
     assert_eq!(kept(&events, Keep::Tokens(150)), Some(7));
     assert_eq!(kept(&events, Keep::Tokens(10)), Some(10));
     assert_eq!(kept(&events, Keep::Tokens(100_000)), None);
-    assert_eq!(kept(&events, Keep::Dropping(50)), Some(4));
+    assert_eq!(kept(&events, Keep::Dropping(30)), Some(4));
+    assert_eq!(kept(&events, Keep::Dropping(50)), Some(7));
     assert_eq!(kept(&events, Keep::Dropping(100)), Some(11));
     assert_eq!(kept(&events, Keep::Turns(1)), None);
     // Two calls at once are answered one after the other: there is no cut between them.
