@@ -136,7 +136,7 @@ fn kept(
     for ((number, before), after) in kept.into_iter().zip(after) {
         let linked = Event { parent: after.parent.clone(), ..before.clone() };
         if !linked.says_the_same(after) {
-            return Err(format!("{number} says something else"));
+            return Err(format!("{number} says something else: {linked:?} {after:?}"));
         }
         let same = slice(original.bytes, before.at) == slice(&applied.bytes, after.at);
         if !same && *plan.fate(number) == Fate::Stays && before.parent == after.parent {

@@ -133,7 +133,7 @@ struct View<'a> {
 impl View<'_> {
     /// Where what is kept begins.
     fn cut(&self, keep: Keep, tokenizer: &Tokenizer<'_>) -> Option<usize> {
-        let end = self.events.len();
+        let end = self.end();
         match keep {
             Keep::Turns(0) | Keep::Tokens(0) | Keep::Dropping(100..) => Some(end),
             Keep::Turns(turns) => {
@@ -167,6 +167,12 @@ impl View<'_> {
                 cuts.iter().copied().find(|cut| dropped(*cut) >= target).or(cuts.last().copied())
             }
         }
+    }
+
+    /// Where a conversation in which nothing is kept ends: before what nobody understands, such as half a line.
+    fn end(&self) -> usize {
+        let rest = self.events.iter().rev().take_while(|event| event.kind() == Kind::Other).count();
+        self.events.len() - rest
     }
 
     /// Where a conversation can be cut: before a turn, and before an answer to results. Nothing that belongs together is on both

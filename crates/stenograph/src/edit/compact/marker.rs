@@ -88,6 +88,7 @@ fn new(events: &[Event<'static>], last: Option<usize>, summary: &str, stamp: &St
         // Where speakers have names, it is for whomever the user speaks to.
         to: marker.or(user).and_then(|event| event.to.clone()),
         session: place.session,
+        thread: place.thread,
         cwd: place.cwd,
         branch: place.branch,
         version: place.version,
@@ -97,12 +98,13 @@ fn new(events: &[Event<'static>], last: Option<usize>, summary: &str, stamp: &St
 
 /// What is kept follows the marker: a link that leads past it would lead past the summary.
 fn link(events: &[Event<'static>], aside: &Aside, marker: &[Event<'static>], plan: &mut Plan) {
-    let Some(id) = marker.last().and_then(|last| last.id.clone()) else { return };
+    let Some(last) = marker.last() else { return };
+    let Some(id) = last.id.clone() else { return };
     let kept = events.get(aside.kept_from..).unwrap_or_default();
     let stands: HashSet<&str> = kept.iter().filter_map(|event| event.id.as_deref()).collect();
     for (number, event) in (aside.kept_from..).zip(kept) {
         let past = event.parent.as_deref().is_some_and(|parent| !stands.contains(parent));
-        if past && event.thread.is_none() {
+        if past && event.thread == last.thread {
             plan.replace(number, Event { parent: Some(id.clone()), ..event.clone() });
         }
     }
