@@ -3,7 +3,7 @@
 use clap::builder::PossibleValuesParser;
 use clap::{Parser, Subcommand};
 
-use crate::commands::{check, compact, completions, convert, demo, formats, man, record, recover, show};
+use crate::commands::{check, compact, completions, context, convert, demo, formats, inbox, man, record, recover, show};
 
 /// Keep the record of what AI agents did
 ///
@@ -36,6 +36,8 @@ pub enum Command {
     Compact(compact::Options),
     Record(record::Options),
     Recover(recover::Options),
+    Context(context::Options),
+    Inbox(inbox::Options),
     Demo(demo::Options),
     Completions(completions::Options),
     Man(man::Options),

@@ -11,3 +11,8 @@ pub fn now() -> Time<'static> {
     let text = now.strftime(&format!("%Y-%m-%dT%H:%M:%S%.3f{zone}")).to_string();
     Time { text: text.into(), unit: stenograph::time::Unit::Iso }
 }
+
+/// Whole seconds since 1970.
+pub fn seconds() -> u64 {
+    u64::try_from(jiff::Timestamp::now().as_second()).unwrap_or(0)
+}

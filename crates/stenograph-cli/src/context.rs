@@ -50,11 +50,6 @@ impl Named {
                 .hint("names have letters, digits, hyphens and underscores; name a folder by its path alone")
         })?))
     }
-
-    /// Where a home folder is looked for.
-    pub fn root(&self) -> &Root {
-        &self.root
-    }
 }
 
 /// The home of all contexts. A root may also be one itself.

@@ -14,12 +14,16 @@ mod bad_input;
 mod check;
 #[path = "cli/containers.rs"]
 mod containers;
+#[path = "cli/context.rs"]
+mod context;
 #[path = "cli/convert.rs"]
 mod convert;
 #[path = "cli/demo.rs"]
 mod demo;
 #[path = "cli/help.rs"]
 mod help;
+#[path = "cli/inbox.rs"]
+mod inbox;
 #[path = "cli/readme.rs"]
 mod readme;
 #[path = "cli/real.rs"]

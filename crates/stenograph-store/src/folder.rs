@@ -29,8 +29,18 @@ pub fn parts(path: &Path) -> Option<Vec<PathBuf>> {
     (path.is_file() && journal.is_file()).then(|| vec![path.to_owned(), journal])
 }
 
-/// Reads them as one conversation.
+/// Reads them as one conversation. Each folder is one: what was said twice in two of them was said twice.
 pub fn read(parts: &[PathBuf], sink: &mut dyn Sink) -> Result<(), Error> {
+    parts.chunk_by(|one, next| is_together(one, next)).try_for_each(|parts| conversation(parts, sink))
+}
+
+/// Whether two files belong to one folder: one of them lies where the other does, or below.
+fn is_together(one: &Path, next: &Path) -> bool {
+    let below = |path: &Path, other: &Path| other.parent().is_some_and(|folder| path.starts_with(folder));
+    below(one, next) || below(next, one)
+}
+
+fn conversation(parts: &[PathBuf], sink: &mut dyn Sink) -> Result<(), Error> {
     let files: Arc<dyn Files> = Arc::new(Disk);
     let mut recorded: Vec<Recorded> = Vec::new();
     let mut documents: Vec<&PathBuf> = Vec::new();
@@ -168,6 +178,15 @@ mod tests {
         let mut given = Vec::new();
         merge(&documents, &journal, &mut |event| given.push(event.content().unwrap().joined().decode().into_owned()));
         assert_eq!(given, ["before", "one", "hm", "two", "later", "aha"]);
+    }
+
+    #[test]
+    fn files_in_folders_below_each_other_are_one_conversation() {
+        let together = |one: &str, next: &str| is_together(Path::new(one), Path::new(next));
+        assert!(
+            together("a/x", "a/y") && together("a/b/c/x", "a/b/x") && together("a/x", "a/b/x") && together("x", "y")
+        );
+        assert!(!together("a/runs/1/x", "a/runs/2/x"));
     }
 
     #[test]

@@ -3,9 +3,11 @@
 pub mod check;
 pub mod compact;
 pub mod completions;
+pub mod context;
 pub mod convert;
 pub mod demo;
 pub mod formats;
+pub mod inbox;
 pub mod man;
 pub mod record;
 pub mod recover;
@@ -23,6 +25,8 @@ pub fn run(command: &Command, output: &mut Output<'_>) -> Result<Status, Command
         Command::Convert(options) => convert::run(options, output),
         Command::Record(options) => record::run(options, output),
         Command::Recover(options) => recover::run(options, output),
+        Command::Context(options) => context::run(options, output),
+        Command::Inbox(options) => inbox::run(options, output),
         Command::Show(options) => show::run(options, output),
         Command::Demo(options) => demo::run(options, output),
         Command::Compact(options) => compact::run(options, output),

@@ -14,6 +14,7 @@ use stenograph_store::{Passes, Problem, Recorder, Remark};
 
 use super::Options;
 use crate::error::CommandError;
+use crate::home::Root;
 use crate::input::{self, Go};
 use crate::output::{Output, counted, harmless_json};
 use crate::progress::Progress;
@@ -51,6 +52,8 @@ impl Desk {
         let debug = if options.debug { Debug::Kept } else { Debug::LeftOut };
         let mut recorders = Vec::new();
         for (layout, path) in chosen {
+            let place = if path.is_none() { layout.at_home(&settings) } else { None };
+            let path = place.map(|place| Root::default().resolve(&place)).transpose()?.or(path);
             let target = Target { path, settings: settings.clone(), debug, load: options.load.clone() };
             recorders.push(Recorder::open(layout, &target, site(options.sync))?);
         }

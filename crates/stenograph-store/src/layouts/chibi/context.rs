@@ -47,6 +47,11 @@ impl Context {
         self.folder.join("context.jsonl")
     }
 
+    /// Whether anything stands in the window.
+    pub fn has_window(&self, files: &dyn Files) -> bool {
+        files.length(&self.window()).is_ok_and(|length| length > Some(0))
+    }
+
     /// What was put aside, for people.
     pub fn markdown(&self) -> PathBuf {
         self.folder.join("transcript.md")

@@ -1,6 +1,7 @@
 //! One entry of a context: a line, byte for byte, and what must be known of it to move it about. What an entry says to people is
 //! the format's business, not this file's.
 
+use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -41,7 +42,7 @@ impl Entry {
     /// Reads a line.
     pub fn new(line: &[u8]) -> Entry {
         let object = std::str::from_utf8(line).ok().and_then(Object::parse);
-        let text = |key: &str| object.as_ref().and_then(|object| object.peek_str(key)).map(|text| text.into_owned());
+        let text = |key: &str| object.as_ref().and_then(|object| object.peek_str(key)).map(Cow::into_owned);
         let content = object.as_ref().and_then(|object| object.peek("content")).and_then(Text::from_json);
         let (entry_type, call) = (text("entry_type"), text("tool_call_id"));
         let mut said = DefaultHasher::new();

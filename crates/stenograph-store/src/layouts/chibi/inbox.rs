@@ -1,6 +1,7 @@
 //! The inbox of a context: messages that other contexts left. Every message is taken by exactly one reader, and by at least one
 //! when somebody crashes: it is removed only after it was handed over. Everything happens under the lock that Chibi takes, too.
 
+use std::borrow::Cow;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
@@ -13,6 +14,9 @@ use super::transcript::{Sync, append_lines};
 use crate::error::{Error, Problem};
 use crate::files::{Files, folder_of, make_folder, replace};
 use crate::tail::Remark;
+
+/// The format of an inbox.
+pub const INBOX_FORMAT: &str = "chibi-inbox";
 
 /// A message.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,13 +61,18 @@ pub fn send(
 ) -> Result<Vec<Remark>, Error> {
     make_folder(files, folder).map_err(|error| Error::at(folder, Problem::Unwritable, error))?;
     let _latch = latched(folder)?;
+    append_lines(files, &path_in(folder), &[&Entry::new(line((from, to), content, stamp).as_bytes())], Sync::Now)
+}
+
+/// The line of a message.
+pub fn line((from, to): (&str, &str), content: &str, stamp: &Stamp) -> String {
     let mut draft = Draft::new();
     draft.set_str("id", &stamp.id);
     draft.set("timestamp", stamp.seconds.to_string());
     draft.set_str("from", from);
     draft.set_str("to", to);
     draft.set_str("content", content);
-    append_lines(files, &path_in(folder), &[&Entry::new(draft.render(None).as_bytes())], Sync::Now)
+    draft.render(None)
 }
 
 /// Looks at the messages and leaves them there.
@@ -156,7 +165,7 @@ fn message(line: &[u8]) -> Option<Message> {
     let line = std::str::from_utf8(line).ok()?.trim_start_matches('\u{feff}');
     let mut object = Object::parse(line)?;
     let content = object.take_text("content")?.decode().into_owned();
-    let from = object.take_str("from").map_or_else(|| "unknown".to_owned(), |from| from.into_owned());
+    let from = object.take_str("from").map_or_else(|| "unknown".to_owned(), Cow::into_owned);
     Some(Message { from, content, line: line.to_owned() })
 }
 

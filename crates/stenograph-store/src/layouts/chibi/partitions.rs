@@ -1,6 +1,7 @@
 //! Today's `transcript/` folder: entries go to the active file, which becomes a partition when it is full or old, and a manifest
 //! lists the partitions. Chibi's rules, with one exception: a partition never takes the place of another one of its name.
 
+use std::borrow::Cow;
 use std::path::{Component, Path, PathBuf};
 
 use stenograph::json::{self, Draft, Object};
@@ -236,7 +237,7 @@ impl Partitions {
 impl Manifest {
     fn parse(text: String) -> Option<Manifest> {
         let mut object = Object::parse(&text)?;
-        let active = object.peek_str("active_partition").map(|active| active.into_owned());
+        let active = object.peek_str("active_partition").map(Cow::into_owned);
         let partitions = object.take_items("partitions").unwrap_or_default();
         let partitions = partitions.into_iter().map(|raw| json::compact(raw).into_owned()).collect();
         let mut policy = Policy::default();

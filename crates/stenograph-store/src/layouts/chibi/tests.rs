@@ -35,11 +35,11 @@ fn record(folder: &Path, events: &[Event<'_>]) {
     recorder.finish(&End::Completed).unwrap();
 }
 
-fn entries(path: PathBuf) -> Vec<Entry> {
-    entry::all(&Disk, &path).unwrap()
+fn entries(path: impl AsRef<Path>) -> Vec<Entry> {
+    entry::all(&Disk, path.as_ref()).unwrap()
 }
 
-fn lines(path: PathBuf) -> Vec<String> {
+fn lines(path: impl AsRef<Path>) -> Vec<String> {
     entries(path).into_iter().map(|entry| String::from_utf8(entry.line).unwrap()).collect()
 }
 

@@ -199,7 +199,7 @@ impl Window {
         })?;
         if !transcript.holds_window() {
             for entry in &self.entries {
-                if !known.take(entry) {
+                if !known.has(entry) {
                     next(entry.clone())?;
                 }
             }
