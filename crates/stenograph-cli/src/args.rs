@@ -3,7 +3,10 @@
 use clap::builder::PossibleValuesParser;
 use clap::{Parser, Subcommand};
 
-use crate::commands::{check, compact, completions, context, convert, demo, formats, inbox, man, record, recover, show};
+use crate::commands::{
+    check, compact, completions, config, context, r#continue, convert, demo, formats, inbox, man, record, recover, run,
+    show,
+};
 
 /// Keep the record of what AI agents did
 ///
@@ -38,6 +41,9 @@ pub enum Command {
     Recover(recover::Options),
     Context(context::Options),
     Inbox(inbox::Options),
+    Run(run::Options),
+    Continue(r#continue::Options),
+    Config(config::Options),
     Demo(demo::Options),
     Completions(completions::Options),
     Man(man::Options),

@@ -16,3 +16,10 @@ pub fn now() -> Time<'static> {
 pub fn seconds() -> u64 {
     u64::try_from(jiff::Timestamp::now().as_second()).unwrap_or(0)
 }
+
+/// The first moment of a day here, from its date: `2025-01-15`.
+pub fn start_of_day(date: &str) -> Option<Time<'static>> {
+    let date: jiff::civil::Date = date.parse().ok()?;
+    let start = date.to_zoned(jiff::tz::TimeZone::system()).ok()?;
+    Time::iso(start.timestamp().to_string().into())
+}

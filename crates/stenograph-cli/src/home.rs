@@ -27,6 +27,13 @@ impl Root {
     }
 }
 
+/// The home folder that the environment names. Where it names none there may still be one in the system's list of users, and
+/// nothing is put there unasked: whoever takes the variable away does not want it.
+pub fn named() -> Option<PathBuf> {
+    let variable = if cfg!(windows) { "USERPROFILE" } else { "HOME" };
+    std::env::var_os(variable).filter(|home| !home.is_empty()).map(PathBuf::from)
+}
+
 fn resolve(
     place: &str,
     root: Option<&Path>,

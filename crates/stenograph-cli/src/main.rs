@@ -4,6 +4,7 @@
 mod args;
 mod clock;
 mod commands;
+mod config;
 mod context;
 mod error;
 mod home;

@@ -30,6 +30,8 @@ mod readme;
 mod real;
 #[path = "cli/record.rs"]
 mod record;
+#[path = "cli/record_claude_events.rs"]
+mod record_claude_events;
 #[path = "cli/runner.rs"]
 mod runner;
 #[path = "cli/show.rs"]

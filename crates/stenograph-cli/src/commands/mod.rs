@@ -3,7 +3,9 @@
 pub mod check;
 pub mod compact;
 pub mod completions;
+pub mod config;
 pub mod context;
+pub mod r#continue;
 pub mod convert;
 pub mod demo;
 pub mod formats;
@@ -11,6 +13,7 @@ pub mod inbox;
 pub mod man;
 pub mod record;
 pub mod recover;
+pub mod run;
 pub mod show;
 
 use crate::args::Command;
@@ -27,7 +30,10 @@ pub fn run(command: &Command, output: &mut Output<'_>) -> Result<Status, Command
         Command::Recover(options) => recover::run(options, output),
         Command::Context(options) => context::run(options, output),
         Command::Inbox(options) => inbox::run(options, output),
+        Command::Run(options) => run::run(options, output),
         Command::Show(options) => show::run(options, output),
+        Command::Continue(options) => r#continue::run(options, output),
+        Command::Config(options) => config::run(options, output),
         Command::Demo(options) => demo::run(options, output),
         Command::Compact(options) => compact::run(options, output),
         Command::Completions(options) => completions::run(options, output),

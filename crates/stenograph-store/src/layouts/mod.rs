@@ -2,6 +2,9 @@
 //! recording, recovery and showing go by it.
 
 pub mod chibi;
+mod claude_events;
+pub mod cycod;
+pub mod devflow;
 mod steno;
 
 use std::path::{Path, PathBuf};
@@ -19,7 +22,8 @@ use crate::recover;
 use crate::tail::{self, LastLine, Remark, Tail};
 
 /// Every layout.
-pub static LAYOUTS: &[&dyn Layout] = &[&chibi::Chibi, &steno::Steno];
+pub static LAYOUTS: &[&dyn Layout] =
+    &[&steno::Steno, &chibi::Chibi, &cycod::Cycod, &claude_events::ClaudeEvents];
 
 /// The layout of that name.
 pub fn layout_named(name: &str) -> Option<&'static dyn Layout> {
@@ -244,6 +248,11 @@ pub enum Loaded {
 
 /// The documents of a recording under way, kept in step with its journal.
 pub trait Documents: Send {
+    /// Begins: the header is in the journal, whose lock is held, and no event came yet. What fails here is remarked.
+    fn begin(&mut self) -> Vec<Remark> {
+        Vec::new()
+    }
+
     /// Takes an event that is in the journal. What fails here is made up for at the end: the journal has it.
     fn add(&mut self, event: &Event<'_>);
 
@@ -283,4 +292,6 @@ pub enum Journal {
     Needed,
     /// The documents say it all.
     Redundant,
+    /// Something beside the documents that say it could not be completed: recovery does that, from the journal.
+    Unfinished,
 }

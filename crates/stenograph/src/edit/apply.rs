@@ -57,7 +57,7 @@ pub fn apply(original: &Original<'_>, plan: &Plan) -> io::Result<Applied> {
             followed: 0,
         });
     }
-    let whole = echo::follow(original, plan);
+    let whole = echo::follow(&original.events, plan);
     let expected = whole.carried_out(&original.events);
     let spliced = match edits(original, &whole) {
         Some(edits) => {

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use super::tokens::Tokenizer;
 use super::units::{Units, bonds};
-use super::{Plan, echo};
+use super::{Fate, Plan, echo};
 use crate::model::{Body, Event, Kind, Role};
 use crate::time::Time;
 
@@ -68,9 +68,21 @@ pub fn cut(events: &[Event<'_>], selection: &Selection) -> Cut {
     }
     let mut plan = Plan::of(events);
     goes.iter().for_each(|number| plan.remove(*number));
+    keep_heads(events, &mut plan);
+    goes.retain(|number| *plan.fate(*number) == Fate::Goes);
     let drawn_in = goes.difference(&chosen).copied().collect();
     let kept = chosen.difference(&goes).copied().collect();
     Cut { plan, went: goes.into_iter().collect(), drawn_in, kept }
+}
+
+/// A fact that stands for a record stays when anything of the record does.
+fn keep_heads(events: &[Event<'_>], plan: &mut Plan) {
+    for range in super::records(events) {
+        let head = events.get(range.start).is_some_and(|event| event.kind() == Kind::Fact);
+        if head && range.clone().any(|number| *plan.fate(number) != Fate::Goes) {
+            plan.keep(range.start);
+        }
+    }
 }
 
 /// Where a conversation is divided.
@@ -124,6 +136,7 @@ pub fn split(events: &[Event<'_>], how: &Split<'_>) -> Vec<Piece> {
                 plan.remove(number);
             }
         }
+        keep_heads(events, &mut plan);
         let own = units.units.iter().filter(|unit| range.contains(&unit.events.start));
         pieces.push(Piece { plan, turns: own.map(|unit| unit.turns).sum(), events: range });
     }

@@ -4,16 +4,18 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{Fate, Original, Plan, records};
-use crate::model::{Body, Content, Event, Kind};
+use super::units::turn_messages;
+use super::{Fate, Plan, records};
+use crate::model::{Body, Content, Event, Kind, REWIND};
 
 /// The plan with everything that follows from it.
-pub(super) fn follow(original: &Original<'_>, plan: &Plan) -> Plan {
+pub(super) fn follow(events: &[Event<'_>], plan: &Plan) -> Plan {
     let mut whole = plan.clone();
-    restatements(&original.events, plan, &mut whole);
-    twins(&original.events, &mut whole);
-    links(&original.events, &mut whole);
-    whole.settle_parts(&original.events);
+    restatements(events, plan, &mut whole);
+    rewinds(events, &mut whole);
+    twins(events, &mut whole);
+    links(events, &mut whole);
+    whole.settle_parts(events);
     whole
 }
 
@@ -47,7 +49,7 @@ pub(super) fn ties(events: &[Event<'_>]) -> Vec<Tie> {
         if !event.restates {
             return Tie::default();
         }
-        let same = says(event).then(|| nearest(&said, print(event), number)).flatten();
+        let same = says(event).then(|| nearest(events, &said, number)).flatten();
         let named = if same.is_some() { Vec::new() } else { named(event, &calls) };
         Tie { same, named }
     };
@@ -107,9 +109,11 @@ fn echo(events: &[Event<'_>], number: usize, base: usize, new: &Event<'static>, 
     whole.say(number, event, body);
 }
 
-/// The number nearest to this one at which the same was said.
-fn nearest(said: &HashMap<u64, Vec<usize>>, print: u64, number: usize) -> Option<usize> {
-    said.get(&print)?.iter().copied().min_by_key(|base| base.abs_diff(number))
+/// The number nearest to this one at which the same was said. No record restates itself.
+fn nearest(events: &[Event<'_>], said: &HashMap<u64, Vec<usize>>, number: usize) -> Option<usize> {
+    let event = events.get(number)?;
+    let elsewhere = |base: &usize| event.at.is_none() || events.get(*base).is_some_and(|base| base.at != event.at);
+    said.get(&print(event))?.iter().copied().filter(elsewhere).min_by_key(|base| base.abs_diff(number))
 }
 
 /// A fingerprint of what an event says, the same for the record and for what restates it.
@@ -136,6 +140,34 @@ fn named(event: &Event<'_>, calls: &HashMap<&str, Vec<usize>>) -> Vec<usize> {
     let mut json = String::new();
     event.extra.iter().for_each(|(_, residue)| residue.write_json(&mut json));
     json.split('"').filter_map(|word| calls.get(word)).flatten().copied().collect()
+}
+
+/// Turns that were taken back and are gone are not to be taken back again: what takes them back says how many are left.
+fn rewinds(events: &[Event<'_>], whole: &mut Plan) {
+    let is_rewind = |event: &&Event<'_>| matches!(&event.body, Body::Fact { name, .. } if name == REWIND);
+    if !events.iter().any(|event| is_rewind(&event)) {
+        return;
+    }
+    let mut turns = turn_messages(events).into_iter().peekable();
+    let mut live: Vec<usize> = Vec::new();
+    for (number, event) in events.iter().enumerate().filter(|(_, event)| is_rewind(event)) {
+        while let Some(turn) = turns.next_if(|turn| *turn < number) {
+            live.push(turn);
+        }
+        let count: usize = text(event).parse().unwrap_or(0);
+        let taken = live.split_off(live.len().saturating_sub(count));
+        let gone = taken.iter().filter(|turn| *whole.fate(**turn) == Fate::Goes).count();
+        if gone == 0 || *whole.fate(number) != Fate::Stays {
+            continue;
+        }
+        match taken.len() - gone {
+            0 => whole.remove(number),
+            left => {
+                let body = event.body.clone().into_owned().with_content(Content::text(left.to_string()));
+                whole.say(number, event, body);
+            }
+        }
+    }
 }
 
 /// Fields of an edited record that hold the same in another shape, and the source it carries: both would keep the old words.

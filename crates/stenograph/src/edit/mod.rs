@@ -100,6 +100,11 @@ impl Plan {
         self.set(number, Fate::Goes);
     }
 
+    /// Leaves the event of that number as it is, whatever was planned for it.
+    pub fn keep(&mut self, number: usize) {
+        self.set(number, Fate::Stays);
+    }
+
     /// Puts this event in the place of the one of that number. Where it stands, and which part of its record it is, stays.
     pub fn replace(&mut self, number: usize, event: Event<'static>) {
         self.set(number, Fate::Becomes(Box::new(event)));
@@ -141,11 +146,9 @@ impl Plan {
         self.put_in.is_empty() && self.fates.iter().all(|fate| *fate == Fate::Stays)
     }
 
-    /// The events when the plan is carried out, for events that are in no file.
+    /// The events when the plan is carried out with all that follows from it: for events that are in no file.
     pub fn outcome(&self, events: &[Event<'_>]) -> Vec<Event<'static>> {
-        let mut plan = self.clone();
-        plan.settle_parts(events);
-        plan.carried_out(events)
+        echo::follow(events, self).carried_out(events)
     }
 
     /// The events when a plan of which all follows is carried out.

@@ -30,7 +30,7 @@ pub struct Units {
 impl Units {
     /// The units of these events.
     pub fn of(events: &[Event<'_>]) -> Units {
-        let spine = spine(events);
+        let spine = told(events);
         let mut starts = starts(events, &spine);
         starts.retain(|start| *start < events.len());
         let mut bonds = bonds(events).into_iter().peekable();
@@ -41,7 +41,7 @@ impl Units {
             let end = starts.get(index + 1).copied().unwrap_or(events.len());
             // Turns that were taken back go together, with the word that takes them back.
             let dead = |range: &Range<usize>| {
-                let mut said = range.clone().filter(|number| is_talk(events, *number)).peekable();
+                let mut said = range.clone().filter(|number| events.get(*number).is_some_and(is_talk)).peekable();
                 said.peek().is_some() && said.all(|number| spine.get(number) == Some(&false))
             };
             let unit = Unit { events: *start..end, turns: 1 };
@@ -57,12 +57,12 @@ impl Units {
                 _ => units.push(unit),
             }
         }
-        Units { units, movable: movable(events), spine }
+        Units { units, movable: movable(events, &spine), spine }
     }
 
     /// Where each turn begins, whatever ties it to others.
     pub fn turns(events: &[Event<'_>]) -> Vec<usize> {
-        starts(events, &spine(events))
+        starts(events, &told(events))
     }
 
     /// Whether the event of that number may be taken out.
@@ -118,32 +118,36 @@ pub fn bonds(events: &[Event<'_>]) -> Vec<(usize, usize)> {
 
 /// Where turns begin: at what came together with a user's message. Where nobody is a user, every message and call begins one.
 fn starts(events: &[Event<'_>], spine: &[bool]) -> Vec<usize> {
-    let main = spine.iter().zip(events).any(|(told, event)| *told && event.thread.is_none());
-    let restated: HashSet<String> = events.iter().filter(|event| event.restates && is_user(event)).map(said).collect();
     let mut starts: Vec<usize> = Vec::new();
-    let mut first = 0;
-    let ties = echo::ties(events);
-    for (number, event) in events.iter().enumerate() {
-        if main && event.thread.is_some() || event.restates && ties.get(number).is_some_and(echo::Tie::holds) {
-            continue;
-        }
-        if begins_turn(event, &restated) {
-            // What stands before the first turn of all is no part of it.
-            starts.push(if starts.is_empty() { number } else { first });
-            first = number + 1;
-        } else if ends_prelude(event) {
-            first = number + 1;
-        }
+    for message in turn_messages(events) {
+        // What stands before the first turn of all is no part of it.
+        let from = starts.last().map_or(message, |last| last + 1);
+        let before = events.get(from..message).unwrap_or_default();
+        let start = before.iter().rposition(ends_prelude).map_or(from, |at| from + at + 1);
+        starts.push(start);
     }
     if starts.is_empty() {
         let begins = |(number, event): (usize, &Event<'_>)| {
             let talks = matches!(event.kind(), Kind::Message | Kind::ToolCall | Kind::Thinking);
-            (talks && !event.restates && event.part.index == 0).then_some(number)
+            (talks && spine.get(number) == Some(&true) && event.part.index == 0).then_some(number)
         };
         starts = events.iter().enumerate().filter_map(begins).collect();
     }
     starts.dedup();
     starts
+}
+
+/// The messages with which users begin turns.
+pub(super) fn turn_messages(events: &[Event<'_>]) -> Vec<usize> {
+    let main = events.iter().any(|event| event.thread.is_none() && is_talk(event));
+    let restated: HashSet<String> = events.iter().filter(|event| event.restates && is_user(event)).map(said).collect();
+    let ties = echo::ties(events);
+    let begins = |(number, event): &(usize, &Event<'_>)| {
+        let aside = main && event.thread.is_some();
+        let repeats = event.restates && ties.get(*number).is_some_and(echo::Tie::holds);
+        !aside && !repeats && begins_turn(event, &restated)
+    };
+    events.iter().enumerate().filter(begins).map(|(number, _)| number).collect()
 }
 
 /// Where a source restates what its user said, everything else in the user's role was put there by the agent.
@@ -162,21 +166,23 @@ fn said(event: &Event<'_>) -> String {
 
 /// Whether what a model or a tool did ends here, so that what follows may belong to the next turn.
 fn ends_prelude(event: &Event<'_>) -> bool {
+    // What is restated was over before.
+    let own = !event.restates;
     match &event.body {
-        Body::Message { role: Role::Assistant | Role::Tool | Role::Unknown, .. } => true,
-        Body::Thinking { .. } | Body::ToolCall { .. } | Body::ToolResult { .. } => true,
-        Body::Compaction { .. } | Body::Failure { .. } | Body::Stop { .. } => true,
+        Body::Message { role: Role::Assistant | Role::Tool | Role::Unknown, .. } => own,
+        Body::Thinking { .. } | Body::ToolCall { .. } | Body::ToolResult { .. } => own,
+        Body::Compaction { .. } | Body::Failure { .. } | Body::Stop { .. } => own,
         Body::Fact { .. } => event.usage.is_some(),
         Body::Message { role: Role::User | Role::System | Role::Developer, .. } | Body::Other { .. } => false,
     }
 }
 
-fn is_talk(events: &[Event<'_>], number: usize) -> bool {
-    let talk = |event: &Event<'_>| matches!(event.kind(), Kind::Message | Kind::ToolCall | Kind::Thinking);
-    events.get(number).is_some_and(|event| talk(event) && !event.restates)
+fn is_talk(event: &Event<'_>) -> bool {
+    matches!(event.kind(), Kind::Message | Kind::ToolCall | Kind::Thinking) && !event.restates
 }
 
-fn spine(events: &[Event<'_>]) -> Vec<bool> {
+/// For each event whether it is a part of the conversation that goes on.
+pub(super) fn told(events: &[Event<'_>]) -> Vec<bool> {
     let mut spine = Spine::default();
     events.iter().for_each(|event| spine.add(event));
     spine.decide();
@@ -186,20 +192,22 @@ fn spine(events: &[Event<'_>]) -> Vec<bool> {
 /// Facts that speak of the session, not of the turn they stand in.
 const OF_THE_SESSION: [&str; 4] = ["session", "session_end", "end", "title"];
 
-fn movable(events: &[Event<'_>]) -> Vec<bool> {
+fn movable(events: &[Event<'_>], spine: &[bool]) -> Vec<bool> {
     let ties = echo::ties(events);
     let shared = shared_places(events);
-    let movable = |((event, tie), shared): ((&Event<'_>, echo::Tie), bool)| {
+    let movable = |(((event, tie), shared), told): (((&Event<'_>, echo::Tie), bool), &bool)| {
         // What restates goes with what it restates.
         let goes = match &event.body {
-            Body::Message { role: Role::System | Role::Developer, .. } | Body::Other { .. } => false,
+            // What the model was told for a while and then not any more is no system prompt.
+            Body::Message { role: Role::System | Role::Developer, .. } => !told,
+            Body::Other { .. } => false,
             Body::Fact { name, .. } => !OF_THE_SESSION.contains(&name.as_ref()) && event.part.of <= 1,
             Body::Message { .. } | Body::Thinking { .. } | Body::ToolCall { .. } | Body::ToolResult { .. } => true,
             Body::Compaction { .. } | Body::Failure { .. } | Body::Stop { .. } => true,
         };
         goes && !shared && !tie.holds()
     };
-    events.iter().zip(ties).zip(shared).map(movable).collect()
+    events.iter().zip(ties).zip(shared).zip(spine).map(movable).collect()
 }
 
 /// For each event whether another record stands in its place: what a header tells of cannot be taken out of it.

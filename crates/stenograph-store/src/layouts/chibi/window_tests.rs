@@ -198,6 +198,11 @@ impl Files for Crashing {
         Ok(Box::new(CrashingFile(Disk.create_new(path)?, self.clone())))
     }
 
+    fn overwrite(&self, path: &Path, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.step()?;
+        Disk.overwrite(path, offset, bytes)
+    }
+
     fn reader(&self, path: &Path, offset: u64) -> io::Result<Box<dyn io::Read>> {
         Disk.reader(path, offset)
     }

@@ -6,13 +6,16 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::{Account, Depth, Limits, Manner, SNIP, Trimmed, Went, went, with_texts};
-use crate::edit::Plan;
 use crate::edit::tokens::Tokenizer;
-use crate::edit::units::Units;
+use crate::edit::units::{Units, told};
+use crate::edit::{Fate, Plan, echo};
 use crate::model::{Body, Content, Event, Kind, Role};
 
 /// Results of up to so many tokens stay: the mark in their place would be hardly shorter.
 const SMALL_TOKENS: u64 = 10;
+
+/// How often what comes back to life is taken out.
+const ROUNDS_MAX: usize = 16;
 
 /// Plans what goes.
 pub(super) fn trim(events: &[Event<'_>], limits: Limits, depth: Depth, tokenizer: &Tokenizer<'_>) -> Trimmed {
@@ -39,6 +42,7 @@ pub(super) fn trim(events: &[Event<'_>], limits: Limits, depth: Depth, tokenizer
             work.snip_results(limits.chat, newest..seen.max(newest));
         }
     }
+    work.bury();
     let went = work.went.into_values().collect();
     let account = Account { before, after: work.total, target: limits.chat, went };
     Trimmed { plan: work.plan, account }
@@ -128,6 +132,27 @@ impl Work<'_> {
             let goes = |number: &usize| self.units.is_movable(*number) && *number < self.newest;
             let summary: Vec<usize> = self.summary().filter(goes).collect();
             summary.into_iter().for_each(|number| self.remove(number));
+        }
+    }
+
+    /// Takes out what would come back to life: a branch that was given up must not be taken for the conversation because the
+    /// one that was gone on with is no more.
+    fn bury(&mut self) {
+        // Every round takes something out; real files need one.
+        for _ in 0..ROUNDS_MAX {
+            if !self.went.values().any(|went| went.how == Manner::Removed) {
+                return;
+            }
+            let whole = echo::follow(self.events, &self.plan);
+            let left = (0..self.events.len()).filter(|number| *whole.fate(*number) != Fate::Goes);
+            let revived = left.zip(told(&whole.carried_out(self.events))).filter(|(number, told)| {
+                *told && !self.units.is_told(*number) && self.units.is_movable(*number) && *number < self.newest
+            });
+            let revived: Vec<usize> = revived.map(|(number, _)| number).collect();
+            if revived.is_empty() {
+                return;
+            }
+            revived.into_iter().for_each(|number| self.remove(number));
         }
     }
 
