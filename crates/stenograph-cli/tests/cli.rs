@@ -12,6 +12,8 @@
 mod bad_input;
 #[path = "cli/check.rs"]
 mod check;
+#[path = "cli/compact.rs"]
+mod compact;
 #[path = "cli/containers.rs"]
 mod containers;
 #[path = "cli/context.rs"]

@@ -23,7 +23,7 @@ use crate::error::{CommandError, Status};
 use crate::input::{self, Input};
 use crate::output::Output;
 use report::Report;
-use summary::Summary;
+use summary::{Summary, Wanted};
 
 /// Put a summary in the place of the old part of a conversation
 ///
@@ -65,7 +65,7 @@ pub struct Options {
     #[arg(long, value_name = "P", value_parser = clap::value_parser!(u8).range(1..=100))]
     drop_percent: Option<u8>,
     #[command(flatten)]
-    summary: summary::Options,
+    summary: Wanted,
     /// Bring back what the last compaction put aside
     #[arg(long, conflicts_with_all = ["summary", "summarise", "output", "dry_run", "keep", "keep_tokens", "drop_percent", "from"])]
     undo: bool,

@@ -4,8 +4,23 @@ use stenograph::formats::FORMATS;
 
 use crate::runner::{Folder, names};
 
-const COMMANDS: [&str; 11] =
-    ["formats", "check", "convert", "show", "record", "recover", "context", "inbox", "demo", "completions", "man"];
+const COMMANDS: [&str; 15] = [
+    "formats",
+    "check",
+    "convert",
+    "show",
+    "compact",
+    "record",
+    "recover",
+    "context",
+    "inbox",
+    "run",
+    "continue",
+    "config",
+    "demo",
+    "completions",
+    "man",
+];
 
 #[test]
 fn every_command_has_help_with_examples() {

@@ -83,7 +83,10 @@ impl Report {
         if options.json {
             self.json(options, place, output)?;
         } else {
-            output.say(&format!("{}: there is nothing to compact: all of it is to be kept", self.name));
+            output.say(&format!(
+                "{}: there is nothing to compact: what was said since the last summary is all to be kept",
+                self.name
+            ));
         }
         Ok(Status::No)
     }

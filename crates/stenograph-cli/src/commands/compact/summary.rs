@@ -22,7 +22,7 @@ const LOOK: Duration = Duration::from_millis(10);
 
 /// What may be typed about a summary.
 #[derive(Debug, clap::Args)]
-pub struct Options {
+pub struct Wanted {
     /// The summary; @FILE takes it from a file
     #[arg(long, value_name = "TEXT", conflicts_with = "summarise")]
     summary: Option<String>,
@@ -47,12 +47,12 @@ pub struct Summary {
 
 impl Summary {
     /// The summary.
-    pub fn make(&self, options: &Options) -> Result<String, CommandError> {
-        let summary = match (&options.summary, &options.summarise) {
+    pub fn make(&self, wanted: &Wanted) -> Result<String, CommandError> {
+        let summary = match (&wanted.summary, &wanted.summarise) {
             (Some(text), _) => given(text)?,
             (None, Some(command)) => {
-                let input = self.spelled(options.spelling.as_deref())?;
-                summarised(command, input, Duration::from_secs(options.timeout))?
+                let input = self.spelled(wanted.spelling.as_deref())?;
+                summarised(command, input, Duration::from_secs(wanted.timeout))?
             }
             (None, None) => {
                 return Err(CommandError::new("there is no summary").hint(
