@@ -14,16 +14,24 @@ mod bad_input;
 mod check;
 #[path = "cli/compact.rs"]
 mod compact;
+#[path = "cli/config.rs"]
+mod config;
 #[path = "cli/containers.rs"]
 mod containers;
 #[path = "cli/context.rs"]
 mod context;
 #[path = "cli/convert.rs"]
 mod convert;
+#[path = "cli/cycod.rs"]
+mod cycod;
 #[path = "cli/demo.rs"]
 mod demo;
+#[path = "cli/devflow.rs"]
+mod devflow;
 #[path = "cli/help.rs"]
 mod help;
+#[path = "cli/leslie.rs"]
+mod leslie;
 #[path = "cli/inbox.rs"]
 mod inbox;
 #[path = "cli/readme.rs"]
@@ -34,6 +42,8 @@ mod real;
 mod record;
 #[path = "cli/record_claude_events.rs"]
 mod record_claude_events;
+#[path = "cli/run.rs"]
+mod run;
 #[path = "cli/runner.rs"]
 mod runner;
 #[path = "cli/show.rs"]

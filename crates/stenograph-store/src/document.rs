@@ -283,7 +283,9 @@ impl<'a> Missing<'a> {
             Err(error) => return MatchUp::Failed(Error::at(path, Problem::Unreadable, error)),
         };
         let whole = |line: &[u8]| std::str::from_utf8(line).is_ok_and(|text| json::is_valid(text.trim()));
-        if rest.split(|byte| *byte == b'\n').any(|line| !line.trim_ascii().is_empty() && whole(line)) {
+        // A power cut leaves holes, and behind one a line of ours may be whole: what has holes is all moved aside.
+        let holed = rest.contains(&0);
+        if !holed && rest.split(|byte| *byte == b'\n').any(|line| !line.trim_ascii().is_empty() && whole(line)) {
             let text = "somebody else wrote there during the recording, which is whole in the journal only";
             self.remarks.push(Remark::new(path, text));
             return MatchUp::Foreign;

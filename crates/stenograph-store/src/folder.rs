@@ -29,15 +29,20 @@ pub fn parts(path: &Path) -> Option<Vec<PathBuf>> {
     (path.is_file() && journal.is_file()).then(|| vec![path.to_owned(), journal])
 }
 
-/// Reads them as one conversation. Each folder is one: what was said twice in two of them was said twice.
+/// Reads them as one conversation. What was said twice in two folders side by side was said twice, and so was what stands in a
+/// journal that is named after a document which is not among the files.
 pub fn read(parts: &[PathBuf], sink: &mut dyn Sink) -> Result<(), Error> {
-    parts.chunk_by(|one, next| is_together(one, next)).try_for_each(|parts| conversation(parts, sink))
-}
-
-/// Whether two files belong to one folder: one of them lies where the other does, or below.
-fn is_together(one: &Path, next: &Path) -> bool {
-    let below = |path: &Path, other: &Path| other.parent().is_some_and(|folder| path.starts_with(folder));
-    below(one, next) || below(next, one)
+    let alone = |path: &Path| {
+        let journal = path.extension().is_some_and(|ending| ending == recover::ENDING);
+        let document = path.with_extension("");
+        journal && document.extension().is_some() && !parts.contains(&document)
+    };
+    let near = |one: &Path, next: &Path| match (one.parent(), next.parent()) {
+        (Some(one), Some(next)) => one.starts_with(next) || next.starts_with(one),
+        _ => false,
+    };
+    let together = |one: &PathBuf, next: &PathBuf| near(one, next) && !alone(one) && !alone(next);
+    parts.chunk_by(together).try_for_each(|parts| conversation(parts, sink))
 }
 
 fn conversation(parts: &[PathBuf], sink: &mut dyn Sink) -> Result<(), Error> {
@@ -58,24 +63,52 @@ fn conversation(parts: &[PathBuf], sink: &mut dyn Sink) -> Result<(), Error> {
         let mut once = Once::new(sink);
         return documents.into_iter().try_for_each(|path| once.document(path));
     }
-    let mut said = Collected::default();
-    let mut once = Once::new(&mut said);
-    documents.into_iter().try_for_each(|path| once.document(path))?;
+    let (mut said, mut since) = (Collected::default(), Vec::new());
+    let mut before = HashSet::new();
+    for path in documents {
+        let mut once = Once { before, ..Once::new(&mut said) };
+        once.document(path)?;
+        before = once.before;
+        let base = base(path, &recorded);
+        let news = said.events.iter().enumerate().skip(since.len());
+        let news = news.map(|(at, event)| event.at.is_none_or(|span| span.offset >= base).then_some(at));
+        since.extend(news.collect::<Vec<_>>());
+    }
     let mut kept: Vec<Event<'static>> = Vec::new();
     for recorded in &recorded {
         recorded.read(&mut |event| kept.push(event.clone().into_owned()))?;
     }
-    merge(&said.events, &kept, &mut |event| sink.event(event));
+    let since: Vec<usize> = since.into_iter().flatten().collect();
+    merge(&said.events, &since, &kept, &mut |event| sink.event(event));
     said.notes.into_iter().for_each(|note| sink.note(note));
     Ok(())
 }
 
+/// How long a document was before the recordings in the journals.
+fn base(path: &Path, recorded: &[Recorded]) -> u64 {
+    let lengths = recorded.iter().flat_map(|recorded| {
+        let is_here = |name: &str| recorded.document(name) == path;
+        recorded.header.documents.iter().filter(move |(name, _)| is_here(name)).map(|(_, length)| *length)
+    });
+    lengths.min().unwrap_or(0)
+}
+
 /// Both in order: what only one of them has stands where it stood there.
-fn merge(said: &[Event<'static>], kept: &[Event<'static>], give: &mut dyn FnMut(&Event<'_>)) {
+fn merge(said: &[Event<'static>], since: &[usize], kept: &[Event<'static>], give: &mut dyn FnMut(&Event<'_>)) {
+    let twins = same(said, since, kept);
     let mut next = 0;
-    for (event, twin) in said.iter().zip(same(said, kept)) {
-        match twin {
-            None => give(event),
+    let shared: HashSet<usize> = twins.values().copied().collect();
+    for (at, event) in said.iter().enumerate() {
+        match twins.get(&at).copied() {
+            None => {
+                // What only the journal has was there before it, if the clock says so.
+                let earlier = kept.iter().enumerate().skip(next);
+                let earlier = earlier.take_while(|(at, kept)| !shared.contains(at) && is_before(kept, event));
+                let until = next + earlier.count();
+                kept.get(next..until).unwrap_or_default().iter().for_each(&mut *give);
+                next = until;
+                give(event);
+            }
             // The journal is in order: everything before the twin comes first.
             Some(twin) if twin >= next => {
                 kept.get(next..=twin).unwrap_or_default().iter().for_each(&mut *give);
@@ -87,19 +120,41 @@ fn merge(said: &[Event<'static>], kept: &[Event<'static>], give: &mut dyn FnMut(
     kept.get(next..).unwrap_or_default().iter().for_each(give);
 }
 
-/// For each event of the documents, its place in the journal: by its id where both have it, else by what it says.
-fn same(said: &[Event<'static>], kept: &[Event<'static>]) -> Vec<Option<usize>> {
+/// Whether one event came before another, to the second: some systems count no finer.
+fn is_before(one: &Event<'_>, other: &Event<'_>) -> bool {
+    let seconds = |event: &Event<'_>| event.time.as_ref().and_then(stenograph::time::Time::to_seconds);
+    matches!((seconds(one), seconds(other)), (Some(one), Some(other)) if one <= other)
+}
+
+/// The place in the journal of each event of the documents that is there: by its id where both have it, else by what it says. Only
+/// what came into the documents since the recordings began can be meant by the latter, however alike the rest looks.
+fn same(said: &[Event<'static>], since: &[usize], kept: &[Event<'static>]) -> HashMap<usize, usize> {
     let mut ids: HashMap<&str, usize> = HashMap::new();
     for (at, event) in kept.iter().enumerate() {
         if let Some(id) = event.id.as_deref() {
             ids.entry(id).or_insert(at);
         }
     }
-    let by_id: Vec<Option<usize>> =
-        said.iter().map(|event| event.id.as_deref().and_then(|id| ids.get(id).copied())).collect();
-    let claimed: HashSet<usize> = by_id.iter().copied().flatten().collect();
-    let by_words = twins(said, kept).into_iter().map(|twin| twin.filter(|twin| !claimed.contains(twin)));
-    by_id.into_iter().zip(by_words).map(|(by_id, by_words)| by_id.or(by_words)).collect()
+    let by_id = said.iter().enumerate().filter_map(|(at, event)| Some((at, *ids.get(event.id.as_deref()?)?)));
+    let anchors: Vec<(usize, usize)> = by_id.collect();
+    let mut same: HashMap<usize, usize> = anchors.iter().copied().collect();
+    let claimed: HashSet<usize> = same.values().copied().collect();
+    // What has an id on both sides is where it is: words are only compared between such places.
+    let (mut first, mut next) = (0, 0);
+    for (at, twin) in anchors.into_iter().chain([(said.len(), kept.len())]) {
+        if twin < next {
+            continue;
+        }
+        let places: Vec<usize> = since.iter().copied().filter(|place| (first..at).contains(place)).collect();
+        let news: Vec<Event<'static>> = places.iter().filter_map(|place| said.get(*place)).cloned().collect();
+        for (place, by_words) in places.into_iter().zip(twins(&news, kept.get(next..twin).unwrap_or_default())) {
+            if let Some(twin) = by_words.map(|by_words| next + by_words).filter(|twin| !claimed.contains(twin)) {
+                same.entry(place).or_insert(twin);
+            }
+        }
+        (first, next) = (at + 1, twin + 1);
+    }
+    same
 }
 
 /// Gives an event once that stands in several documents under one id, as an archive and a window may have it.
@@ -176,25 +231,57 @@ mod tests {
         let documents = [said("before"), said("one"), said("two"), said("later")];
         let journal = [said("one"), thought("hm"), said("two"), thought("aha")];
         let mut given = Vec::new();
-        merge(&documents, &journal, &mut |event| given.push(event.content().unwrap().joined().decode().into_owned()));
+        merge(&documents, &[0, 1, 2, 3], &journal, &mut |event| {
+            given.push(event.content().unwrap().joined().decode().into_owned())
+        });
         assert_eq!(given, ["before", "one", "hm", "two", "later", "aha"]);
     }
 
     #[test]
-    fn files_in_folders_below_each_other_are_one_conversation() {
-        let together = |one: &str, next: &str| is_together(Path::new(one), Path::new(next));
-        assert!(
-            together("a/x", "a/y") && together("a/b/c/x", "a/b/x") && together("a/x", "a/b/x") && together("x", "y")
-        );
-        assert!(!together("a/runs/1/x", "a/runs/2/x"));
+    fn what_a_document_held_before_is_not_taken_for_what_was_recorded() {
+        let (documents, journal) = ([said("ask 1"), said("ask 2")], [said("ask 3"), said("ask 4")]);
+        let mut given = Vec::new();
+        merge(&documents, &[], &journal, &mut |event| {
+            given.push(event.content().unwrap().joined().decode().into_owned())
+        });
+        assert_eq!(given, ["ask 1", "ask 2", "ask 3", "ask 4"]);
+    }
+
+    #[test]
+    fn what_came_later_stands_after_what_only_the_journal_has() {
+        let at = |seconds: &'static str, event: Event<'static>| Event {
+            time: stenograph::time::Time::number(seconds.into(), stenograph::time::Unit::Seconds),
+            ..event
+        };
+        let documents = [at("1", said("before")), at("5", said("one")), at("9", said("cleared"))];
+        let journal = [at("5.1", said("one")), at("5.2", thought("aha"))];
+        let mut given = Vec::new();
+        merge(&documents, &[0, 1, 2], &journal, &mut |event| {
+            given.push(event.content().unwrap().joined().decode().into_owned());
+        });
+        assert_eq!(given, ["before", "one", "aha", "cleared"]);
     }
 
     #[test]
     fn the_same_words_under_another_id_are_another_event() {
         let with = |id: &'static str| Event { id: Some(id.into()), ..said("yes") };
         let mut given = Vec::new();
-        merge(&[with("1"), with("2")], &[with("2")], &mut |event| given.push(event.id.clone().unwrap().into_owned()));
+        merge(&[with("1"), with("2")], &[0, 1], &[with("2")], &mut |event| {
+            given.push(event.id.clone().unwrap().into_owned())
+        });
         assert_eq!(given, ["1", "2"]);
+    }
+
+    #[test]
+    fn the_same_conversation_twice_is_not_mixed_up() {
+        let with = |id: &'static str, text| Event { id: Some(id.into()), ..said(text) };
+        let documents = [with("1", "look"), with("2", "ls"), with("r", "look"), with("r-1", "ls")];
+        let journal = [with("r", "look"), with("r", "ls")];
+        let mut given = Vec::new();
+        merge(&documents, &[0, 1, 2, 3], &journal, &mut |event| {
+            given.push(event.content().unwrap().joined().decode().into_owned());
+        });
+        assert_eq!(given, ["look", "ls", "look", "ls"]);
     }
 
     #[test]

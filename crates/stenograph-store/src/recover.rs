@@ -70,6 +70,10 @@ fn settle_file(path: &Path, site: &Site) -> Result<Option<Remark>, Error> {
     let limit = stenograph::format::Head::SIZE_MAX as u64;
     std::io::Read::read_to_end(&mut std::io::Read::take(&mut reader, limit), &mut head)
         .map_err(|error| Error::at(path, Problem::Unreadable, error))?;
+    if head.trim_ascii().is_empty() {
+        // A recording that was cut off before its first event leaves a file in which nothing stands.
+        return Ok(None);
+    }
     match detect(&head) {
         Detected::Format(format) if matches!(format.info().framing, Framing::Lines) && !format.info().traits.lossy => {
             let _lock = Lock::on(path)?;

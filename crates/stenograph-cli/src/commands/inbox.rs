@@ -40,7 +40,9 @@ pub struct Options {
 #[derive(Debug, Subcommand)]
 enum Action {
     Send(Send),
+    /// Print the messages, and leave them where they are
     Peek(Look),
+    /// Print the messages, and remove them
     Take(Look),
 }
 

@@ -89,12 +89,22 @@ fn tell(deed: &Deed<'_>, manner: Manner, effect: Effect, output: &mut Output<'_>
             output.line(&harmless_json(&json))?;
         }
         Manner::People => {
-            let would = if effect == Effect::DryRun { "would " } else { "" };
-            let line = format!("{would}{}  {}  {value}", deed.action, deed.run);
+            let done = match effect {
+                Effect::DryRun => format!("would {}", deed.action),
+                Effect::Real => match deed.action.split_once(' ') {
+                    Some((verb, object)) => format!("{} {object}", past(verb)),
+                    None => past(deed.action),
+                },
+            };
+            let line = format!("{done}  {}  {value}", deed.run);
             output.line(&harmless_line(&line))?;
         }
     }
     output.flush()
+}
+
+fn past(verb: &str) -> String {
+    if verb.ends_with('e') { format!("{verb}d") } else { format!("{verb}ed") }
 }
 
 /// Brings the index up to date after runs were moved. That it cannot be written is said, and no failure: it will be made again.

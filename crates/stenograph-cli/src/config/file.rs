@@ -32,6 +32,8 @@ impl File {
         let mut bytes = Vec::new();
         match Source::open(path, Passes::Once) {
             Err(error) if error.problem == Problem::Missing => {}
+            // Where a home folder is no folder there is nothing of the user's either.
+            Err(_) if !folder_of(path).is_dir() => {}
             Err(error) => return Err(error.into()),
             Ok(mut source) => {
                 source.pass()?.take(SIZE_MAX + 1).read_to_end(&mut bytes)?;

@@ -22,6 +22,18 @@ const COMMANDS: [&str; 15] = [
     "man",
 ];
 
+/// What some of them do in several ways.
+const ACTIONS: [(&str, &str); 8] = [
+    ("config", "get"),
+    ("config", "list"),
+    ("config", "set"),
+    ("config", "unset"),
+    ("run", "archive"),
+    ("run", "clean"),
+    ("run", "list"),
+    ("run", "restore"),
+];
+
 #[test]
 fn every_command_has_help_with_examples() {
     let folder = Folder::new();
@@ -34,6 +46,10 @@ fn every_command_has_help_with_examples() {
         let first = help.text().lines().next().unwrap();
         assert!(!first.ends_with('.') && first.chars().next().unwrap().is_uppercase(), "{command}: {first}");
         folder.run(&format!("{command} -h")).ends(0).says("Examples:\n  steno ");
+    }
+    for (command, action) in ACTIONS {
+        folder.run(&format!("{command} --help")).says(&format!("  {action} "));
+        folder.run(&format!("{command} {action} --help")).ends(0).says("Examples:\n  steno ");
     }
     folder.run("--version").ends(0).says("steno ");
 }
@@ -84,6 +100,7 @@ fn shells_get_completions_and_man_gets_pages() {
     std::fs::create_dir(folder.path("pages")).unwrap();
     folder.run("man pages").ends(0);
     let mut pages: Vec<String> = COMMANDS.iter().map(|command| format!("steno-{command}.1")).collect();
+    pages.extend(ACTIONS.iter().map(|(command, action)| format!("steno-{command}-{action}.1")));
     pages.push("steno.1".to_owned());
     pages.sort();
     assert_eq!(names(&folder.path("pages")), pages);

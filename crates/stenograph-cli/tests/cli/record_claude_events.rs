@@ -83,6 +83,8 @@ fn eight_processes_in_one_project_lose_nothing_of_each_other() {
     }
     for log in ids.iter().map(|id| format!(".goodvibes/transcripts/s1/{id}.jsonl")) {
         folder.run(&format!("check --laws {log}")).ends(0).says("claude-events, 6 records");
+        // It says all that was given.
+        assert!(!folder.path(&format!("{log}.steno")).exists());
     }
     // What the project says is every agent's words, each once.
     let said = folder.run("show . --json --kind message").ends(0).json();

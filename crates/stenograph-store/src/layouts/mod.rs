@@ -1,11 +1,16 @@
 //! The layouts: how a live system spreads what it writes over files, one file or folder each. [`LAYOUTS`] is the one list; help,
 //! recording, recovery and showing go by it.
 
+mod anew;
 pub mod chibi;
 mod claude_events;
 pub mod cycod;
 pub mod devflow;
+mod leslie;
 mod steno;
+mod testing;
+#[cfg(test)]
+mod testing;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,7 +28,7 @@ use crate::tail::{self, LastLine, Remark, Tail};
 
 /// Every layout.
 pub static LAYOUTS: &[&dyn Layout] =
-    &[&steno::Steno, &chibi::Chibi, &cycod::Cycod, &claude_events::ClaudeEvents];
+    &[&steno::Steno, &chibi::Chibi, &cycod::Cycod, &devflow::Runs, &leslie::Leslie, &claude_events::ClaudeEvents];
 
 /// The layout of that name.
 pub fn layout_named(name: &str) -> Option<&'static dyn Layout> {

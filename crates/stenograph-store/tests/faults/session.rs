@@ -169,9 +169,11 @@ fn is_document(path: &Path) -> bool {
     !name.starts_with('.') && !name.contains(".torn-") && !name.contains("lock")
 }
 
-/// How many torn ends were set aside.
+/// How many torn ends were set aside of the file of which there are most.
 pub fn torn(folder: &Path) -> usize {
-    files_below(folder).iter().filter(|path| path.to_string_lossy().contains(".torn-")).count()
+    let names = files_below(folder).into_iter().map(|path| path.to_string_lossy().into_owned());
+    let torn: Vec<String> = names.filter_map(|name| Some(name.rsplit_once(".torn-")?.0.to_owned())).collect();
+    torn.iter().map(|one| torn.iter().filter(|other| *other == one).count()).max().unwrap_or(0)
 }
 
 /// What many threads were told about their events.

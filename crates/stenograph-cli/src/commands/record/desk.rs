@@ -54,12 +54,12 @@ impl Desk {
         let mut recorders = Vec::new();
         let mut begun: Vec<&str> = Vec::new();
         for (layout, path) in chosen {
-            let place = if path.is_none() { layout.at_home(&settings) } else { None };
-            let path = place.map(|place| Root::default().resolve(&place)).transpose()?.or(path);
             let mut settings = settings.clone();
             let name = layout.info().name;
             add_configured(layout, if begun.contains(&name) { Turn::Later } else { Turn::First }, &mut settings)?;
             begun.push(name);
+            let place = if path.is_none() { layout.at_home(&settings) } else { None };
+            let path = place.map(|place| Root::default().resolve(&place)).transpose()?.or(path);
             let target = Target { path, settings, debug, load: options.load.clone() };
             recorders.push(Recorder::open(layout, &target, site(options.sync))?);
         }

@@ -12,6 +12,7 @@ mod markdown;
 mod partitions;
 mod pending;
 pub mod transcript;
+mod undo;
 pub mod window;
 
 pub use compaction::{BroughtBack, Choice};

@@ -209,7 +209,7 @@ impl Window {
 
     /// What stands before an anchor in the transcript and belongs after it in the window: what the anchor names, or what Chibi
     /// kept in the window when it summed up the rest. Chibi forgets the latter the next time it makes the window anew.
-    fn kept_by_anchor(&self, transcript: &Transcript, anchor: Option<&Entry>) -> Result<Vec<Entry>, Error> {
+    pub(super) fn kept_by_anchor(&self, transcript: &Transcript, anchor: Option<&Entry>) -> Result<Vec<Entry>, Error> {
         let Some(anchor) = anchor.filter(|anchor| transcript.holds_window() && anchor.is_anchor()) else {
             return Ok(Vec::new());
         };
@@ -257,14 +257,14 @@ impl Window {
         self.entries.first().is_some_and(|first| first.identity() == anchor.identity())
     }
 
-    fn write(&self, entries: &[&Entry]) -> Result<(), Error> {
+    pub(super) fn write(&self, entries: &[&Entry]) -> Result<(), Error> {
         let path = self.context.window();
         let bytes = entry::lines(entries);
         replace(self.site.files.as_ref(), &path, &bytes).map_err(|error| Error::at(&path, Problem::Unwritable, error))
     }
 
     /// Removes the marks of a change that is done.
-    fn end(&self) -> Result<(), Error> {
+    pub(super) fn end(&self) -> Result<(), Error> {
         let files = self.site.files.as_ref();
         for path in [self.context.dirty(), Pending::path(&self.context)] {
             let unwritable = |error| Error::at(&path, Problem::Unwritable, error);
@@ -295,7 +295,7 @@ pub(super) enum Undo {
     Not,
 }
 
-fn place_of(transcript: &Transcript, context: &Context) -> PathBuf {
+pub(super) fn place_of(transcript: &Transcript, context: &Context) -> PathBuf {
     match transcript {
         Transcript::Archive(path) | Transcript::Single(path) => path.clone(),
         Transcript::Folder(_) => context.folder.join("transcript"),

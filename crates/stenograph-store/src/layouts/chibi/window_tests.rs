@@ -100,6 +100,45 @@ fn todays_transcript_gets_the_anchor_and_a_rebuild_knows_what_was_kept() {
 }
 
 #[test]
+fn a_compaction_is_undone_and_the_next_one_too() {
+    for today in [false, true] {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
+        if today {
+            fs::write(folder.join("transcript.jsonl"), "").unwrap();
+        }
+        let said = ["1", "2", "3"].map(|id| message(id, "ctx", id)).concat();
+        fs::write(folder.join("context.jsonl"), said).unwrap();
+        assert!(held(folder).bring_back().unwrap().is_none());
+        let spoken = || {
+            let entries = entry::all(&Disk, &folder.join("context.jsonl")).unwrap();
+            let spoken = entries.into_iter().filter(|entry| !entry.is_anchor());
+            spoken.map(|entry| entry.id.unwrap()).collect::<Vec<_>>()
+        };
+        let compact = |aside: usize| {
+            let window = held(folder);
+            let place = |at: usize| if at < aside { Place::Aside } else { Place::Window };
+            let places: Vec<Place> = (0..window.entries().len()).map(place).collect();
+            window.put_aside(&Anchor::Compaction("sum".to_owned()), &places).unwrap();
+        };
+        compact(2);
+        assert_eq!(spoken(), ["3"]);
+        held(folder).bring_back().unwrap().unwrap();
+        assert_eq!(spoken(), ["1", "2", "3"]);
+        compact(2);
+        let mut bytes = fs::read(folder.join("context.jsonl")).unwrap();
+        bytes.extend_from_slice(message("4", "ctx", "4").as_bytes());
+        fs::write(folder.join("context.jsonl"), bytes).unwrap();
+        compact(2);
+        let before = spoken();
+        held(folder).bring_back().unwrap().unwrap();
+        assert!(spoken().len() > before.len() && spoken().ends_with(&["4".to_owned()]));
+        held(folder).rebuild().unwrap();
+        assert!(spoken().len() > before.len() && spoken().ends_with(&["4".to_owned()]), "{today}: {:?}", spoken());
+    }
+}
+
+#[test]
 fn what_chibi_kept_after_its_own_compaction_does_not_drop_out_and_gets_its_ids_back() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();

@@ -124,7 +124,7 @@ impl Agent {
 
 /// A moment in milliseconds since 1970.
 pub fn millis(time: &Time<'_>) -> Option<i64> {
-    time.instant().map(|instant| instant.as_millisecond())
+    Some(time.instant()?.as_millisecond())
 }
 
 /// A moment as JavaScript spells it.

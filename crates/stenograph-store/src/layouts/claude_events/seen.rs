@@ -137,3 +137,50 @@ fn file_changed(tool: &str, input: &Input<'_>) -> Option<String> {
         Input::Json(_) | Input::Text(_) => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stenograph::format::named;
+    use stenograph::read;
+
+    fn seen(lines: &str) -> Seen {
+        let mut seen = Seen::default();
+        let events = read::all(named("claude-events").unwrap(), lines.as_bytes()).events;
+        events.iter().for_each(|event| seen.add(event));
+        seen
+    }
+
+    #[test]
+    fn the_last_words_are_the_assistants_and_the_result_only_where_there_are_none() {
+        let said = "{\"type\":\"text\",\"text\":\"Done.\"}\n{\"role\":\"user\",\"content\":\"Thanks.\"}\n";
+        let result = "{\"type\":\"result\",\"result\":\"All is well.\",\"success\":true}\n";
+        assert_eq!(seen(&format!("{said}{result}")).summary(), "Done.");
+        assert_eq!(seen(result).summary(), "All is well.");
+        assert_eq!((seen("").summary(), seen(result).success()), ("", Some(true)));
+    }
+
+    #[test]
+    fn a_file_is_named_by_whatever_key_the_tool_has_for_it() {
+        let call =
+            |name: &str, input: &str| format!("{{\"type\":\"tool_use\",\"name\":\"{name}\",\"input\":{input}}}\n");
+        let calls = [
+            call("write_file", r#"{"path":"/a"}"#),
+            call("MultiEdit", r#"{"file_path":"/b","edits":[]}"#),
+            call("NotebookEdit", r#"{"notebook_path":"/c"}"#),
+            call("Read", r#"{"file_path":"/d"}"#),
+            call("Write", r#"{"file_path":7}"#),
+        ];
+        let seen = seen(&calls.concat());
+        assert_eq!(seen.files(), ["/a", "/b", "/c"]);
+        assert_eq!(seen.tools(), ["write_file", "MultiEdit", "NotebookEdit", "Read", "Write"]);
+    }
+
+    #[test]
+    fn no_agent_makes_a_line_grow_without_end() {
+        let mut names = Names::default();
+        (0..2000).for_each(|number| names.see(&number.to_string()));
+        names.see(&"x".repeat(5000));
+        assert_eq!((names.names.len(), names.left_out), (NAMES_MAX, 1001));
+    }
+}

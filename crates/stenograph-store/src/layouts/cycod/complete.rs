@@ -12,16 +12,8 @@ use crate::files::{OpenFile, folder_of, make_folder, write_all};
 use crate::journal::Recorded;
 use crate::tail::{self, Remark};
 
-/// What came of it.
-pub struct Completed {
-    /// How many bytes of the document are the recording's.
-    pub settled: u64,
-    /// What there is to say.
-    pub remarks: Vec<Remark>,
-}
-
-/// Completes a document.
-pub fn complete(document: &mut Document, recorded: &Recorded) -> Result<Completed, Error> {
+/// Completes a document, and gives what there is to say.
+pub fn complete(document: &mut Document, recorded: &Recorded) -> Result<Vec<Remark>, Error> {
     let path = document.path.clone();
     let unwritable = |error| Error::at(&path, Problem::Unwritable, error);
     make_folder(document.files.as_ref(), folder_of(&path)).map_err(unwritable)?;
@@ -37,7 +29,8 @@ pub fn complete(document: &mut Document, recorded: &Recorded) -> Result<Complete
     let length = document.files.length(&path).map_err(unwritable)?.unwrap_or(0);
     if length < document.starts_at() {
         remarks.push(Remark::new(&path, "is shorter than it was: what was recorded is in the journal only"));
-        return Ok(Completed { settled: 0, remarks });
+        document.settled = 0;
+        return Ok(remarks);
     }
     let mut title = document.title.clone();
     let mut titled = Titled::Elsewhere;
@@ -55,21 +48,19 @@ pub fn complete(document: &mut Document, recorded: &Recorded) -> Result<Complete
     ours.next(&body.finish());
     let Ours { state, at, remarks: more, .. } = ours;
     remarks.extend(more);
-    let settled = at - document.starts_at();
+    document.settled = at - document.starts_at();
     (document.title, document.titled) = (title, titled);
     match state {
         State::Failed(error) => return Err(error),
-        State::Foreign => return Ok(Completed { settled, remarks }),
+        State::Foreign => return Ok(remarks),
         State::Same(_) | State::Writing(_) => {}
     }
     let wanted = document.wanted_head();
-    // A recording without an event leaves nothing, not even a head.
-    let empty = settled == 0 && document.titled == Titled::Elsewhere;
-    if wanted != document.head.bytes && !empty {
+    if wanted != document.head.bytes {
         document.replace_head(&wanted).map_err(unwritable)?;
         document.head = Head::of(&wanted, document.kind);
     }
-    Ok(Completed { settled, remarks })
+    Ok(remarks)
 }
 
 /// Moves the end of a document to a file of its own.
@@ -126,7 +117,7 @@ impl<'d> Ours<'d> {
     }
 
     /// The next bytes that should be there.
-    fn next(&mut self, bytes: &[u8]) {
+    fn next(&mut self, mut bytes: &[u8]) {
         if bytes.is_empty() {
             return;
         }
@@ -139,7 +130,11 @@ impl<'d> Ours<'d> {
                     self.held.clear();
                     return;
                 }
-                Ok(_) => self.state = self.part(&there, bytes),
+                Ok(_) => {
+                    let before = self.at;
+                    self.state = self.part(&there, bytes);
+                    bytes = bytes.get(usize::try_from(self.at - before).unwrap_or(0)..).unwrap_or_default();
+                }
             }
         }
         if let State::Writing(file) = &mut self.state {
@@ -153,31 +148,36 @@ impl<'d> Ours<'d> {
         }
     }
 
-    /// Where the document is no longer what it should be.
+    /// Where the document is no longer what it should be. The lines that still are stay.
     fn part(&mut self, there: &[u8], wanted: &[u8]) -> State {
         let (files, path) = (&self.document.files, &self.document.path);
-        let cut = || {
+        let cut = |at: u64| {
             let mut file = files.open(path)?;
-            file.truncate(self.at)?;
+            file.truncate(at)?;
             Ok(file)
         };
         let unwritable = |error: io::Error| State::Failed(Error::at(path, Problem::Unwritable, error));
         if wanted.starts_with(there) {
-            return cut().map_or_else(unwritable, State::Writing);
+            return cut(self.at).map_or_else(unwritable, State::Writing);
         }
         let rest = match files.read(path, self.at) {
             Ok(rest) => rest,
             Err(error) => return State::Failed(self.unreadable(error)),
         };
         if self.held.iter().any(|held| held.starts_with(&rest)) {
-            return cut().map_or_else(unwritable, State::Writing);
+            return cut(self.at).map_or_else(unwritable, State::Writing);
         }
-        if !is_damaged(&rest, self.document.kind) {
+        let same = there.iter().zip(wanted).take_while(|(there, wanted)| there == wanted).count();
+        let lines =
+            there.get(..same).unwrap_or_default().iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let rest = rest.get(lines..).unwrap_or_default();
+        self.at += lines as u64;
+        if !is_damaged(rest, self.document.kind) {
             let text = "somebody else wrote there during the recording, which is whole in the journal only";
             self.remarks.push(Remark::new(path, text));
             return State::Foreign;
         }
-        match set_aside(self.document, self.at, &rest).and_then(|remark| Ok((remark, files.open(path)?))) {
+        match set_aside(self.document, self.at, rest).and_then(|remark| Ok((remark, files.open(path)?))) {
             Ok((remark, file)) => {
                 self.remarks.push(remark);
                 State::Writing(file)

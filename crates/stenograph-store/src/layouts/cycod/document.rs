@@ -10,7 +10,7 @@ use stenograph::model::Event;
 
 use super::Kind;
 use super::body::Body;
-use super::complete::{self, Completed};
+use super::complete::complete;
 use super::title::{HEAD_SIZE_MAX, Head, Title};
 use crate::document::{LineDocument, Measured};
 use crate::error::{Error, Problem};
@@ -32,7 +32,7 @@ pub struct Document {
     /// Whether this recording had something to say about that.
     pub(super) titled: Titled,
     /// How much of the file is ours and stays.
-    settled: u64,
+    pub(super) settled: u64,
     /// What follows that and may still change.
     held: Vec<u8>,
     body: Option<Body>,
@@ -119,14 +119,16 @@ impl Document {
             self.titled = Titled::Here;
             // A record may say it in several parts.
             if event.part.index.saturating_add(1) >= event.part.of {
-                self.retitle();
+                let wanted = self.wanted_head();
+                self.put_head(&wanted);
             }
             return;
         }
         let Some(body) = &mut self.body else { return };
         let (bytes, held) = (body.event(event), body.held());
-        if self.needs_head() {
-            self.retitle();
+        if self.needs_head() && !bytes.is_empty() {
+            let wanted = self.title.bytes(self.kind);
+            self.put_head(&wanted);
         }
         self.put(&bytes, held);
     }
@@ -163,18 +165,17 @@ impl Document {
     }
 
     /// Puts what is known of the conversation where it stands in the file.
-    fn retitle(&mut self) {
-        let wanted = self.wanted_head();
+    fn put_head(&mut self, wanted: &[u8]) {
         if self.file.is_none() || wanted == self.head.bytes {
             return;
         }
         let length = self.starts_at() + self.settled + self.held.len() as u64;
         let done = if length == 0 {
-            self.file.as_mut().is_some_and(|file| write_all(file.as_mut(), &wanted).is_ok())
+            self.file.as_mut().is_some_and(|file| write_all(file.as_mut(), wanted).is_ok())
         } else if self.rewritten <= REWRITTEN_MAX + REWRITTEN_FACTOR * self.settled {
             self.rewritten += length;
             self.file = None;
-            self.replace_head(&wanted).is_ok_and(|()| {
+            self.replace_head(wanted).is_ok_and(|()| {
                 self.file = self.files.open(&self.path).ok();
                 self.file.is_some()
             })
@@ -183,7 +184,7 @@ impl Document {
             return;
         };
         if done {
-            self.head = Head::of(&wanted, self.kind);
+            self.head = Head::of(wanted, self.kind);
         } else {
             self.file = None;
         }
@@ -193,7 +194,7 @@ impl Document {
     pub(super) fn wanted_head(&self) -> Vec<u8> {
         match (self.titled, self.kind) {
             (Titled::Here, _) => self.head.saying(&self.title, self.kind),
-            (Titled::Elsewhere, Kind::Trajectory) if self.needs_head() => self.title.bytes(self.kind),
+            (Titled::Elsewhere, _) if self.needs_head() && self.settled > 0 => self.title.bytes(self.kind),
             (Titled::Elsewhere, _) => self.head.bytes.clone(),
         }
     }
@@ -230,11 +231,7 @@ impl Document {
         let whole = in_place && self.wanted_head() == self.head.bytes;
         let remarks = match self.file.take() {
             Some(_) if whole => Vec::new(),
-            _ => {
-                let Completed { settled, remarks } = complete::complete(self, recorded)?;
-                self.settled = settled;
-                remarks
-            }
+            _ => complete(self, recorded)?,
         };
         let synced = self.files.open(&self.path).and_then(|mut file| file.sync());
         let synced = synced.and_then(|()| self.files.sync_folder(folder_of(&self.path)));

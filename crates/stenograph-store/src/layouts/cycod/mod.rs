@@ -8,9 +8,9 @@ mod document;
 mod newest;
 mod plan;
 mod ready;
-mod title;
 #[cfg(test)]
 mod tests;
+mod title;
 
 pub use newest::{History, newest};
 pub use ready::{Ready, ready};
@@ -251,7 +251,7 @@ impl Documents for Recording {
 
     fn finish(&mut self, recorded: &Recorded, given: Given) -> Result<Finished, Error> {
         let mut finished = Finished { journal: super::Journal::Needed, written: Vec::new(), remarks: Vec::new() };
-        for (at, Kept { role, document }) in self.documents.iter_mut().enumerate() {
+        for (at, Kept { document, .. }) in self.documents.iter_mut().enumerate() {
             let path = document.path().to_owned();
             match document.finish(recorded) {
                 Ok(remarks) => finished.remarks.extend(remarks),
@@ -262,14 +262,16 @@ impl Documents for Recording {
                 }
                 Err(error) => return Err(error),
             }
-            if *role != Role::Asked && document.is_empty() {
-                let _ = self.files.remove(&path);
-            } else {
-                finished.written.push(path);
-            }
+            finished.written.push(path);
         }
         if let Some(Kept { document, .. }) = self.documents.first() {
             finished.journal = measure(recorded, document.measured()?, given)?;
+        }
+        for Kept { role, document } in &self.documents {
+            if *role != Role::Asked && document.is_empty() {
+                let _ = self.files.remove(document.path());
+                finished.written.retain(|path| path != document.path());
+            }
         }
         Ok(finished)
     }

@@ -1,6 +1,10 @@
 //! A conversation, ready to be sent: the messages of a chat history as CycoD has them once it has loaded it. The file itself is
 //! left as it is.
 
+use std::io;
+
+use stenograph::edit::trim::{Account, Limits, Moment, Rule, Trim, Trimmed, trim};
+use stenograph::edit::{self, Original};
 use stenograph::format::Want;
 use stenograph::formats::openai_chat::NOT_ANSWERED;
 use stenograph::json::Draft;
@@ -33,6 +37,21 @@ pub fn ready(bytes: &[u8]) -> Ready {
     reading.end(&mut preparing);
     preparing.give_answers();
     preparing.ready
+}
+
+impl Ready {
+    /// Makes the conversation fit, as the newest turn and the system prompts allow, and gives an account of it. A call and its
+    /// answer go together.
+    pub fn trim(&mut self, limits: Limits) -> io::Result<Account> {
+        let mut bytes = self.messages.join("\n").into_bytes();
+        bytes.push(b'\n');
+        let original = Original::read(Kind::Chat.format(), &bytes)?;
+        let how = Trim { rule: Rule::Pairs, limits, ..Trim::default() };
+        let Trimmed { plan, account } = trim(&original.events, Moment::Load, &how);
+        let trimmed = ready(&edit::apply(&original, &plan)?.bytes);
+        self.messages = trimmed.messages;
+        Ok(account)
+    }
 }
 
 struct Preparing {
@@ -140,6 +159,24 @@ mod tests {
             [CALL.to_owned(), answer.to_owned(), dangling("a"), user, CALL.to_owned(), dangling("a"), dangling("b")];
         assert_eq!(ready.messages, expected);
         assert_eq!((ready.title.as_deref(), ready.answered), (Some("Oak"), 3));
+    }
+
+    #[test]
+    fn what_is_trimmed_can_still_be_sent() {
+        let long = "x".repeat(4000);
+        let answers = format!(
+            "{{\"role\":\"tool\",\"tool_call_id\":\"a\",\"content\":\"{long}\"}}\n\
+             {{\"role\":\"tool\",\"tool_call_id\":\"b\",\"content\":\"b\"}}\n"
+        );
+        let user = |text: &str| format!("{{\"role\":\"user\",\"content\":\"{text}\"}}\n");
+        let source = [user("old"), format!("{CALL}\n"), answers, user("new")].concat();
+        let mut fits = ready(source.as_bytes());
+        let account = fits.trim(Limits { chat: 300, ..Limits::NONE }).unwrap();
+        assert!(account.is_reached() && account.before > 1000 && account.after <= 300);
+        assert_eq!(fits.messages.last().unwrap(), user("new").trim_end());
+        assert_eq!(ready(fits.messages.join("\n").as_bytes()).answered, 0);
+        let account = ready(source.as_bytes()).trim(Limits { chat: 1, ..Limits::NONE }).unwrap();
+        assert!(!account.is_reached());
     }
 
     #[test]

@@ -69,7 +69,11 @@ fn titled(text: &'static str) -> Event<'static> {
 }
 
 fn called(id: &'static str) -> Event<'static> {
-    Event::new(Body::ToolCall { call: Some(id.into()), name: "look".into(), input: Input::Json("{\"deep\":true}".into()) })
+    Event::new(Body::ToolCall {
+        call: Some(id.into()),
+        name: "look".into(),
+        input: Input::Json("{\"deep\":true}".into()),
+    })
 }
 
 fn answered(id: &'static str) -> Event<'static> {
@@ -109,7 +113,7 @@ fn each_message_is_on_disk_as_it_occurs() {
     let text = place.text("talk.jsonl");
     assert!(text.starts_with(USER) && text.lines().count() == 2 && text.contains("\"tool_calls\":[{\"id\":\"a\""));
     assert_eq!(place.text(SAVED_CHAT), text);
-    assert!(!place.text(SAVED_TRAJECTORY).contains("look"), "a call waits for its result");
+    assert!(!place.text(SAVED_TRAJECTORY).contains("<invoke"), "a call waits for its result");
     recorder.append(&answered("a")).unwrap();
     assert!(place.text("talk.jsonl").starts_with(&text));
     assert!(place.text(SAVED_TRAJECTORY).contains("<invoke name=\"look\">"));
@@ -269,7 +273,7 @@ fn whatever_a_crash_leaves_is_completed() {
         };
         assert_eq!(completed_after(count, |_| {}), expected, "{count} events");
         assert_eq!(completed_after(count, |path| fs::remove_file(path).unwrap()), expected, "{count} events, removed");
-        for by in [1, 2, 30, 90] {
+        for by in [1, 50] {
             assert_eq!(completed_after(count, |path| cut(path, by)), expected, "{count} events, {by} bytes short");
         }
         let zeroed = completed_after(count, |path| {

@@ -2,7 +2,7 @@
 //! read back before its folder goes, and a crash at any moment leaves the run in one of its two places, whole.
 
 use std::fs;
-use std::io::{self, BufWriter, Read, Write};
+use std::io::{self, BufWriter, Read};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -13,13 +13,11 @@ use stenograph::time::{Time, Unit};
 use super::compare::{self, Verdict};
 use super::run::METADATA_SIZE_MAX;
 use super::tree::{self, Entry, Kind};
-use super::{Base, JOURNAL, METADATA, REMOVED, RESTORING, Run, Status, date_of};
+use super::{ARCHIVE_ENDING, Base, JOURNAL, METADATA, REMOVED, RESTORING, Run, Status, date_of};
 use crate::error::{Error, Problem};
-use crate::files::{Files, OpenFile, folder_of, make_folder, write_all};
+use crate::files::{Files, folder_of, make_folder, write_all};
+use crate::layouts::anew::Writing;
 use crate::lock::{self, Lock, safe_component};
-
-/// What an archive is called after its run.
-const ENDING: &str = ".tar.gz";
 
 /// A run that was put away.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,7 +89,7 @@ impl<'a> House<'a> {
             }
         } else {
             make_folder(self.files, folder_of(&path)).map_err(unwritable)?;
-            let temporary = path.with_file_name(format!(".{}{ENDING}.new", run.id));
+            let temporary = path.with_file_name(format!(".{}{ARCHIVE_ENDING}.new", run.id));
             let packed = self.pack(&temporary, &folder, &run.id, &entries);
             let checked = packed.map_err(unwritable).and_then(|()| {
                 match compare::matches(self.files, &temporary, &folder, &run.id, &entries)? {
@@ -251,7 +249,9 @@ pub fn list(files: &dyn Files, base: &Base) -> Result<Vec<Archived>, Error> {
             continue;
         }
         for path in files.list(&month).map_err(|error| unreadable(&month, error))? {
-            let Some(id) = path.file_name().and_then(|name| name.to_str()?.strip_suffix(ENDING)) else { continue };
+            let Some(id) = path.file_name().and_then(|name| name.to_str()?.strip_suffix(ARCHIVE_ENDING)) else {
+                continue;
+            };
             let metadata = fs::symlink_metadata(&path).map_err(|error| unreadable(&path, error))?;
             if safe_component(id).is_ok() && metadata.is_file() {
                 let moment = metadata.modified().ok().and_then(seconds);
@@ -271,7 +271,7 @@ pub fn destination(base: &Base, run: &Run) -> Result<PathBuf, Error> {
     if run.status == Status::Running {
         return Err(Error::about(&folder, Problem::Running));
     }
-    Ok(base.archive().join(month_of(run, &folder)).join(format!("{}{ENDING}", run.id)))
+    Ok(base.archive().join(month_of(run, &folder)).join(format!("{}{ARCHIVE_ENDING}", run.id)))
 }
 
 impl Archived {
@@ -311,19 +311,6 @@ fn month_of(run: &Run, folder: &Path) -> String {
 
 fn seconds(time: SystemTime) -> Option<i64> {
     i64::try_from(time.duration_since(UNIX_EPOCH).ok()?.as_secs()).ok()
-}
-
-/// A file of a disk as a writer.
-struct Writing<'a>(&'a mut dyn OpenFile);
-
-impl Write for Writing<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }
 
 #[cfg(test)]

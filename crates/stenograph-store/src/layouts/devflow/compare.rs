@@ -8,6 +8,7 @@ use std::path::Path;
 use super::tree::{ENTRIES_MAX, Entry, Kind, path_within};
 use crate::error::{Error, Problem};
 use crate::files::Files;
+use crate::layouts::anew::are_equal;
 use crate::source::{Passes, Source};
 
 /// Whether an archive holds what a folder holds.
@@ -88,32 +89,6 @@ pub fn matches(
         Ok(())
     })?;
     Ok(if left.is_empty() { verdict } else { Verdict::Differs })
-}
-
-fn are_equal(one: &mut dyn Read, other: &mut dyn Read) -> io::Result<bool> {
-    let (mut left, mut right) = (vec![0; 64 << 10], vec![0; 64 << 10]);
-    loop {
-        let (length, same) = (fill(one, &mut left)?, fill(other, &mut right)?);
-        if left.get(..length) != right.get(..same) {
-            return Ok(false);
-        }
-        if length == 0 {
-            return Ok(true);
-        }
-    }
-}
-
-fn fill(from: &mut dyn Read, buffer: &mut [u8]) -> io::Result<usize> {
-    let mut filled = 0;
-    while let Some(room) = buffer.get_mut(filled..).filter(|room| !room.is_empty()) {
-        match from.read(room) {
-            Ok(0) => break,
-            Ok(length) => filled += length,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(filled)
 }
 
 /// Why an archive could not be read.

@@ -1,9 +1,13 @@
 //! devflow's folder: `{base}/runs/{runId}/` with `metadata.json` and a transcript, `{base}/archive/YYYY-MM/` with what was put
 //! away, and `{base}/index.json`, the searchable summary. How a transcript is spelled is the format's part.
 
+mod account;
 pub mod archive;
 mod compare;
+mod finish;
 pub mod index;
+mod metadata;
+mod record;
 pub mod retention;
 pub mod run;
 mod tree;
@@ -15,6 +19,7 @@ use stenograph::time::Time;
 use crate::error::Error;
 use crate::lock::Lock;
 
+pub use record::Runs;
 pub use run::{Run, Status};
 
 /// The folder that devflow makes in a project.
@@ -27,6 +32,9 @@ const METADATA: &str = "metadata.json";
 const TRANSCRIPT: &str = "transcript.json";
 const TRANSCRIPT_COMPRESSED: &str = "transcript.json.gz";
 const JOURNAL: &str = "journal.steno";
+
+/// What an archive is called after its run.
+const ARCHIVE_ENDING: &str = ".tar.gz";
 
 /// What a folder that is being removed or restored is called meanwhile. No run can have such a name.
 const REMOVED: &str = ".removed-";
@@ -82,15 +90,4 @@ fn date_of(id: &str) -> Option<&str> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_id_may_begin_with_a_date() {
-        assert_eq!(date_of("2025-01-15-ticket-to-pr-TK421"), Some("2025-01-15"));
-        assert_eq!(date_of("2025-01-15"), Some("2025-01-15"));
-        for id in ["2025-01-150", "2025-13-01-x", "2025-02-30-x", "nightly-42", "", "2025-01-1é"] {
-            assert_eq!(date_of(id), None, "{id}");
-        }
-    }
-}
+mod tests;

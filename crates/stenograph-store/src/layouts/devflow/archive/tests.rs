@@ -1,10 +1,9 @@
 //! Tests of putting runs away and bringing them back, on a real disk and on one whose calls fail one after the other.
 
-use std::sync::atomic::{AtomicU32, Ordering};
-
 use super::*;
 use crate::files::Disk;
 use crate::layouts::devflow::index;
+use crate::layouts::testing::Stopping;
 
 const METADATA: &str = r#"{"flowId":"review","startedAt":"2026-01-05T09:00:00Z","endedAt":"2026-01-05T09:10:00Z","status":"completed","totalTokensIn":1,"totalTokensOut":2,"totalCost":0,"turnCount":1}"#;
 
@@ -157,64 +156,13 @@ fn an_archive_that_would_write_elsewhere_is_refused_whole() {
     assert_eq!(fs::read(base.run("r").join("a")).unwrap(), b"evil");
 }
 
-/// A disk whose calls succeed so many times and fail ever after, as if the machine stopped there.
-#[derive(Debug)]
-struct Stopping {
-    calls: AtomicU32,
-    last: u32,
-}
-
-impl Stopping {
-    fn call(&self) -> io::Result<()> {
-        let stopped = self.calls.fetch_add(1, Ordering::Relaxed) >= self.last;
-        if stopped { Err(io::ErrorKind::StorageFull.into()) } else { Ok(()) }
-    }
-}
-
-impl Files for Stopping {
-    fn open(&self, path: &Path) -> io::Result<Box<dyn OpenFile>> {
-        self.call().and_then(|()| Disk.open(path))
-    }
-    fn create_new(&self, path: &Path) -> io::Result<Box<dyn OpenFile>> {
-        self.call().and_then(|()| Disk.create_new(path))
-    }
-    fn overwrite(&self, path: &Path, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        self.call().and_then(|()| Disk.overwrite(path, offset, bytes))
-    }
-
-    fn reader(&self, path: &Path, offset: u64) -> io::Result<Box<dyn Read>> {
-        Disk.reader(path, offset)
-    }
-    fn length(&self, path: &Path) -> io::Result<Option<u64>> {
-        Disk.length(path)
-    }
-    fn list(&self, folder: &Path) -> io::Result<Vec<PathBuf>> {
-        Disk.list(folder)
-    }
-    fn create_folder(&self, folder: &Path) -> io::Result<()> {
-        self.call().and_then(|()| Disk.create_folder(folder))
-    }
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.call().and_then(|()| Disk.rename(from, to))
-    }
-    fn remove(&self, path: &Path) -> io::Result<()> {
-        self.call().and_then(|()| Disk.remove(path))
-    }
-    fn remove_folder(&self, folder: &Path) -> io::Result<()> {
-        self.call().and_then(|()| Disk.remove_folder(folder))
-    }
-    fn sync_folder(&self, folder: &Path) -> io::Result<()> {
-        self.call().and_then(|()| Disk.sync_folder(folder))
-    }
-}
-
 #[test]
 fn a_crash_at_any_call_leaves_the_run_whole_in_one_of_its_places() {
     for last in 0.. {
         let (_folder, base) = base();
         let run = make_run(&base, "a");
         let before = contents(&base, "a");
-        let files = Stopping { calls: AtomicU32::new(0), last };
+        let files = Stopping::after(last);
         let put_away = House::enter(&files, &base).and_then(|house| house.archive(&run));
         // Whatever happened, trying again on a disk that works ends well, both ways.
         let house = House::enter(&Disk, &base).unwrap();
@@ -224,7 +172,7 @@ fn a_crash_at_any_call_leaves_the_run_whole_in_one_of_its_places() {
         }
         let archived = found(&base);
         drop(house);
-        let files = Stopping { calls: AtomicU32::new(0), last };
+        let files = Stopping::after(last);
         let back = House::enter(&files, &base).and_then(|house| house.restore(&archived[0], Afterwards::Removed));
         let house = House::enter(&Disk, &base).unwrap();
         if !base.run("a").exists() {
