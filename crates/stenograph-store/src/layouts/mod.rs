@@ -8,7 +8,6 @@ pub mod cycod;
 pub mod devflow;
 mod leslie;
 mod steno;
-mod testing;
 #[cfg(test)]
 mod testing;
 
