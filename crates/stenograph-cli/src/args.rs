@@ -3,7 +3,7 @@
 use clap::builder::PossibleValuesParser;
 use clap::{Parser, Subcommand};
 
-use crate::commands::{check, completions, convert, demo, formats, man, record, recover, show};
+use crate::commands::{check, completions, convert, cut, demo, formats, man, record, recover, show, trim};
 
 /// Keep the record of what AI agents did
 ///
@@ -35,6 +35,8 @@ pub enum Command {
     Show(show::Options),
     Record(record::Options),
     Recover(recover::Options),
+    Trim(trim::Options),
+    Cut(cut::Options),
     Demo(demo::Options),
     Completions(completions::Options),
     Man(man::Options),

@@ -4,10 +4,12 @@
 mod args;
 mod clock;
 mod commands;
+mod edited;
 mod error;
 mod input;
 mod output;
 mod progress;
+mod tokenizer;
 
 use std::process::ExitCode;
 

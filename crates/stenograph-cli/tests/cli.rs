@@ -16,6 +16,8 @@ mod check;
 mod containers;
 #[path = "cli/convert.rs"]
 mod convert;
+#[path = "cli/cut.rs"]
+mod cut;
 #[path = "cli/demo.rs"]
 mod demo;
 #[path = "cli/help.rs"]
@@ -30,6 +32,8 @@ mod record;
 mod runner;
 #[path = "cli/show.rs"]
 mod show;
+#[path = "cli/trim.rs"]
+mod trim;
 
 /// Every file in the folder is in the list above.
 #[test]

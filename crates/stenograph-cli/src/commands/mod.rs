@@ -3,12 +3,14 @@
 pub mod check;
 pub mod completions;
 pub mod convert;
+pub mod cut;
 pub mod demo;
 pub mod formats;
 pub mod man;
 pub mod record;
 pub mod recover;
 pub mod show;
+pub mod trim;
 
 use crate::args::Command;
 use crate::error::{CommandError, Status};
@@ -23,6 +25,8 @@ pub fn run(command: &Command, output: &mut Output<'_>) -> Result<Status, Command
         Command::Record(options) => record::run(options, output),
         Command::Recover(options) => recover::run(options, output),
         Command::Show(options) => show::run(options, output),
+        Command::Trim(options) => trim::run(options, output),
+        Command::Cut(options) => cut::run(options, output),
         Command::Demo(options) => demo::run(options, output),
         Command::Completions(options) => completions::run(options, output),
         Command::Man(options) => man::run(options, output),

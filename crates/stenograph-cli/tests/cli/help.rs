@@ -4,7 +4,8 @@ use stenograph::formats::FORMATS;
 
 use crate::runner::{Folder, names};
 
-const COMMANDS: [&str; 9] = ["formats", "check", "convert", "show", "record", "recover", "demo", "completions", "man"];
+const COMMANDS: [&str; 11] =
+    ["formats", "check", "convert", "show", "record", "recover", "trim", "cut", "demo", "completions", "man"];
 
 #[test]
 fn every_command_has_help_with_examples() {
