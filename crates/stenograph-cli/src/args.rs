@@ -4,8 +4,8 @@ use clap::builder::PossibleValuesParser;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    check, compact, completions, config, context, r#continue, convert, demo, formats, inbox, man, record, recover, run,
-    show,
+    check, compact, completions, config, context, r#continue, convert, cut, demo, formats, inbox, man, record, recover,
+    run, show, trim,
 };
 
 /// Keep the record of what AI agents did
@@ -36,9 +36,11 @@ pub enum Command {
     Check(check::Options),
     Convert(convert::Options),
     Show(show::Options),
-    Compact(compact::Options),
     Record(record::Options),
     Recover(recover::Options),
+    Trim(trim::Options),
+    Cut(cut::Options),
+    Compact(compact::Options),
     Context(context::Options),
     Inbox(inbox::Options),
     Run(run::Options),

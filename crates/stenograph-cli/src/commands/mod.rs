@@ -7,6 +7,7 @@ pub mod config;
 pub mod context;
 pub mod r#continue;
 pub mod convert;
+pub mod cut;
 pub mod demo;
 pub mod formats;
 pub mod inbox;
@@ -15,6 +16,7 @@ pub mod record;
 pub mod recover;
 pub mod run;
 pub mod show;
+pub mod trim;
 
 use crate::args::Command;
 use crate::error::{CommandError, Status};
@@ -32,6 +34,8 @@ pub fn run(command: &Command, output: &mut Output<'_>) -> Result<Status, Command
         Command::Context(options) => context::run(options, output),
         Command::Inbox(options) => inbox::run(options, output),
         Command::Show(options) => show::run(options, output),
+        Command::Trim(options) => trim::run(options, output),
+        Command::Cut(options) => cut::run(options, output),
         Command::Continue(options) => r#continue::run(options, output),
         Command::Config(options) => config::run(options, output),
         Command::Demo(options) => demo::run(options, output),

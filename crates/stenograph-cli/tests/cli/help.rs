@@ -4,14 +4,16 @@ use stenograph::formats::FORMATS;
 
 use crate::runner::{Folder, names};
 
-const COMMANDS: [&str; 15] = [
+const COMMANDS: [&str; 17] = [
     "formats",
     "check",
     "convert",
     "show",
-    "compact",
     "record",
     "recover",
+    "trim",
+    "cut",
+    "compact",
     "context",
     "inbox",
     "run",

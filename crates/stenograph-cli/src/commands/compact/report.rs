@@ -1,208 +1,169 @@
 //! What is said about a compaction: what went, how much of it, and where it is now.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use stenograph::edit::Applied;
 use stenograph::edit::compact::{Aside, Split};
 use stenograph::edit::tokens::Tokenizer;
 use stenograph::model::Event;
 use stenograph::text::quote;
-use stenograph_store::layouts::chibi::Changed;
-use stenograph_store::undo::Undone;
+use stenograph_store::layouts::chibi::{Changed, Context};
 
 use super::Options;
+use crate::edited::{self, Target, Written};
 use crate::error::{CommandError, Status};
-use crate::output::{Output, counted, harmless_json};
-
-/// Where a report goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Where {
-    /// To standard output, which is free.
-    Data,
-    /// To standard error, beside the data.
-    Talk,
-}
+use crate::output::{Output, counted, grouped, harmless_json};
 
 /// The account of a compaction.
-#[derive(Debug, Default)]
-pub struct Report {
+pub struct Report<'a> {
     name: String,
+    tokenizer: &'a Tokenizer<'a>,
     events: Split,
     turns: Split,
     tokens: Split,
     /// What goes: the number of the event, its line, its kind and its tokens.
-    goes: Vec<String>,
-    summary: Option<(String, u64)>,
-    differs: Vec<String>,
-    /// What was written.
-    pub output: Option<PathBuf>,
-    /// Where the entries are that went.
-    pub archive: Option<PathBuf>,
-    /// What an undo rests on.
-    pub undo: Option<PathBuf>,
+    goes: Vec<(usize, Option<u64>, &'static str, u64)>,
+    summary: Option<String>,
+    outcome: Outcome,
 }
 
-impl Report {
+/// What became of it.
+enum Outcome {
+    /// Nothing, so far.
+    None,
+    /// A file was edited.
+    Edited(Box<Applied>, Written),
+    /// The old entries of a window stand in an archive.
+    Archived { window: PathBuf, archive: PathBuf },
+}
+
+impl<'a> Report<'a> {
     /// A report about this file or folder.
-    pub fn new(name: &str) -> Report {
-        Report { name: name.to_owned(), ..Report::default() }
+    pub fn new(name: &str, tokenizer: &'a Tokenizer<'a>) -> Report<'a> {
+        let (events, turns, tokens) = (Split::default(), Split::default(), Split::default());
+        let name = name.to_owned();
+        Report { name, tokenizer, events, turns, tokens, goes: Vec::new(), summary: None, outcome: Outcome::None }
     }
 
     /// Takes notice of what goes.
-    pub fn add(&mut self, events: &[Event<'_>], aside: &Aside, tokenizer: &Tokenizer<'_>) {
+    pub fn add(&mut self, events: &[Event<'_>], aside: &Aside) {
         let gone = aside.goes.len() as u64;
         self.events = Split { gone, kept: events.len() as u64 - gone };
         (self.turns, self.tokens) = (aside.turns, aside.tokens);
-        let told = |number: &usize| aside.told.binary_search(number).is_ok();
         let event = |number: &usize| {
             let event = events.get(*number)?;
-            let line = event.at.map_or("null".to_owned(), |at| at.line.to_string());
-            let tokens = if told(number) { tokenizer.event(event) } else { 0 };
-            let kind = quote(event.kind().name());
-            Some(format!("{{\"event\":{number},\"line\":{line},\"kind\":{kind},\"tokens\":{tokens}}}"))
+            let told = aside.told.binary_search(number).is_ok();
+            let tokens = if told { self.tokenizer.event(event) } else { 0 };
+            Some((number + 1, event.at.map(|at| at.line), event.kind().name(), tokens))
         };
         self.goes = aside.goes.iter().filter_map(event).collect();
     }
 
     /// Takes notice of the summary.
-    pub fn summary(&mut self, summary: &str, tokenizer: &Tokenizer<'_>) {
-        self.summary = Some((summary.to_owned(), tokenizer.text(summary)));
+    pub fn summary(&mut self, summary: &str) {
+        self.summary = Some(summary.to_owned());
     }
 
-    /// Takes notice of what did not come out as planned.
-    pub fn differs(&mut self, applied: &Applied) {
-        let losses = applied.differs.losses.iter().map(|((kind, field, how), count)| {
-            let field = if field.is_empty() { String::new() } else { format!(" {field}") };
-            format!("{}{field} {} ×{}", kind.name(), how.name(), count.times)
-        });
-        self.differs = losses.chain(applied.notes.iter().map(|note| note.text.clone())).collect();
+    /// Takes notice of a file that was edited.
+    pub fn applied(&mut self, applied: Applied, written: Written) {
+        self.outcome = Outcome::Edited(Box::new(applied), written);
+    }
+
+    /// Takes notice of where the entries of a window are now.
+    pub fn archived(&mut self, window: PathBuf, archive: PathBuf) {
+        self.outcome = Outcome::Archived { window, archive };
     }
 
     /// Says that there is nothing to do.
-    pub fn nothing(&self, options: &Options, place: Where, output: &mut Output<'_>) -> Result<Status, CommandError> {
-        if options.json {
-            self.json(options, place, output)?;
+    pub fn nothing(&self, target: &Target, output: &mut Output<'_>) -> Result<Status, CommandError> {
+        if target.json {
+            target.report(&self.json(target), output)?;
         } else {
-            output.say(&format!(
-                "{}: there is nothing to compact: what was said since the last summary is all to be kept",
-                self.name
-            ));
+            let why = "all that was said since the last summary is to be kept";
+            output.say(&format!("{}: there is nothing to compact: {why}", self.name));
         }
         Ok(Status::No)
     }
 
     /// Says what was done, or what would be.
-    pub fn done(&self, options: &Options, place: Where, output: &mut Output<'_>) -> Result<Status, CommandError> {
-        if options.json {
-            self.json(options, place, output)?;
+    pub fn done(&self, target: &Target, output: &mut Output<'_>) -> Result<Status, CommandError> {
+        if target.json {
+            target.report(&self.json(target), output)?;
             return Ok(Status::Done);
         }
-        let go = if options.dry_run { "would go" } else { "went" };
-        let (gone, turns) = (counted(self.events.gone, "event"), counted(self.turns.gone, "turn"));
-        output.say(&format!("{}: {gone} of {turns} {go} ({})", self.name, counted(self.tokens.gone, "token")));
-        let (kept, tokens) = (counted(self.turns.kept, "turn"), counted(self.tokens.kept, "token"));
-        let summary =
-            self.summary.as_ref().map(|(_, tokens)| format!("; the summary has {}", counted(*tokens, "token")));
-        output.say(&format!("  kept: {kept} ({tokens}){}", summary.unwrap_or_default()));
-        self.differs.iter().for_each(|line| output.say(&format!("warning: not as planned: {line}")));
-        if let Some(archive) = &self.archive {
-            output.say(&format!("  archived in {}", archive.display()));
+        if target.dry_run {
+            for (event, line, kind, tokens) in &self.goes {
+                let line = line.map_or(String::new(), |line| format!(" (line {line})"));
+                output.line(&format!("event {event}{line}: {kind}, {} tokens", grouped(*tokens)))?;
+            }
         }
-        if self.undo.is_some() {
-            output.say(&format!("  undo: steno compact {} --undo", self.name));
+        let go = if target.dry_run { "would go" } else { "went" };
+        let (gone, turns) = (counted(self.events.gone, "event"), counted(self.turns.gone, "turn"));
+        output.say(&format!("{}: {gone} of {turns} {go}: {} tokens", self.name, grouped(self.tokens.gone)));
+        let kept = counted(self.turns.kept, "turn");
+        let summary = self.summary_tokens().map(|tokens| format!("; the summary has {} tokens", grouped(tokens)));
+        output.say(&format!("  {kept} kept: {} tokens{}", grouped(self.tokens.kept), summary.unwrap_or_default()));
+        match &self.outcome {
+            Outcome::None => {}
+            Outcome::Edited(applied, written) => edited::tell(applied, written, "compact", output),
+            Outcome::Archived { archive, .. } => {
+                output.say(&format!("what went is in {}: steno compact --undo brings it back", archive.display()));
+            }
         }
         Ok(Status::Done)
     }
 
-    fn json(&self, options: &Options, place: Where, output: &mut Output<'_>) -> Result<(), CommandError> {
+    fn summary_tokens(&self) -> Option<u64> {
+        self.summary.as_deref().map(|summary| self.tokenizer.text(summary))
+    }
+
+    fn json(&self, target: &Target) -> String {
         let split = |split: Split| format!("{{\"gone\":{},\"kept\":{}}}", split.gone, split.kept);
-        let path =
-            |path: &Option<PathBuf>| path.as_ref().map_or("null".to_owned(), |path| quote(&path.display().to_string()));
-        let differs: Vec<String> = self.differs.iter().map(|line| quote(line)).collect();
-        let (summary, summary_tokens) = match &self.summary {
-            Some((text, tokens)) => (quote(text), tokens.to_string()),
-            None => ("null".to_owned(), "null".to_owned()),
+        let goes = self.goes.iter().map(|(event, line, kind, tokens)| {
+            let line = line.map_or(String::new(), |line| format!(",\"line\":{line}"));
+            format!("{{\"event\":{event}{line},\"kind\":{},\"tokens\":{tokens}}}", quote(kind))
+        });
+        let goes: Vec<String> = goes.collect();
+        let outcome = match &self.outcome {
+            Outcome::None => String::new(),
+            Outcome::Edited(applied, written) => format!(",{}", edited::json_fields(applied, written)),
+            Outcome::Archived { window, archive } => {
+                let text = |path: &PathBuf| quote(&path.display().to_string());
+                format!(",\"output\":{},\"archive\":{}", text(window), text(archive))
+            }
         };
-        let json = format!(
-            "{{\"input\":{},\"compacted\":{},\"dry_run\":{},\"events\":{},\"turns\":{},\"tokens\":{},\"summary\":{summary},\"summary_tokens\":{summary_tokens},\"output\":{},\"archive\":{},\"undo\":{},\"differs\":[{}],\"goes\":[{}]}}",
+        format!(
+            "{{\"file\":{},\"compacted\":{},\"dry_run\":{},\"tokenizer\":{},\"events\":{},\"turns\":{},\"tokens\":{},\
+             \"summary\":{},\"summary_tokens\":{},\"went\":[{}]{outcome}}}",
             quote(&self.name),
             self.summary.is_some(),
-            options.dry_run,
+            target.dry_run,
+            quote(self.tokenizer.name()),
             split(self.events),
             split(self.turns),
             split(self.tokens),
-            path(&self.output),
-            path(&self.archive),
-            path(&self.undo),
-            differs.join(","),
-            self.goes.join(",")
-        );
-        match place {
-            Where::Data => output.line(&harmless_json(&json)),
-            Where::Talk => {
-                output.say(&harmless_json(&json));
-                Ok(())
-            }
-        }
+            self.summary.as_deref().map_or("null".to_owned(), quote),
+            self.summary_tokens().map_or("null".to_owned(), |tokens| tokens.to_string()),
+            goes.join(",")
+        )
     }
-}
-
-/// Says what came of an undo.
-pub fn undone(
-    options: &Options,
-    path: &Path,
-    undone: &Undone,
-    output: &mut Output<'_>,
-) -> Result<Status, CommandError> {
-    let name = path.display();
-    let (word, said) = match undone {
-        Undone::Restored { size, appended: 0, .. } => {
-            ("restored", format!("restored, {} byte for byte", counted(*size, "byte")))
-        }
-        Undone::Restored { size, appended, .. } => (
-            "restored",
-            format!(
-                "restored, {} byte for byte, and {} after them that came since",
-                counted(*size, "byte"),
-                counted(*appended, "byte")
-            ),
-        ),
-        Undone::AsItWas => ("as_it_was", "is as it was: the compaction never came to its end".to_owned()),
-        Undone::Nothing => ("nothing", "there is nothing to undo".to_owned()),
-        Undone::Changed => {
-            return Err(CommandError::new(format!("{name}: was changed since, and not only by lines at its end"))
-                .hint(format!("what it was is kept in {name}.undo")));
-        }
-        Undone::Damaged { path } => {
-            return Err(CommandError::new(format!("{}: what was kept is damaged", path.display()))
-                .hint("it cannot be undone; remove that file to undo what was done before"));
-        }
-    };
-    let status = super::status(undone);
-    if options.json {
-        output.line(&harmless_json(&format!("{{\"input\":{},\"undo\":{}}}", quote(&name.to_string()), quote(word))))?;
-    } else {
-        output.say(&format!("{name}: {said}"));
-    }
-    Ok(status)
 }
 
 /// Says what came back into a window.
 pub fn brought_back(
     options: &Options,
-    path: &Path,
+    context: &Context,
     changed: &Changed,
     output: &mut Output<'_>,
 ) -> Result<Status, CommandError> {
-    let (name, back, entries) = (path.display(), changed.archived, changed.entries);
+    let (name, back, entries) = (context.folder.display(), changed.archived, changed.entries);
     if options.json {
-        let json = format!(
-            "{{\"input\":{},\"undo\":\"restored\",\"back\":{back},\"entries\":{entries}}}",
-            quote(&name.to_string())
-        );
+        let file = quote(&name.to_string());
+        let json = format!("{{\"file\":{file},\"undone\":\"compact\",\"back\":{back},\"entries\":{entries}}}");
         output.line(&harmless_json(&json))?;
     } else {
-        output.say(&format!("{name}: {back} entries are back; the window has {entries}"));
+        let are = if back == 1 { "entry is" } else { "entries are" };
+        output.say(&format!("{name}: {} {are} back; the window has {}", grouped(back as u64), grouped(entries as u64)));
     }
     Ok(Status::Done)
 }

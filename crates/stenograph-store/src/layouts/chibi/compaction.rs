@@ -29,15 +29,6 @@ pub struct Choice {
     places: Vec<Place>,
 }
 
-/// What came of an attempt to undo a compaction.
-#[derive(Debug)]
-pub enum BroughtBack {
-    /// The window is as it was, with what was said since at its end.
-    Done(Changed),
-    /// It could not be done.
-    Not(Undone),
-}
-
 impl Choice {
     /// The format that the events come from.
     pub fn origin(&self) -> &'static str {
@@ -76,17 +67,20 @@ impl Window {
         undo::keep(&path, &before, &entry::lines(window), "compact").map(drop)
     }
 
-    /// Brings back what the last compaction put aside, into its old places. What was said since stays at the end.
-    pub fn bring_back(mut self) -> Result<BroughtBack, Error> {
+    /// Brings back what the last compaction put aside, into its old places, and counts it as archived no more. What was said since
+    /// stays at the end. Where the window was written anew since, or what was kept of it is gone, the archive says what went.
+    /// `None` when there is nothing to undo.
+    pub fn undo_compaction(mut self) -> Result<Option<Changed>, Error> {
         let path = self.context.window();
         let files = self.site.files.clone();
         let files = files.as_ref();
-        let before = std::mem::take(&mut self.entries);
         match undo::undo(&path)? {
             Undone::Restored { .. } => {}
-            other => return Ok(BroughtBack::Not(other)),
+            // A compaction that never came to its end: the one before it is the last one.
+            Undone::AsItWas => return self.undo_compaction(),
+            Undone::Nothing | Undone::Changed | Undone::Damaged { .. } => return self.bring_back(),
         }
-        self.entries = entry::all(files, &path)?;
+        let before = std::mem::replace(&mut self.entries, entry::all(files, &path)?);
         let was: HashSet<(u64, u64)> = before.iter().map(Entry::identity).collect();
         let back: Vec<&Entry> = self.entries.iter().filter(|entry| !was.contains(&entry.identity())).collect();
         let (archived, transcript) = (back.len(), Transcript::of(&self.context.folder));
@@ -102,7 +96,7 @@ impl Window {
             Transcript::Single(_) | Transcript::Folder(_) => self.anchor_anew()?,
         };
         changed.archived = archived;
-        Ok(BroughtBack::Done(changed))
+        Ok(Some(changed))
     }
 
     /// Puts a new anchor before the window that says what its own one says.

@@ -15,7 +15,7 @@ pub mod transcript;
 mod undo;
 pub mod window;
 
-pub use compaction::{BroughtBack, Choice};
+pub use compaction::Choice;
 pub use context::{Context, HOME, Look, contexts};
 pub use entry::{Anchor, Entry, Stamp};
 pub use hold::{Hold, Status};

@@ -32,7 +32,7 @@ pub struct Window {
 /// What a change did.
 #[derive(Debug)]
 pub struct Changed {
-    /// How many entries left the window.
+    /// How many entries left the window, or came back into it.
     pub archived: usize,
     /// How many the window has now.
     pub entries: usize,

@@ -37,10 +37,7 @@ fn compacted(folder: &Path, turns: usize, summary: &str) -> Changed {
 }
 
 fn brought_back(folder: &Path) -> Changed {
-    match held(folder).bring_back().unwrap() {
-        BroughtBack::Done(changed) => changed,
-        BroughtBack::Not(other) => panic!("{other:?}"),
-    }
+    held(folder).undo_compaction().unwrap().unwrap()
 }
 
 /// All files of a folder.
@@ -99,7 +96,27 @@ fn undoing_gives_every_file_back_and_keeps_what_was_said_since() {
     let mut expected = before;
     expected.get_mut("context.jsonl").unwrap().extend_from_slice(said.as_bytes());
     assert_eq!(files(folder), expected);
-    assert!(matches!(held(folder).bring_back().unwrap(), BroughtBack::Not(Undone::Nothing)));
+    assert!(held(folder).undo_compaction().unwrap().is_none());
+}
+
+#[test]
+fn what_was_kept_for_it_may_be_gone_or_fit_no_more() {
+    for change in ["gone", "written anew"] {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
+        fs::write(folder.join("context.jsonl"), conversation()).unwrap();
+        compacted(folder, 1, "They talked.");
+        let window = fs::read_to_string(folder.join("context.jsonl")).unwrap();
+        match change {
+            "gone" => fs::remove_file(folder.join("context.jsonl.undo")).unwrap(),
+            _ => fs::write(folder.join("context.jsonl"), window.replace("four", "four!")).unwrap(),
+        }
+        assert_eq!(brought_back(folder).archived, 8, "{change}");
+        let mut back = ids(&folder.join("context.jsonl"));
+        back.sort();
+        assert_eq!(back, ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"], "{change}");
+        assert_eq!(ids(&folder.join("transcript_archive.jsonl")), [] as [&str; 0], "{change}");
+    }
 }
 
 #[test]
