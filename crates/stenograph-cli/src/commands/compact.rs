@@ -1,7 +1,9 @@
 //! `steno compact`: a summary takes the place of the old part of a conversation. Files are edited by the library's plan, contexts
-//! by their layout; where the summary comes from is in `compact/summary.rs`, what is said about it in `compact/report.rs`.
+//! by their layout; where the summary comes from is in `compact/summary.rs` and
+//! `compact/summariser.rs`, what is said about it in `compact/report.rs`.
 
 mod report;
+mod summariser;
 mod summary;
 
 use std::path::{Path, PathBuf};

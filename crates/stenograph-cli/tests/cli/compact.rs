@@ -1,6 +1,7 @@
 //! `steno compact`: a summary in the place of old turns, in files of every format that has a place for one and in contexts, and back.
 
 use std::collections::BTreeMap;
+use std::io::Read;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
@@ -64,7 +65,7 @@ fn the_demo_of_every_format_is_compacted_and_restored_or_refused() {
         let planned = folder.run(&format!("compact session --from {name} --keep 0 --dry-run --json"));
         assert_eq!(planned.ends(0).json()[0]["turns"]["kept"], 0, "{name}");
         assert_eq!(folder.read("session"), original);
-        folder.run(&line).ends(0).talks("undo: steno compact session --undo");
+        folder.run(&line).ends(0).talks("steno compact --undo session brings it back");
         let shown = folder.run(&format!("show session --from {name} --json")).json();
         let marker = shown.iter().rposition(|event| event["content"] == "done-so-far").unwrap();
         assert_eq!(shown[marker]["kind"], "compaction", "{name}");
@@ -73,7 +74,7 @@ fn the_demo_of_every_format_is_compacted_and_restored_or_refused() {
         folder.run("compact session --undo").ends(0).talks("byte for byte");
         assert_eq!(folder.read("session"), original, "{name}");
         assert_eq!(folder.names(), ["session"]);
-        folder.run("compact session --undo").ends(1).talks("nothing to undo");
+        folder.run("compact session --undo").fails("nothing is kept");
     }
 }
 
@@ -90,7 +91,7 @@ fn another_file_can_be_written_and_lines_that_came_since_stay() {
     folder.run("compact a.jsonl --summary so").ends(0);
     let now = [folder.read("a.jsonl"), entry(99, "user", "more").into_bytes()].concat();
     folder.write("a.jsonl", now);
-    folder.run("compact a.jsonl --undo").ends(0).talks("came since");
+    folder.run("compact a.jsonl --undo").ends(0).talks("appended since");
     assert_eq!(folder.read("a.jsonl"), (turns(6) + &entry(99, "user", "more")).as_bytes());
     folder.run("compact a.jsonl --summary so").ends(0);
     folder.write("a.jsonl", "something else\n");
@@ -148,6 +149,24 @@ fn a_summariser_that_fails_or_says_nothing_changes_nothing() {
 }
 
 #[test]
+fn a_summariser_is_stopped_with_whoever_waits_for_it() {
+    let folder = Folder::with("a.jsonl", turns(6));
+    let mut command = folder.command("compact a.jsonl --summarise");
+    let mut child = command.arg("touch began; sleep 100 | cat").stderr(Stdio::piped()).spawn().unwrap();
+    while !folder.path("began").exists() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let killed = std::process::Command::new("kill").args(["-TERM", &child.id().to_string()]).status();
+    assert!(killed.unwrap().success());
+    // Whoever still ran would hold this open.
+    let mut talk = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut talk).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(2));
+    assert!(talk.contains("stopped; nothing was changed"), "{talk}");
+    assert_eq!(folder.read("a.jsonl"), turns(6).as_bytes());
+}
+
+#[test]
 fn a_summariser_may_read_and_print_as_much_as_it_likes_in_any_order() {
     let long = "word ".repeat(40_000);
     let folder =
@@ -189,9 +208,13 @@ fn a_context_is_compacted_with_its_archive_and_comes_back() {
     expected.insert("transcript_archive.jsonl".into(), Vec::new());
     assert_eq!(files(&folder, place), expected);
     // The window may be named itself.
-    folder.run(&format!("compact {place}/context.jsonl --keep 1 --summary so")).ends(0).talks("archived in");
+    folder
+        .run(&format!("compact {place}/context.jsonl --keep 1 --summary so"))
+        .ends(0)
+        .talks("transcript_archive.jsonl");
     folder.run(&format!("compact {place}/context.jsonl --undo")).ends(0).talks("are back");
     folder.run(&format!("compact {place} --keep 1 --summary so -o x")).fails("where it is");
+    folder.run(&format!("compact {place} --undo")).fails("no compaction to undo");
 }
 
 #[test]
@@ -247,6 +270,6 @@ fn a_file_that_is_killed_at_any_moment_is_whole_and_can_be_restored() {
         assert_eq!(String::from_utf8(folder.read("a.jsonl")).unwrap().lines().count(), 5);
         folder.run("compact a.jsonl --undo").ends(0);
         assert_eq!(folder.read("a.jsonl"), turns(60).as_bytes());
-        folder.run("compact a.jsonl --undo").ends(1);
+        folder.run("compact a.jsonl --undo").fails("nothing is kept");
     }
 }

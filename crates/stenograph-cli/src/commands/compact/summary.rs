@@ -1,24 +1,18 @@
-//! Where a summary comes from: it is given, or a command makes it of what goes. A command that fails, takes too long or says nothing
-//! changes nothing.
+//! Where a summary comes from: it is given, or a command makes it of what goes (`summariser.rs`). An empty one changes nothing.
 
-use std::io::{Read, Write};
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use stenograph::model::{Event, Outline};
 use stenograph::{wire, write};
 use stenograph_store::{Passes, Source};
 
+use super::summariser;
 use crate::error::CommandError;
 use crate::input::format_named;
 
 /// How long a summary may be. No model takes as much.
 const SIZE_MAX: u64 = 16 << 20;
-
-/// How often a command is looked at that has closed its output and still runs.
-const LOOK: Duration = Duration::from_millis(10);
 
 /// What may be typed about a summary.
 #[derive(Debug, clap::Args)]
@@ -52,7 +46,8 @@ impl Summary {
             (Some(text), _) => given(text)?,
             (None, Some(command)) => {
                 let input = self.spelled(wanted.spelling.as_deref())?;
-                summarised(command, input, Duration::from_secs(wanted.timeout))?
+                let printed = summariser::run(command, input, Duration::from_secs(wanted.timeout), SIZE_MAX)?;
+                decoded(printed, "the command that summarises")?
             }
             (None, None) => {
                 return Err(CommandError::new("there is no summary").hint(
@@ -85,70 +80,8 @@ fn given(text: &str) -> Result<String, CommandError> {
 }
 
 fn decoded(bytes: Vec<u8>, who: &str) -> Result<String, CommandError> {
-    String::from_utf8(bytes).map_err(|_| CommandError::new(format!("{who}: the summary is not UTF-8 text")))
-}
-
-/// What a command prints that reads `input`. It may read and print in any order: both happen at once.
-fn summarised(command: &str, input: Vec<u8>, patience: Duration) -> Result<String, CommandError> {
-    let deadline = Instant::now() + patience;
-    let shell = Command::new("sh").arg("-c").arg(command).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
-    let mut child = shell.map_err(|error| CommandError::new(format!("sh: cannot be run: {error}")))?;
-    if let Some(mut stdin) = child.stdin.take() {
-        // A command that does not read all of it may still know what to say.
-        std::thread::spawn(move || drop(stdin.write_all(&input)));
-    }
-    let (sender, printed) = channel();
-    if let Some(stdout) = child.stdout.take() {
-        std::thread::spawn(move || {
-            let mut bytes = Vec::new();
-            let read = stdout.take(SIZE_MAX + 1).read_to_end(&mut bytes);
-            let _ = sender.send(read.map(|_| bytes));
-        });
-    }
-    let ended = listen(&mut child, &printed, deadline);
-    if ended.is_err() {
-        // Whatever it still does is of no use to anybody.
-        let _ = child.kill();
-        let _ = child.wait();
-    }
-    let (bytes, status) = ended?;
-    if !status.success() {
-        return Err(CommandError::new(format!("the command that summarises ended with {status}; nothing was changed"))
-            .hint("try it by hand: steno show FILE --json | CMD"));
-    }
-    decoded(bytes, "the command that summarises")
-}
-
-type Printed = std::io::Result<Vec<u8>>;
-
-fn listen(
-    child: &mut Child,
-    printed: &Receiver<Printed>,
-    deadline: Instant,
-) -> Result<(Vec<u8>, ExitStatus), CommandError> {
-    let late = || {
-        CommandError::new("the command that summarises took too long; nothing was changed")
-            .hint("give it more time with --timeout SECONDS")
-    };
-    let lost =
-        |error: &dyn std::fmt::Display| CommandError::new(format!("the command that summarises was lost: {error}"));
-    let left = deadline.saturating_duration_since(Instant::now());
-    let bytes = match printed.recv_timeout(left) {
-        Ok(read) => read.map_err(|error| lost(&error))?,
-        Err(RecvTimeoutError::Timeout) => return Err(late()),
-        Err(error @ RecvTimeoutError::Disconnected) => return Err(lost(&error)),
-    };
-    if bytes.len() as u64 > SIZE_MAX {
-        return Err(CommandError::new(format!(
-            "the summary is larger than {} MiB; nothing was changed",
-            SIZE_MAX >> 20
-        )));
-    }
-    loop {
-        match child.try_wait().map_err(|error| lost(&error))? {
-            Some(status) => return Ok((bytes, status)),
-            None if Instant::now() >= deadline => return Err(late()),
-            None => std::thread::sleep(LOOK),
-        }
-    }
+    String::from_utf8(bytes).map_err(|_| {
+        CommandError::new(format!("{who}: the summary is not UTF-8 text; nothing was changed"))
+            .hint("recode it: iconv -t UTF-8")
+    })
 }
