@@ -1,6 +1,7 @@
 //! Beginning a run: an id that nobody has, a folder of its own, and `metadata.json` that says it is running. The turns are in the
 //! journal until the run ends; what is made of them then is in `finish.rs`.
 
+use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -105,8 +106,9 @@ fn beginning(base: &Base, site: &Site) -> Result<Time<'static>, Error> {
     const AHEAD_MAX_MS: i64 = 24 * 60 * 60 * 1000;
     let now = (site.clock)();
     let runs = index::look(site.files.as_ref(), base)?;
-    let newest = runs.iter().find_map(|run| run.started.as_ref()?.instant()).map(|newest| newest.as_millisecond());
-    Ok(match (newest, now.instant().map(|now| now.as_millisecond())) {
+    let millis = |time: &Time<'_>| Some(time.instant()?.as_millisecond());
+    let newest = runs.iter().find_map(|run| run.started.as_ref().and_then(millis));
+    Ok(match (newest, millis(&now)) {
         (Some(newest), Some(millis)) if newest >= millis && newest - millis <= AHEAD_MAX_MS => {
             Time { text: (newest + 1).to_string().into(), unit: Unit::Millis }
         }
@@ -190,7 +192,7 @@ fn made_up(settings: &Settings, started: &Time<'_>) -> String {
     let flow = in_a_name(settings.get(FLOW).map_or(FLOW_DEFAULT, String::as_str));
     let ticket = settings.get(TICKET).cloned().or_else(|| {
         let input = Object::parse(settings.get(INPUT)?)?;
-        input.peek_str("ticketId").map(|ticket| ticket.into_owned())
+        input.peek_str("ticketId").map(Cow::into_owned)
     });
     // TK-421 is TK421 in an id, whose parts are told apart by hyphens.
     let ticket = ticket.map(|ticket| ticket.chars().filter(|char| char.is_alphanumeric()).collect::<String>());
