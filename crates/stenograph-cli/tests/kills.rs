@@ -19,7 +19,7 @@ use stenograph_store::layouts::LAYOUTS;
 const POLICIES: [&str; 3] = ["always", "interval=5", "never"];
 
 /// How often each layout is recorded into with each policy, from an empty folder on.
-const ROUNDS: usize = 13;
+const ROUNDS: usize = 10;
 
 /// How often the recorder is started in each of them.
 const LIVES: usize = 12;

@@ -88,6 +88,11 @@ pub fn beside(path: &Path) -> PathBuf {
     path.with_file_name(name)
 }
 
+/// Whether a file is a lock that somebody holds, or left.
+pub(crate) fn is_lock(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending == "lock")
+}
+
 /// A name that is one step of a path and nothing else: what is given as an id must not lead out of its folder.
 pub fn safe_component(name: &str) -> Result<&str, Error> {
     const LENGTH_MAX: usize = 200;
