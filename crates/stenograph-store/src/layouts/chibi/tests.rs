@@ -189,7 +189,7 @@ fn requests_and_responses_have_files_of_their_own() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let request =
-        r#"{"timestamp":1705123456,"request":{"model":"m","messages":[{"content":"hi","role":"user"}],"stream":true}}"#;
+        r#"{"timestamp":1705123456,"request":{"model":"m","messages":[{"role":"user","content":"hi"}],"stream":true}}"#;
     let response = r#"{"timestamp":1705123460,"response":{"id":"c1","model":"m","usage":{"prompt_tokens":2,"completion_tokens":3,"total_tokens":5}}}"#;
     let mut events = read::all(named("chibi-requests").unwrap(), request.as_bytes()).events;
     events.push(said(Role::User, "hi"));

@@ -244,9 +244,9 @@ impl Document {
         Ok(remarks)
     }
 
-    /// Whether there is nothing in it at all.
-    pub fn is_empty(&self) -> bool {
-        self.starts_at() + self.settled == 0
+    /// Whether the file was made, and nothing stands in it.
+    pub fn is_claimed_only(&self) -> bool {
+        is_length(&self.files, &self.path, 0)
     }
 
     /// What this recording wrote, to be read back.
