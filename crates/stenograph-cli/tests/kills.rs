@@ -5,6 +5,8 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may fail loudly")]
 
+#[path = "kills/inbox.rs"]
+mod inbox;
 #[path = "kills/life.rs"]
 mod life;
 #[path = "kills/place.rs"]
