@@ -20,16 +20,28 @@ pub struct Lock {
 const WAIT_STEPS: u32 = 2_000;
 const WAIT_STEP: Duration = Duration::from_millis(5);
 
+/// How often the name of a holder is looked for.
+const LOOKS_MAX: u32 = 20;
+const LOOK_STEP: Duration = Duration::from_millis(1);
+
 impl Lock {
     /// Takes the lock, or says who holds it.
     pub fn take(path: &Path) -> Result<Lock, Error> {
+        let mut looked = 0;
         loop {
             let open = File::options().read(true).write(true).create(true).truncate(false).open(path);
             let mut file = open.map_err(|error| Error::at(path, Problem::Unwritable, error))?;
             match file.try_lock() {
                 Ok(()) => {}
                 Err(fs::TryLockError::WouldBlock) => {
-                    return Err(Error::about(path, Problem::Locked { holder: holder(&mut file) }));
+                    let holder = holder(&mut file);
+                    // Who just took it is about to say so.
+                    if holder.is_none() && looked < LOOKS_MAX {
+                        looked += 1;
+                        std::thread::sleep(LOOK_STEP);
+                        continue;
+                    }
+                    return Err(Error::about(path, Problem::Locked { holder }));
                 }
                 Err(fs::TryLockError::Error(error)) => return Err(Error::at(path, Problem::Unwritable, error)),
             }
