@@ -4,13 +4,16 @@ use stenograph::formats::FORMATS;
 
 use crate::runner::{Folder, names};
 
-const COMMANDS: [&str; 14] = [
+const COMMANDS: [&str; 17] = [
     "formats",
     "check",
     "convert",
     "show",
     "record",
     "recover",
+    "trim",
+    "cut",
+    "compact",
     "context",
     "inbox",
     "run",
@@ -22,11 +25,17 @@ const COMMANDS: [&str; 14] = [
 ];
 
 /// What some of them do in several ways.
-const ACTIONS: [(&str, &str); 8] = [
+const ACTIONS: [(&str, &str); 14] = [
     ("config", "get"),
     ("config", "list"),
     ("config", "set"),
     ("config", "unset"),
+    ("context", "clear"),
+    ("context", "list"),
+    ("context", "rebuild"),
+    ("inbox", "peek"),
+    ("inbox", "send"),
+    ("inbox", "take"),
     ("run", "archive"),
     ("run", "clean"),
     ("run", "list"),

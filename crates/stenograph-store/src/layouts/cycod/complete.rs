@@ -260,14 +260,16 @@ fn unwritable(document: &Document, error: io::Error) -> Error {
     Error::at(&document.path, Problem::Unwritable, error)
 }
 
-/// Whether nobody can have meant to write this: no whole line among lines, or zeros in a text.
+/// Whether nobody can have meant to write this: no whole line among lines, or zeros. Behind the hole that a power cut left, a line
+/// of ours may be whole.
 fn is_damaged(rest: &[u8], kind: Kind) -> bool {
     match kind {
+        _ if rest.contains(&0) => true,
         Kind::Chat => {
             let whole =
                 |line: &[u8]| std::str::from_utf8(line).is_ok_and(|text| stenograph::json::is_valid(text.trim()));
             !rest.split(|byte| *byte == b'\n').any(|line| !line.trim_ascii().is_empty() && whole(line))
         }
-        Kind::Trajectory => rest.contains(&0),
+        Kind::Trajectory => false,
     }
 }
