@@ -22,11 +22,17 @@ const COMMANDS: [&str; 14] = [
 ];
 
 /// What some of them do in several ways.
-const ACTIONS: [(&str, &str); 8] = [
+const ACTIONS: [(&str, &str); 14] = [
     ("config", "get"),
     ("config", "list"),
     ("config", "set"),
     ("config", "unset"),
+    ("context", "clear"),
+    ("context", "list"),
+    ("context", "rebuild"),
+    ("inbox", "peek"),
+    ("inbox", "send"),
+    ("inbox", "take"),
     ("run", "archive"),
     ("run", "clean"),
     ("run", "list"),

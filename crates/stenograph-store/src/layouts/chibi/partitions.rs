@@ -125,6 +125,13 @@ impl Partitions {
         }
     }
 
+    /// Changes the active file while nobody else writes to it.
+    pub fn change<T>(&mut self, files: &dyn Files, change: impl FnOnce(&Path) -> Result<T, Error>) -> Result<T, Error> {
+        let _latch = Latch::wait(&self.folder.join(".transcript.lock"))?;
+        self.active = None;
+        change(&self.active_path(files, &self.manifest(files)?)?)
+    }
+
     /// Makes the active file a partition. Should a crash come before the manifest is written, the partition is found unlisted.
     fn rotate(&self, files: &dyn Files, manifest: &mut Manifest, path: &Path, active: &Active) -> Result<(), Error> {
         let folder = self.folder.join("partitions");
