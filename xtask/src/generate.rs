@@ -81,7 +81,7 @@ fn layouts() -> String {
     );
     for layout in LAYOUTS {
         let info = layout.info();
-        let _ = writeln!(page, "\n## {}\n\n{}.\n\nPATH: {}.", info.name, capital(info.title), info.path);
+        let _ = writeln!(page, "\n## {}\n\n{}\n\nPATH: {}", info.name, info.title, info.path);
         if !info.keys.is_empty() {
             page.push_str("\n| `--set` | what it says |\n|---|---|\n");
         }
@@ -90,11 +90,6 @@ fn layouts() -> String {
         }
     }
     page
-}
-
-fn capital(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }
 
 /// The page of all formats.

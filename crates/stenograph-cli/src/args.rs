@@ -4,7 +4,8 @@ use clap::builder::PossibleValuesParser;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    check, completions, config, context, r#continue, convert, demo, formats, inbox, man, record, recover, run, show,
+    check, compact, completions, config, context, r#continue, convert, cut, demo, formats, inbox, man, record, recover,
+    run, show, trim,
 };
 
 /// Keep the record of what AI agents did
@@ -37,6 +38,9 @@ pub enum Command {
     Show(show::Options),
     Record(record::Options),
     Recover(recover::Options),
+    Trim(trim::Options),
+    Cut(cut::Options),
+    Compact(compact::Options),
     Context(context::Options),
     Inbox(inbox::Options),
     Run(run::Options),

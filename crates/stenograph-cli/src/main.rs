@@ -6,11 +6,13 @@ mod clock;
 mod commands;
 mod config;
 mod context;
+mod edited;
 mod error;
 mod home;
 mod input;
 mod output;
 mod progress;
+mod tokenizer;
 
 use std::process::ExitCode;
 

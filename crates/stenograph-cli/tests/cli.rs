@@ -12,6 +12,8 @@
 mod bad_input;
 #[path = "cli/check.rs"]
 mod check;
+#[path = "cli/compact.rs"]
+mod compact;
 #[path = "cli/config.rs"]
 mod config;
 #[path = "cli/containers.rs"]
@@ -20,6 +22,8 @@ mod containers;
 mod context;
 #[path = "cli/convert.rs"]
 mod convert;
+#[path = "cli/cut.rs"]
+mod cut;
 #[path = "cli/cycod.rs"]
 mod cycod;
 #[path = "cli/demo.rs"]
@@ -46,6 +50,8 @@ mod run;
 mod runner;
 #[path = "cli/show.rs"]
 mod show;
+#[path = "cli/trim.rs"]
+mod trim;
 
 /// Every file in the folder is in the list above.
 #[test]

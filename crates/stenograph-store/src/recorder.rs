@@ -238,6 +238,11 @@ impl Sink for Told<'_> {
     fn note(&mut self, _note: Note) {}
 }
 
+/// A random id, for what has its origin here.
+pub fn random_id() -> String {
+    uuid::Uuid::new_v4().to_string()
+}
+
 /// Stamps what arrives without a time, or without an id where one is needed.
 struct Stamper {
     clock: Clock,
@@ -265,7 +270,7 @@ impl Stamper {
             event.time = Some(self.now());
         }
         if self.stamps == Stamps::TimeAndId && event.id.is_none() {
-            event.id = Some(uuid::Uuid::new_v4().to_string().into());
+            event.id = Some(random_id().into());
         }
         event
     }

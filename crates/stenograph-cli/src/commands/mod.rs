@@ -1,11 +1,13 @@
 //! The commands, one file each: what may be typed, and what it does.
 
 pub mod check;
+pub mod compact;
 pub mod completions;
 pub mod config;
 pub mod context;
 pub mod r#continue;
 pub mod convert;
+pub mod cut;
 pub mod demo;
 pub mod formats;
 pub mod inbox;
@@ -14,6 +16,7 @@ pub mod record;
 pub mod recover;
 pub mod run;
 pub mod show;
+pub mod trim;
 
 use crate::args::Command;
 use crate::error::{CommandError, Status};
@@ -31,9 +34,12 @@ pub fn run(command: &Command, output: &mut Output<'_>) -> Result<Status, Command
         Command::Context(options) => context::run(options, output),
         Command::Inbox(options) => inbox::run(options, output),
         Command::Show(options) => show::run(options, output),
+        Command::Trim(options) => trim::run(options, output),
+        Command::Cut(options) => cut::run(options, output),
         Command::Continue(options) => r#continue::run(options, output),
         Command::Config(options) => config::run(options, output),
         Command::Demo(options) => demo::run(options, output),
+        Command::Compact(options) => compact::run(options, output),
         Command::Completions(options) => completions::run(options, output),
         Command::Man(options) => man::run(options, output),
     }

@@ -184,6 +184,22 @@ fn the_newest_history_is_printed_ready_to_be_sent() {
 }
 
 #[test]
+fn a_conversation_is_trimmed_to_what_is_typed_or_set() {
+    let folder = Folder::new();
+    let long = format!("{{\"role\":\"tool\",\"tool_call_id\":\"a\",\"content\":\"{}\"}}\n", "seen ".repeat(2000));
+    folder.write("chat-history-1.jsonl", [SYSTEM, USER, CALL, &long, ASSISTANT, USER].concat());
+    let whole = run(&folder, "continue", "");
+    assert!(whole.ends(0).text().len() > 10_000);
+    let trimmed = run(&folder, "continue --max-tokens 200", "");
+    trimmed.ends(0).talks("trimmed from ");
+    assert!(trimmed.text().len() < 1000 && trimmed.text().starts_with(SYSTEM) && trimmed.text().ends_with(USER));
+    run(&folder, "continue --max-tokens 1", "").ends(1).talks("the newest turn stay").says("be kind");
+    run(&folder, "config set App.MaxChatTokens 200", "").ends(0);
+    assert_eq!(run(&folder, "continue", "").ends(0).text(), trimmed.text());
+    assert_eq!(run(&folder, "continue --max-tokens 0", "").ends(0).text(), whole.text());
+}
+
+#[test]
 fn what_was_recorded_can_be_gone_on_with() {
     let folder = Folder::new();
     run(&folder, "record --from openai-chat --to cycod", &conversation()).ends(0);

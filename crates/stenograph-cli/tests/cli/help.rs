@@ -4,13 +4,16 @@ use stenograph::formats::FORMATS;
 
 use crate::runner::{Folder, names};
 
-const COMMANDS: [&str; 14] = [
+const COMMANDS: [&str; 17] = [
     "formats",
     "check",
     "convert",
     "show",
     "record",
     "recover",
+    "trim",
+    "cut",
+    "compact",
     "context",
     "inbox",
     "run",

@@ -91,7 +91,7 @@ impl Splicing<'_> {
         let span = self.span(at)?;
         if !before.is_empty() {
             let new = self.made(&before, at)?;
-            self.put_before(span, new)?;
+            self.put_before(span, &new)?;
         }
         if !touched {
             return Some(());
@@ -128,7 +128,7 @@ impl Splicing<'_> {
         Some(())
     }
 
-    fn put_before(&mut self, span: Span, new: Vec<Vec<u8>>) -> Option<()> {
+    fn put_before(&mut self, span: Span, new: &[Vec<u8>]) -> Option<()> {
         let with = match &self.shape {
             Shape::Lines => {
                 // Another record may stand before this one on its line.

@@ -79,11 +79,11 @@ impl<'a> Tokenizer<'a> {
         };
         let (mut low, mut high) = (0, text.len());
         while low < high {
-            let middle = text.ceil_char_boundary(low + (high - low).div_ceil(2));
+            let middle = (low + (high - low).div_ceil(2)..=high).find(|at| text.is_char_boundary(*at)).unwrap_or(high);
             if fits(middle) {
                 low = middle;
             } else {
-                high = text.floor_char_boundary(middle - 1);
+                high = (low..middle).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(low);
             }
         }
         text.get(..low).unwrap_or_default()

@@ -31,6 +31,12 @@ impl Context {
         Context { folder: folder.to_owned(), name: name.unwrap_or_else(|| "default".to_owned()) }
     }
 
+    /// The context that this file is the window of, if it is one.
+    pub fn of_window(path: &Path) -> Option<Context> {
+        let context = Context::at(crate::files::folder_of(path));
+        (path.is_file() && path.file_name() == context.window().file_name()).then_some(context)
+    }
+
     /// The context of that name below a home of Chibi's.
     pub fn named(home: &Path, name: &str) -> Result<Context, Error> {
         Ok(Context { folder: home.join("contexts").join(safe_name(name)?), name: name.to_owned() })

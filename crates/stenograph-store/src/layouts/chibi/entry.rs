@@ -159,6 +159,15 @@ impl Stamp {
 }
 
 impl Anchor {
+    /// What an entry that is an anchor says.
+    pub fn of(entry: &Entry) -> Anchor {
+        match entry.entry_type.as_deref() {
+            Some("compaction") => Anchor::Compaction(entry.summary().unwrap_or_default()),
+            Some("archival") => Anchor::Archival,
+            _ => Anchor::Created,
+        }
+    }
+
     /// The entry. `kept` names entries that stand before it and are in the window all the same.
     pub fn entry(&self, context: &str, stamp: &Stamp, kept: &[&str]) -> Entry {
         let (entry_type, content, summary) = match self {
@@ -188,13 +197,22 @@ impl Anchor {
 
 /// Reads all lines of a file that are not blank; a file that is not there has none.
 pub fn each(files: &dyn Files, path: &Path, visit: &mut dyn FnMut(Entry) -> Result<(), Error>) -> Result<(), Error> {
+    each_at(files, path, &mut |entry, _| visit(entry))
+}
+
+/// The same, with the offset at which each line ends, its newline included.
+pub fn each_at(
+    files: &dyn Files,
+    path: &Path,
+    visit: &mut dyn FnMut(Entry, u64) -> Result<(), Error>,
+) -> Result<(), Error> {
     let unreadable = |error| Error::at(path, Problem::Unreadable, error);
     if files.length(path).map_err(unreadable)?.is_none() {
         return Ok(());
     }
     let mut reader = BufReader::with_capacity(64 << 10, files.reader(path, 0).map_err(unreadable)?);
     let mut line = Vec::new();
-    let mut first = true;
+    let (mut first, mut offset) = (true, 0);
     loop {
         line.clear();
         let limit = RECORD_SIZE_MAX as u64 + 1;
@@ -205,14 +223,25 @@ pub fn each(files: &dyn Files, path: &Path, visit: &mut dyn FnMut(Entry) -> Resu
         if length as u64 == limit && !line.ends_with(b"\n") {
             return Err(Error::about(path, Problem::TooLarge { size_max: RECORD_SIZE_MAX as u64 }));
         }
+        offset += length as u64;
         let bytes = line.strip_suffix(b"\n").unwrap_or(&line);
         let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
         let bytes = if first { bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes) } else { bytes };
         first = false;
         if !bytes.trim_ascii().is_empty() {
-            visit(Entry::new(bytes))?;
+            visit(Entry::new(bytes), offset)?;
         }
     }
+}
+
+/// The entries as lines of a file.
+pub fn lines(entries: &[&Entry]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for entry in entries {
+        bytes.extend_from_slice(&entry.line);
+        bytes.push(b'\n');
+    }
+    bytes
 }
 
 /// The largest window that is held in memory. It is what a model sees, and no model sees as much.

@@ -6,7 +6,7 @@ use stenograph::format::named;
 use stenograph::model::Outline;
 use stenograph::{read, write};
 
-use super::entry::Entry;
+use super::entry::{self, Entry};
 use crate::error::{Error, Problem};
 use crate::files::{Files, folder_of, write_all};
 
@@ -43,13 +43,21 @@ pub fn append(files: &dyn Files, path: &Path, spoken: &[&Entry], length: u64) ->
     files.sync_folder(folder_of(path)).map_err(unwritable)
 }
 
+/// Takes back what was said last, where nothing stands after it: it is in the window again.
+pub fn take_back(files: &dyn Files, path: &Path, spoken: &[&Entry]) -> Result<(), Error> {
+    let unwritable = |error| Error::at(path, Problem::Unwritable, error);
+    let text = text(spoken);
+    let there = files.length(path).map_err(unwritable)?.unwrap_or(0);
+    let Some(before) = there.checked_sub(text.len() as u64).filter(|_| !text.is_empty()) else { return Ok(()) };
+    if files.read(path, before).map_err(unwritable)? == text {
+        let mut file = files.open(path).map_err(unwritable)?;
+        file.truncate(before).and_then(|()| file.sync()).map_err(unwritable)?;
+    }
+    Ok(())
+}
+
 fn text(spoken: &[&Entry]) -> Vec<u8> {
     let (Some(entries), Some(page)) = (named("chibi"), named("chibi-markdown")) else { return Vec::new() };
-    let mut lines = Vec::new();
-    for entry in spoken {
-        lines.extend_from_slice(&entry.line);
-        lines.push(b'\n');
-    }
-    let events = read::all(entries, &lines).events;
+    let events = read::all(entries, &entry::lines(spoken)).events;
     write::all(page, &Outline::of(entries.info().name, &events), &events)
 }

@@ -1,6 +1,7 @@
 //! Chibi's layout: a folder for each context, with its window, what was put aside, its inbox and what was logged of requests.
 //! The commands on contexts rest on this folder too; nothing here prints or reads the environment.
 
+mod compaction;
 pub mod context;
 mod documents;
 pub mod entry;
@@ -14,6 +15,7 @@ pub mod transcript;
 mod undo;
 pub mod window;
 
+pub use compaction::Choice;
 pub use context::{Context, HOME, Look, contexts};
 pub use entry::{Anchor, Entry, Stamp};
 pub use hold::{Hold, Status};

@@ -31,17 +31,24 @@ impl Pending {
     /// Begins a change, or goes on with the one that was begun on the same window to the same end.
     pub fn begin(files: &dyn Files, context: &Context, window: &[Entry], anchor: Entry) -> Result<Pending, Error> {
         let first = window.first().map(|entry| String::from_utf8_lossy(&entry.line).into_owned()).unwrap_or_default();
-        if let Some(begun) = Pending::read(files, context)?
-            && begun.first == first
-            && begun.anchor.entry_type == anchor.entry_type
-            && begun.anchor.sums_up_like(&anchor)
-            && begun.anchor.kept() == anchor.kept()
-        {
-            return Ok(begun);
-        }
-        let page = context.markdown();
-        let length = files.length(&page).map_err(|error| Error::at(&page, Problem::Unreadable, error))?;
-        let pending = Pending { markdown_length: length.unwrap_or(0), anchor, first };
+        let begun = Pending::read(files, context)?.filter(|begun| begun.first == first);
+        let markdown_length = match begun {
+            Some(begun)
+                if begun.anchor.entry_type == anchor.entry_type
+                    && begun.anchor.sums_up_like(&anchor)
+                    && begun.anchor.kept() == anchor.kept() =>
+            {
+                return Ok(begun);
+            }
+            // Another summary of the same entries: people were told of these already.
+            Some(begun) => begun.markdown_length,
+            None => {
+                let page = context.markdown();
+                let length = files.length(&page).map_err(|error| Error::at(&page, Problem::Unreadable, error))?;
+                length.unwrap_or(0)
+            }
+        };
+        let pending = Pending { markdown_length, anchor, first };
         let path = Pending::path(context);
         replace(files, &path, pending.render().as_bytes())
             .map_err(|error| Error::at(&path, Problem::Unwritable, error))?;

@@ -36,6 +36,7 @@ impl Window {
         }
         let lines: Vec<&Entry> = window.iter().collect();
         self.write(&lines)?;
+        let archived = back.len();
         if let Transcript::Archive(path) = &transcript {
             let mut kept = Vec::new();
             entry::each(files, path, &mut |entry| {
@@ -50,7 +51,7 @@ impl Window {
         self.end()?;
         let anchor = window.first().filter(|entry| entry.is_anchor()).cloned();
         let transcript = place_of(&transcript, &self.context);
-        Ok(Some(Changed { archived: 0, entries: window.len(), anchor, transcript, remarks: self.remarks }))
+        Ok(Some(Changed { archived, entries: window.len(), anchor, transcript, remarks: self.remarks }))
     }
 }
 

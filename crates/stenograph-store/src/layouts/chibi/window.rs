@@ -32,7 +32,7 @@ pub struct Window {
 /// What a change did.
 #[derive(Debug)]
 pub struct Changed {
-    /// How many entries left the window.
+    /// How many entries left the window, or came back into it.
     pub archived: usize,
     /// How many the window has now.
     pub entries: usize,
@@ -88,7 +88,12 @@ impl Window {
     }
 
     /// Archives the entries whose place is aside, and puts an anchor before those that stay. `places` has one for each entry.
-    pub fn put_aside(mut self, anchor: &Anchor, places: &[Place]) -> Result<Changed, Error> {
+    pub fn put_aside(self, anchor: &Anchor, places: &[Place]) -> Result<Changed, Error> {
+        self.change(anchor, places, Undo::Not)
+    }
+
+    /// The same, and says whether it can be undone.
+    pub(super) fn change(mut self, anchor: &Anchor, places: &[Place], undo: Undo) -> Result<Changed, Error> {
         let now = seconds(&self.site.clock);
         let mut transcript = Transcript::of(&self.context.folder);
         let place = |at: usize| places.get(at).copied().unwrap_or(Place::Window);
@@ -113,6 +118,9 @@ impl Window {
             remarks.extend(transcript.add_anchor(files, &anchor, now)?);
         }
         let window: Vec<&Entry> = std::iter::once(&anchor).chain(kept.iter().copied()).collect();
+        if undo == Undo::Kept {
+            self.keep_for_undo(&window)?;
+        }
         self.write(&window)?;
         let (archived, entries) = (aside.len(), window.len());
         self.end()?;
@@ -251,11 +259,7 @@ impl Window {
 
     pub(super) fn write(&self, entries: &[&Entry]) -> Result<(), Error> {
         let path = self.context.window();
-        let mut bytes = Vec::new();
-        for entry in entries {
-            bytes.extend_from_slice(&entry.line);
-            bytes.push(b'\n');
-        }
+        let bytes = entry::lines(entries);
         replace(self.site.files.as_ref(), &path, &bytes).map_err(|error| Error::at(&path, Problem::Unwritable, error))
     }
 
@@ -282,6 +286,15 @@ pub enum Place {
     Window,
 }
 
+/// Whether a change can be undone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Undo {
+    /// What is needed for it is kept.
+    Kept,
+    /// It cannot.
+    Not,
+}
+
 pub(super) fn place_of(transcript: &Transcript, context: &Context) -> PathBuf {
     match transcript {
         Transcript::Archive(path) | Transcript::Single(path) => path.clone(),
@@ -290,11 +303,11 @@ pub(super) fn place_of(transcript: &Transcript, context: &Context) -> PathBuf {
 }
 
 /// What user and assistant said.
-fn spoken<'e>(entries: &[&'e Entry]) -> Vec<&'e Entry> {
+pub(super) fn spoken<'e>(entries: &[&'e Entry]) -> Vec<&'e Entry> {
     let speaks = |role: Option<Role>| matches!(role, Some(Role::User | Role::Assistant));
     entries.iter().copied().filter(|entry| speaks(entry.role)).collect()
 }
 
 #[cfg(test)]
 #[path = "window_tests.rs"]
-mod tests;
+pub(super) mod tests;

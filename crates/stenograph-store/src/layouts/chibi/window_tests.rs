@@ -11,27 +11,27 @@ use super::*;
 use crate::files::{Disk, Files, OpenFile};
 use crate::log::Durability;
 
-fn site(files: Arc<dyn Files>) -> Site {
+pub(in super::super) fn site(files: Arc<dyn Files>) -> Site {
     let clock = Arc::new(|| Time { text: "2000".into(), unit: Unit::Seconds });
     Site { files, clock, durability: Durability::Always, home: None }
 }
 
-fn message(id: &str, to: &str, content: &str) -> String {
+pub(in super::super) fn message(id: &str, to: &str, content: &str) -> String {
     let from = if to == "user" { "ctx" } else { "alice" };
     format!(
         "{{\"id\":\"{id}\",\"timestamp\":1000,\"from\":\"{from}\",\"to\":\"{to}\",\"content\":\"{content}\",\"entry_type\":\"message\"}}\n"
     )
 }
 
-fn ids(path: &Path) -> Vec<String> {
+pub(in super::super) fn ids(path: &Path) -> Vec<String> {
     entry::all(&Disk, path).unwrap().into_iter().map(|entry| entry.id.unwrap_or_default()).collect()
 }
 
-fn types(path: &Path) -> Vec<String> {
+pub(in super::super) fn types(path: &Path) -> Vec<String> {
     entry::all(&Disk, path).unwrap().into_iter().map(|entry| entry.entry_type.unwrap_or_default()).collect()
 }
 
-fn held(folder: &Path) -> Window {
+pub(in super::super) fn held(folder: &Path) -> Window {
     Window::hold(&Context::at(folder), &site(Arc::new(Disk))).unwrap()
 }
 
@@ -215,8 +215,8 @@ fn a_crash_at_any_step_loses_nothing_and_doing_it_again_adds_nothing_twice() {
 
 /// A disk on which everything fails after so many steps; the write it fails at is half done.
 #[derive(Clone, Debug)]
-struct Crashing {
-    left: Arc<AtomicUsize>,
+pub(in super::super) struct Crashing {
+    pub(in super::super) left: Arc<AtomicUsize>,
 }
 
 impl Crashing {

@@ -244,6 +244,17 @@ struct Kept {
     document: Document,
 }
 
+impl Drop for Recording {
+    fn drop(&mut self) {
+        // A recording that came to nothing leaves no empty files where nobody asked for any.
+        for Kept { role, document } in &self.documents {
+            if *role != Role::Asked && document.is_claimed_only() {
+                let _ = self.files.remove(document.path());
+            }
+        }
+    }
+}
+
 impl Documents for Recording {
     fn add(&mut self, event: &Event<'_>) {
         self.documents.iter_mut().for_each(|kept| kept.document.add(event));
@@ -267,12 +278,10 @@ impl Documents for Recording {
         if let Some(Kept { document, .. }) = self.documents.first() {
             finished.journal = measure(recorded, document.measured()?, given)?;
         }
-        for Kept { role, document } in &self.documents {
-            if *role != Role::Asked && document.is_empty() {
-                let _ = self.files.remove(document.path());
-                finished.written.retain(|path| path != document.path());
-            }
-        }
+        finished.written.retain(|path| {
+            let mut saved = self.documents.iter().filter(|kept| kept.role != Role::Asked);
+            !saved.any(|kept| kept.document.path() == path && kept.document.is_claimed_only())
+        });
         Ok(finished)
     }
 }

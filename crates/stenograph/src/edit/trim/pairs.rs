@@ -108,7 +108,7 @@ impl Work<'_> {
         let summary = self.summary();
         let first = self.units.units.first().map_or(self.newest, |unit| unit.events.start);
         let old = self.units.units.iter().map(|unit| unit.events.clone()).filter(|events| events.start < self.newest);
-        let old: Vec<Range<usize>> = old.chain([0..first]).collect();
+        let old: Vec<Range<usize>> = old.chain(std::iter::once(0..first)).collect();
         for range in old {
             if self.total <= target {
                 return;

@@ -1,0 +1,141 @@
+//! Dividing a transcript: which pieces there are, what they are called, and that none of them takes the place of a file.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use stenograph::edit::cut::{Piece, Split, split};
+use stenograph::edit::tokens::Tokenizer;
+use stenograph::edit::trim::{Moment, Trim, trim};
+use stenograph::edit::{Applied, Original, apply};
+use stenograph::text::quote;
+use stenograph_store::NewFile;
+
+use super::Options;
+use crate::edited::Subject;
+use crate::error::{CommandError, Status};
+use crate::output::{Output, counted, grouped, harmless_json};
+use crate::tokenizer;
+
+/// How many files are written at most.
+const PIECES_MAX: usize = 10_000;
+
+/// Divides.
+pub(super) fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
+    let counter = tokenizer::named(&options.tokenizer)?;
+    let subject = Subject::open(&options.input, options.from.as_deref())?;
+    let original = subject.read()?;
+    let how = match (options.split_every, options.split_tokens) {
+        (Some(turns), _) => Split::Every(turns),
+        (_, Some(tokens)) => Split::Tokens(tokens, &counter.tokenizer),
+        (None, None) => Split::At(options.split_at.iter().map(|event| event.saturating_sub(1)).collect()),
+    };
+    let pieces = split(&original.events, &how);
+    let paths = paths(options, &subject, &original, pieces.len())?;
+    let mut files = Vec::new();
+    let mut told = Vec::new();
+    for (piece, path) in pieces.iter().zip(&paths) {
+        let applied = apply(&original, &piece.plan)?;
+        if !options.target.dry_run {
+            let mut file = NewFile::create(path, Some(subject.source()))?;
+            file.write_all(&applied.bytes)?;
+            files.push(file);
+        }
+        told.push(Told::new(path, piece, &applied, &counter.tokenizer));
+    }
+    // All are written before the first one appears: a full disk leaves none of them.
+    for file in files {
+        file.commit()?;
+    }
+    for told in &told {
+        output.line(&if options.target.json { harmless_json(&told.json()).into_owned() } else { told.people() })?;
+    }
+    if told.iter().any(|told| !told.exact) {
+        output.say("warning: the format cannot say all that was planned: steno check tells what is odd about a piece");
+    }
+    Ok(if pieces.len() > 1 { Status::Done } else { Status::No })
+}
+
+/// The names of the pieces: NAME.1.EXT, NAME.2.EXT and so on, beside the file that `-o` names, or beside the input.
+fn paths(
+    options: &Options,
+    subject: &Subject,
+    original: &Original<'_>,
+    count: usize,
+) -> Result<Vec<PathBuf>, CommandError> {
+    let Some(base) = options.target.output.as_deref().or(subject.path()).filter(|path| *path != Path::new("-")) else {
+        return Err(CommandError::new("the pieces have no name").hint("give them one with -o NAME.jsonl"));
+    };
+    if count > PIECES_MAX {
+        return Err(CommandError::new(format!("that would be {} files", grouped(count as u64)))
+            .hint("let each piece have more turns or tokens"));
+    }
+    let name = base.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let name = [".gz", ".zst"].into_iter().find_map(|end| name.strip_suffix(end)).unwrap_or(&name).to_owned();
+    let ending = format!(".{}", original.format.info().extension);
+    let (stem, ending) = match name.strip_suffix(&ending).filter(|stem| !stem.is_empty()) {
+        Some(stem) => (stem.to_owned(), ending),
+        None => match name.rsplit_once('.').filter(|(stem, _)| !stem.is_empty()) {
+            Some((stem, end)) => (stem.to_owned(), format!(".{end}")),
+            None => (name, String::new()),
+        },
+    };
+    let paths: Vec<PathBuf> =
+        (1..=count).map(|number| base.with_file_name(format!("{stem}.{number}{ending}"))).collect();
+    match paths.iter().find(|path| path.symlink_metadata().is_ok()) {
+        Some(path) if !options.target.dry_run => {
+            Err(CommandError::new(format!("{}: is there already", path.display()))
+                .hint("give the pieces another name with -o NAME.jsonl"))
+        }
+        _ => Ok(paths),
+    }
+}
+
+/// What is told of a piece.
+struct Told {
+    path: String,
+    turns: usize,
+    first: usize,
+    last: usize,
+    size: usize,
+    tokens: u64,
+    tokenizer: String,
+    exact: bool,
+}
+
+impl Told {
+    fn new(path: &Path, piece: &Piece, applied: &Applied, tokenizer: &Tokenizer<'_>) -> Told {
+        let counting = Tokenizer::new(tokenizer.name(), |text: &str| tokenizer.text(text));
+        let how = Trim { tokenizer: counting, ..Trim::default() };
+        Told {
+            path: path.display().to_string(),
+            turns: piece.turns,
+            first: piece.events.start + 1,
+            last: piece.events.end,
+            size: applied.bytes.len(),
+            tokens: trim(&applied.events, Moment::Load, &how).account.before,
+            tokenizer: tokenizer.name().to_owned(),
+            exact: applied.is_exact(),
+        }
+    }
+
+    fn people(&self) -> String {
+        let turns = counted(self.turns as u64, "turn");
+        let path = crate::output::harmless_line(&self.path);
+        let (tokens, size) = (grouped(self.tokens), grouped(self.size as u64));
+        format!("{path}: {turns}, events {} to {}, {tokens} tokens, {size} bytes", self.first, self.last)
+    }
+
+    fn json(&self) -> String {
+        format!(
+            "{{\"output\":{},\"turns\":{},\"events\":[{},{}],\"tokens\":{},\"tokenizer\":{},\"size\":{},\"exact\":{}}}",
+            quote(&self.path),
+            self.turns,
+            self.first,
+            self.last,
+            self.tokens,
+            quote(&self.tokenizer),
+            self.size,
+            self.exact
+        )
+    }
+}

@@ -1,0 +1,226 @@
+//! `steno trim`: makes a transcript fit a number of tokens, and says what went. How that is decided is the library's to know.
+
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+use stenograph::edit::trim::{Account, Depth, Limits, Manner, Moment, Rule, Trim, trim};
+use stenograph::edit::{Original, apply};
+use stenograph::model::Outline;
+use stenograph::text::quote;
+
+use crate::edited::{self, Subject, Target};
+use crate::error::{CommandError, Status};
+use crate::output::{Output, grouped};
+use crate::tokenizer::{self, Counter};
+
+/// Make a transcript fit a number of tokens
+///
+/// The rule `pairs` takes large old tool results first and leaves `...snip...` in their place, then whole old turns, the oldest first,
+/// until the target is reached. It never parts a call from its result and touches neither system prompts nor the newest turn. The rule
+/// `cycod` does what CycoD itself does, with its three limits.
+///
+/// Everything that stays is copied byte for byte; records that restate what went go too. What went is reported on standard error, and
+/// with --dry-run or --json event by event. Exits with 1 when the target cannot be reached.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  steno trim session.jsonl --max-tokens 100000 -o short.jsonl
+  steno trim session.jsonl --max-tokens 100000 --dry-run         what would go?
+  steno trim session.jsonl --max-tokens 100000 --in-place        steno trim --undo session.jsonl undoes it
+  steno trim session.jsonl --max-tokens 100000 --tokenizer gpt-4o
+  steno trim chat-history.jsonl --rule cycod --max-tool-tokens 2000 -o short.jsonl")]
+pub struct Options {
+    /// The file to trim; - is standard input
+    #[arg(value_name = "INPUT")]
+    input: PathBuf,
+    /// How many tokens the conversation may have; 0 is no limit (rule cycod: 160000 unless given)
+    #[arg(long, value_name = "N")]
+    max_tokens: Option<u64>,
+    /// By which rule
+    #[arg(long, value_name = "RULE", default_value = "pairs")]
+    rule: RuleName,
+    /// How many tokens one message of the user may have; longer ones are cut (rule cycod: 50000 unless given)
+    #[arg(long, value_name = "N")]
+    max_prompt_tokens: Option<u64>,
+    /// How many tokens one tool result may have; longer ones are cut (rule cycod: 50000 unless given)
+    #[arg(long, value_name = "N")]
+    max_tool_tokens: Option<u64>,
+    /// Who counts: bytes (four make a token), o200k, cl100k, or a model of OpenAI's
+    #[arg(long, value_name = "NAME", default_value = "bytes")]
+    tokenizer: String,
+    /// Let the rule pairs shorten tool results of the newest turn too, up to the last answer
+    #[arg(long)]
+    deep: bool,
+    /// Read as this format instead of looking at the content
+    #[arg(long, value_name = "FORMAT", value_parser = crate::args::format_name())]
+    from: Option<String>,
+    #[command(flatten)]
+    target: Target,
+    /// Bring the file back as it was before it was trimmed in place, or reversibly
+    #[arg(long, conflicts_with_all = ["max_tokens", "max_prompt_tokens", "max_tool_tokens", "deep", "from", "output",
+        "in_place", "reversible", "dry_run"])]
+    undo: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum RuleName {
+    /// Ours: reaches the target whenever that is possible
+    Pairs,
+    /// CycoD's own, exactly
+    Cycod,
+}
+
+/// Runs it.
+pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
+    if options.undo {
+        return edited::bring_back(&options.input, options.target.json, output);
+    }
+    options.target.check()?;
+    let limits = limits(options)?;
+    let counter = tokenizer::named(&options.tokenizer)?;
+    let subject = Subject::open(&options.input, options.from.as_deref())?;
+    let original = subject.read()?;
+    let model = Outline::of(original.format.info().name, &original.events).model;
+    let exact = counter.is_exact(model.as_deref());
+    let rule = match options.rule {
+        RuleName::Pairs => Rule::Pairs,
+        RuleName::Cycod => Rule::Cycod,
+    };
+    let depth = if options.deep { Depth::NewestTurn } else { Depth::OldTurns };
+    let Counter { tokenizer, .. } = counter;
+    let how = Trim { rule, limits, depth, tokenizer };
+    let trimmed = trim(&original.events, Moment::Load, &how);
+    let applied = apply(&original, &trimmed.plan)?;
+    // What is left is counted, not reckoned: the file says it.
+    let uncut = Trim { limits: Limits::NONE, ..how };
+    let after = trim(&applied.events, Moment::Load, &uncut).account.before;
+    let account = Account { after, ..trimmed.account };
+    let written = options.target.write(&subject, &applied.bytes, "trim", output)?;
+    let told = Told { options, name: subject.name(), original: &original, counted: uncut.tokenizer.name(), exact };
+    if options.target.json {
+        let fields = edited::json_fields(&applied, &written);
+        options.target.report(&told.json(&account, &fields), output)?;
+    } else {
+        told.people(&account, output)?;
+        edited::tell(&applied, &written, "trim", output);
+    }
+    Ok(if account.is_reached() { Status::Done } else { Status::No })
+}
+
+fn limits(options: &Options) -> Result<Limits, CommandError> {
+    let stated = [options.max_tokens, options.max_prompt_tokens, options.max_tool_tokens];
+    let usual = match options.rule {
+        RuleName::Cycod if options.tokenizer != "bytes" => {
+            return Err(CommandError::new("the rule cycod counts by itself, as CycoD does")
+                .hint("leave --tokenizer out, or take --rule pairs"));
+        }
+        RuleName::Cycod if options.deep => {
+            return Err(CommandError::new("the rule cycod knows no --deep").hint("leave it out, or take --rule pairs"));
+        }
+        RuleName::Cycod => Limits::CYCOD,
+        RuleName::Pairs if stated.iter().all(Option::is_none) => {
+            return Err(CommandError::new("there is no limit to trim to")
+                .hint("say how many tokens there may be: --max-tokens 100000"));
+        }
+        RuleName::Pairs => Limits::NONE,
+    };
+    Ok(Limits {
+        chat: options.max_tokens.unwrap_or(usual.chat),
+        prompt: options.max_prompt_tokens.unwrap_or(usual.prompt),
+        tool: options.max_tool_tokens.unwrap_or(usual.tool),
+    })
+}
+
+/// What is told of a trimming.
+struct Told<'a> {
+    options: &'a Options,
+    name: String,
+    original: &'a Original<'a>,
+    counted: &'a str,
+    exact: bool,
+}
+
+impl Told<'_> {
+    /// How the tokens were counted.
+    fn counted(&self) -> String {
+        match (self.options.rule, self.exact) {
+            (RuleName::Cycod, _) => "bytes/4 as CycoD counts, an estimate".to_owned(),
+            (RuleName::Pairs, true) => format!("{}, exact for the texts", self.counted),
+            (RuleName::Pairs, false) => format!("{}, an estimate", self.counted),
+        }
+    }
+
+    fn people(&self, account: &Account, output: &mut Output<'_>) -> Result<(), CommandError> {
+        if self.options.target.dry_run {
+            for went in &account.went {
+                let line = went.line.map_or(String::new(), |line| format!(" (line {line})"));
+                let (event, kind, how) = (went.event + 1, went.kind.name(), went.how.name());
+                output.line(&format!("event {event}{line}: {kind} {how}, {} tokens", grouped(went.tokens)))?;
+            }
+        }
+        let (before, after) = (grouped(account.before), grouped(account.after));
+        let counted = self.counted();
+        if account.went.is_empty() {
+            output.say(&format!("{}: {before} tokens ({counted}); nothing had to go", self.name));
+        } else {
+            output.say(&format!("{}: {before} tokens, {after} when trimmed ({counted})", self.name));
+        }
+        for (how, said) in [
+            (Manner::Cut, "cut"),
+            (Manner::Snipped, "replaced by ...snip..."),
+            (Manner::Removed, "removed with whole turns"),
+        ] {
+            let went = account.went.iter().filter(|went| went.how == how);
+            let (count, tokens) = went.fold((0, 0), |(count, tokens), went| (count + 1, tokens + went.tokens));
+            if count > 0 {
+                let events = if count == 1 { "event" } else { "events" };
+                output.say(&format!("  {} {events} {said}: {} tokens", grouped(count), grouped(tokens)));
+            }
+        }
+        if !account.is_reached() {
+            output.say(&format!("the target of {} tokens cannot be reached by this rule", grouped(account.target)));
+            match (self.options.rule, self.options.deep) {
+                (RuleName::Cycod, _) => output.say("hint: --rule pairs also takes out whole old turns"),
+                (RuleName::Pairs, false) => {
+                    output
+                        .say("hint: system prompts and the newest turn are left; --deep shortens its tool results too");
+                }
+                (RuleName::Pairs, true) => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn json(&self, account: &Account, fields: &str) -> String {
+        let rule = match self.options.rule {
+            RuleName::Pairs => "pairs",
+            RuleName::Cycod => "cycod",
+        };
+        let went: Vec<String> = account
+            .went
+            .iter()
+            .map(|went| {
+                let line = went.line.map_or(String::new(), |line| format!(",\"line\":{line}"));
+                let (kind, how) = (quote(went.kind.name()), quote(went.how.name()));
+                format!(
+                    "{{\"event\":{}{line},\"kind\":{kind},\"how\":{how},\"tokens\":{}}}",
+                    went.event + 1,
+                    went.tokens
+                )
+            })
+            .collect();
+        let (file, format) = (quote(&self.name), quote(self.original.format.info().name));
+        format!(
+            "{{\"file\":{file},\"format\":{format},\"rule\":{},\"tokenizer\":{},\"estimate\":{},\"target\":{},\
+             \"before\":{},\"after\":{},\"reached\":{},\"went\":[{}],{fields}}}",
+            quote(rule),
+            quote(self.counted),
+            !self.exact,
+            account.target,
+            account.before,
+            account.after,
+            account.is_reached(),
+            went.join(",")
+        )
+    }
+}

@@ -1,0 +1,231 @@
+//! What all commands that edit a file have in common: where the result goes, what is kept so that it can be undone, and how that
+//! is told. What is edited is each command's own to say.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use stenograph::edit::{Applied, Original, SIZE_MAX, Way};
+use stenograph::text::quote;
+use stenograph_store::undo::{self, Undone};
+use stenograph_store::{NewFile, Passes, Place, Problem, Source};
+
+use crate::error::{CommandError, Status};
+use crate::input::{self, Input};
+use crate::output::{Output, grouped, harmless_json, harmless_line};
+
+/// Where the result goes.
+#[derive(Debug, clap::Args)]
+pub struct Target {
+    /// Write to this file, whole or not at all, instead of standard output
+    #[arg(short, long, value_name = "OUT", conflicts_with = "in_place")]
+    pub output: Option<PathBuf>,
+    /// Replace the file itself; what it was is kept beside it, to be undone
+    #[arg(long)]
+    pub in_place: bool,
+    /// Keep what the file was beside the output, to be undone
+    #[arg(long)]
+    pub reversible: bool,
+    /// Only say what would be done
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Report as one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The file that is edited.
+pub struct Subject {
+    input: Input,
+    bytes: Vec<u8>,
+}
+
+impl Subject {
+    /// Opens a file and reads all of it.
+    pub fn open(path: &Path, from: Option<&str>) -> Result<Subject, CommandError> {
+        let mut input = input::open(path, from, Passes::Many)?;
+        let bytes = input.source.read_whole(SIZE_MAX as u64)?;
+        Ok(Subject { input, bytes })
+    }
+
+    /// What it says.
+    pub fn read(&self) -> Result<Original<'_>, CommandError> {
+        Ok(Original::read(self.input.format, &self.bytes)?)
+    }
+
+    /// What to call it.
+    pub fn name(&self) -> String {
+        self.input.name()
+    }
+
+    /// Its path, if it is a file.
+    pub fn path(&self) -> Option<&Path> {
+        match self.input.source.place() {
+            Place::Path(path) => Some(path),
+            Place::StandardInput | Place::StandardOutput | Place::Temporary => None,
+        }
+    }
+
+    /// The source, which no output may be.
+    pub fn source(&self) -> &Source {
+        &self.input.source
+    }
+}
+
+/// What was written.
+#[derive(Debug, Default)]
+pub struct Written {
+    /// The file, if it is one.
+    pub path: Option<PathBuf>,
+    /// What brings the file back as it was.
+    pub undo: Option<PathBuf>,
+}
+
+impl Target {
+    /// Whether standard output is free for the report.
+    pub fn leaves_output_free(&self) -> bool {
+        self.dry_run || self.in_place || self.file().is_some()
+    }
+
+    fn file(&self) -> Option<&Path> {
+        self.output.as_deref().filter(|path| *path != Path::new("-"))
+    }
+
+    /// Refuses what makes no sense before anything is read.
+    pub fn check(&self) -> Result<(), CommandError> {
+        if self.reversible && !self.in_place && self.file().is_none() && !self.dry_run {
+            return Err(CommandError::new("--reversible has no file to keep anything beside")
+                .hint("name the output with -o OUT, or change the file itself with --in-place"));
+        }
+        Ok(())
+    }
+
+    /// Writes the result where it belongs. `by` is the command, for whoever undoes it.
+    pub fn write(
+        &self,
+        subject: &Subject,
+        bytes: &[u8],
+        by: &str,
+        output: &mut Output<'_>,
+    ) -> Result<Written, CommandError> {
+        if self.dry_run {
+            return Ok(Written::default());
+        }
+        if self.in_place {
+            return replace(subject, bytes, by);
+        }
+        let Some(path) = self.file() else {
+            if subject.source().is_standard_output() {
+                return Err(CommandError::new("standard output is the input itself").hint("write to another file"));
+            }
+            output.data().write_all(bytes)?;
+            output.flush()?;
+            return Ok(Written::default());
+        };
+        let mut file = NewFile::create(path, Some(subject.source()))?;
+        file.write_all(bytes)?;
+        let undo = if self.reversible { Some(undo::keep(path, &subject.bytes, bytes, by)?) } else { None };
+        file.commit()?;
+        Ok(Written { path: Some(path.to_owned()), undo })
+    }
+
+    /// Prints a report: on standard output when that is free, else beside the data.
+    pub fn report(&self, json: &str, output: &mut Output<'_>) -> Result<(), CommandError> {
+        match self.leaves_output_free() {
+            true => output.line(&harmless_json(json)),
+            false => {
+                output.say(&harmless_json(json));
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Changes the file itself. What it was is on disk before the file is touched.
+fn replace(subject: &Subject, bytes: &[u8], by: &str) -> Result<Written, CommandError> {
+    let name = subject.name();
+    let Some(path) = subject.path() else {
+        return Err(CommandError::new("standard input cannot be changed in place").hint("name a file, or leave it out"));
+    };
+    if subject.source().length() != Some(subject.bytes.len() as u64) {
+        return Err(CommandError::new(format!("{name}: a compressed file cannot be changed in place"))
+            .hint("name another file with -o OUT, or decompress it first"));
+    }
+    if bytes == subject.bytes {
+        return Ok(Written { path: Some(path.to_owned()), undo: None });
+    }
+    let replaced = undo::replace(path, &subject.bytes, bytes, by);
+    let undo = replaced.map_err(|error| match error.problem {
+        // An agent may have gone on in the meantime: its lines must not be lost.
+        Problem::Changed => CommandError::new(format!("{name}: the file changed while it was read: nothing was done"))
+            .hint("try again when the agent that writes it is at rest"),
+        _ => error.into(),
+    })?;
+    Ok(Written { path: Some(path.to_owned()), undo: Some(undo) })
+}
+
+/// Brings a file back as it was before the last edit.
+pub fn bring_back(path: &Path, json: bool, output: &mut Output<'_>) -> Result<Status, CommandError> {
+    let name = path.display();
+    match undo::undo(path)? {
+        Undone::Restored { size, appended, by } => {
+            if json {
+                let path = quote(&name.to_string());
+                let by = quote(&by);
+                output.line(&harmless_json(&format!(
+                    "{{\"file\":{path},\"undone\":{by},\"size\":{size},\"appended\":{appended}}}"
+                )))?;
+            } else {
+                output.say(&format!("{name}: as it was before steno {by}, byte for byte ({} bytes)", grouped(size)));
+                if appended > 0 {
+                    output.say(&format!("  {} bytes that were appended since stay at its end", grouped(appended)));
+                }
+            }
+            Ok(Status::Done)
+        }
+        Undone::AsItWas => {
+            output.say(&format!("{name}: is as it was; the edit never came to its end"));
+            Ok(Status::Done)
+        }
+        Undone::Nothing => Err(CommandError::new(format!("{name}: nothing is kept that could be undone"))
+            .hint("what was edited with --in-place or --reversible can be undone; the undo file stands beside it")),
+        Undone::Changed => Err(CommandError::new(format!("{name}: was changed since it was edited: nothing was done"))
+            .hint(
+                "lines appended since would have been kept; zstd -d reads what follows the first line of the undo file",
+            )),
+        Undone::Damaged { path } => Err(CommandError::new(format!("{}: is damaged: nothing was done", path.display()))
+            .hint("look for another copy of the file")),
+    }
+}
+
+/// Says what is not as it was planned, and where what went can be had back.
+pub fn tell(applied: &Applied, written: &Written, verb: &str, output: &mut Output<'_>) {
+    for line in applied.differs.summary().iter().filter(|line| !line.ends_with("; whole")) {
+        output.say(&format!("warning: the format cannot say all that was planned: {line}"));
+    }
+    if let Some(note) = applied.notes.first() {
+        output.say(&format!("warning: line {}: {}", note.at.line, harmless_line(&note.text)));
+    }
+    if let (Some(path), Some(undo)) = (&written.path, &written.undo) {
+        let (path, undo) = (path.display(), undo.display());
+        output.say(&format!("what it was is kept in {undo}: steno {verb} --undo {path} brings it back"));
+    }
+}
+
+/// The fields of a report that every edit has, without braces.
+pub fn json_fields(applied: &Applied, written: &Written) -> String {
+    let way = match applied.way {
+        Way::Copied => "copied",
+        Way::Spliced => "spliced",
+        Way::Rewritten => "rewritten",
+    };
+    let path = |path: &Option<PathBuf>| path.as_ref().map_or("null".to_owned(), |path| quote(&path.to_string_lossy()));
+    format!(
+        "\"way\":{},\"followed\":{},\"exact\":{},\"differs\":{},\"output\":{},\"undo\":{}",
+        quote(way),
+        applied.followed,
+        applied.is_exact(),
+        applied.differs.to_json(),
+        path(&written.path),
+        path(&written.undo)
+    )
+}

@@ -1,0 +1,97 @@
+//! `steno cut`.
+
+use crate::runner::{Folder, NATIVE};
+
+fn talk() -> String {
+    let line = |minute: u32, rest: &str| format!("{{\"v\":1,\"time\":\"2026-03-02T09:{minute}:00Z\",{rest}}}\n");
+    [
+        line(10, r#""kind":"fact","name":"session""#),
+        line(10, r#""kind":"message","role":"system","content":"Be brief.""#),
+        line(11, r#""kind":"message","role":"user","content":"one""#),
+        line(12, r#""kind":"tool_call","name":"read","call":"c1","input":{}"#),
+        line(13, r#""kind":"tool_result","call":"c1","content":"a","error":false"#),
+        line(14, r#""kind":"message","role":"assistant","content":"1""#),
+        line(20, r#""kind":"message","role":"user","content":"two""#),
+        line(21, r#""kind":"message","role":"assistant","content":"2""#),
+        line(30, r#""kind":"message","role":"user","content":"three""#),
+    ]
+    .concat()
+}
+
+fn lines(numbers: &[usize]) -> String {
+    let talk = talk();
+    let all: Vec<&str> = talk.split_inclusive('\n').collect();
+    numbers.iter().map(|number| all[number - 1]).collect()
+}
+
+#[test]
+fn events_are_taken_out_by_number_and_a_call_goes_with_its_result() {
+    let folder = Folder::with("talk.jsonl", talk());
+    let done = folder.run("cut talk.jsonl --events 5..6");
+    assert_eq!(done.ends(0).text(), lines(&[1, 2, 3, 7, 8, 9]));
+    done.talks("3 of 9 events taken out").talks("1 event more than was asked");
+    let done = folder.run("cut talk.jsonl --events 1..3");
+    assert_eq!(done.ends(0).text(), lines(&[1, 4, 5, 6, 7, 8, 9]));
+    done.talks("1 event stayed");
+}
+
+#[test]
+fn turns_and_times_are_taken_out() {
+    let folder = Folder::with("talk.jsonl", talk());
+    assert_eq!(folder.run("cut talk.jsonl --turns 2").ends(0).text(), lines(&[1, 2, 3, 4, 5, 6, 9]));
+    assert_eq!(folder.run("cut talk.jsonl --turns ..2").ends(0).text(), lines(&[1, 2, 9]));
+    assert_eq!(folder.run("cut talk.jsonl --after 2026-03-02T09:20:00Z").ends(0).text(), lines(&[1, 2, 3, 4, 5, 6]));
+    let both = "cut talk.jsonl --after 2026-03-02T10:20:00+01:00 --before 2026-03-02T09:30:00Z";
+    assert_eq!(folder.run(both).ends(0).text(), lines(&[1, 2, 3, 4, 5, 6, 9]));
+    folder.run("cut talk.jsonl --before 2025-01-01 -o out.jsonl").ends(1).talks("nothing was written");
+    assert_eq!(folder.names(), ["talk.jsonl"]);
+}
+
+#[test]
+fn a_cut_in_place_can_be_undone() {
+    let folder = Folder::with("talk.jsonl", talk());
+    folder.run("cut talk.jsonl --turns 1 --in-place").ends(0).talks("steno cut --undo talk.jsonl");
+    folder.run("cut talk.jsonl --turns 1 --in-place").ends(0);
+    assert_eq!(folder.read("talk.jsonl"), lines(&[1, 2, 9]).as_bytes());
+    folder.run("cut --undo talk.jsonl").ends(0);
+    folder.run("cut --undo talk.jsonl").ends(0);
+    assert_eq!(folder.read("talk.jsonl"), talk().as_bytes());
+    assert_eq!(folder.names(), ["talk.jsonl"]);
+}
+
+#[test]
+fn pieces_have_the_header_and_the_system_prompt_each() {
+    let folder = Folder::with("talk.steno.jsonl", talk());
+    folder.run("cut talk.steno.jsonl --split-every 1").ends(0).says("talk.2.steno.jsonl: 1 turn, events 7 to 8");
+    assert_eq!(folder.read("talk.1.steno.jsonl"), lines(&[1, 2, 3, 4, 5, 6]).as_bytes());
+    assert_eq!(folder.read("talk.2.steno.jsonl"), lines(&[1, 2, 7, 8]).as_bytes());
+    assert_eq!(folder.read("talk.3.steno.jsonl"), lines(&[1, 2, 9]).as_bytes());
+    folder.run("cut talk.steno.jsonl --split-every 1").fails("is there already");
+    folder.run("cut talk.steno.jsonl --split-every 9 --dry-run").ends(1);
+}
+
+#[test]
+fn a_transcript_is_divided_at_an_event_or_by_tokens() {
+    let folder = Folder::with("talk.jsonl", talk());
+    let pieces = |line: &str| -> Vec<String> {
+        let done = folder.run(line);
+        done.ends(0).json().iter().map(|piece| piece["events"].to_string()).collect()
+    };
+    assert_eq!(pieces("cut talk.jsonl --split-at 7 --dry-run --json"), ["[1,6]", "[7,9]"]);
+    // A call and its result are not parted: the piece begins with their turn.
+    assert_eq!(pieces("cut talk.jsonl --split-at 5,8 --dry-run --json"), ["[1,2]", "[3,7]", "[8,9]"]);
+    assert_eq!(pieces("cut talk.jsonl --split-tokens 9 --dry-run --json"), ["[1,6]", "[7,9]"]);
+    folder.run_with("cut - --split-every 1 -o part.jsonl", talk().as_bytes()).ends(0);
+    assert_eq!(folder.names(), ["part.1.jsonl", "part.2.jsonl", "part.3.jsonl", "talk.jsonl"]);
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    let folder = Folder::with("talk.jsonl", NATIVE);
+    folder.run("cut talk.jsonl").fails("nothing says what to cut");
+    folder.run("cut talk.jsonl --split-every 1 --split-tokens 5").fails("in one way only");
+    folder.run_with("cut - --split-every 1", NATIVE.as_bytes()).fails("the pieces have no name");
+    for wrong in ["--events 0", "--events 5..2", "--events x", "--before noon", "--events 1 --split-every 2"] {
+        assert_eq!(folder.run(&format!("cut talk.jsonl {wrong}")).code, 2, "{wrong}");
+    }
+}

@@ -1,0 +1,160 @@
+//! `steno trim`.
+
+use std::fs;
+use std::io::Write;
+
+use crate::runner::Folder;
+
+/// Two old turns with a long result each, and a new one.
+fn chat() -> String {
+    let result = |id: &str, text: &str| {
+        format!("{{\"role\":\"tool\",\"tool_call_id\":\"{id}\",\"content\":\"{}\"}}\n", text.repeat(400))
+    };
+    let call = |id: &str| {
+        format!(
+            "{{\"role\":\"assistant\",\"content\":\"\",\"tool_calls\":[{{\"id\":\"{id}\",\"function\":{{\"name\":\"read\",\"arguments\":\"{{}}\"}},\"type\":\"function\"}}]}}\n"
+        )
+    };
+    let said = |role: &str, text: &str| format!("{{\"role\":\"{role}\", \"content\":\"{text}\"}}\n");
+    [
+        said("system", "Be brief."),
+        said("user", "one"),
+        call("c1"),
+        result("c1", "a"),
+        said("assistant", "done 1"),
+        said("user", "two"),
+        call("c2"),
+        result("c2", "b"),
+        said("assistant", "done 2"),
+        said("user", "three"),
+    ]
+    .concat()
+}
+
+#[test]
+fn old_results_go_first_and_everything_else_is_copied() {
+    let folder = Folder::with("chat.jsonl", chat());
+    folder
+        .run("trim chat.jsonl --max-tokens 130 -o out.jsonl")
+        .ends(0)
+        .talks("1 event replaced by ...snip...: 97 tokens");
+    let (before, after) = (chat(), String::from_utf8(folder.read("out.jsonl")).unwrap());
+    let changed: Vec<(&str, &str)> = before.lines().zip(after.lines()).filter(|(a, b)| a != b).collect();
+    assert_eq!(changed.len(), 1);
+    assert!(changed[0].1.contains("\"content\":\"...snip...\""), "{changed:?}");
+    assert_eq!(folder.read("chat.jsonl"), before.as_bytes());
+    folder.run("check out.jsonl").ends(0);
+}
+
+#[test]
+fn whole_turns_go_when_results_are_not_enough() {
+    let folder = Folder::with("chat.jsonl", chat());
+    let done = folder.run("trim chat.jsonl --max-tokens 8");
+    assert_eq!(done.ends(0).text().lines().count(), 2);
+    assert!(done.text().contains("Be brief.") && done.text().contains("three"));
+    done.talks("removed with whole turns");
+}
+
+#[test]
+fn a_target_that_cannot_be_reached_is_said_so() {
+    let folder = Folder::with("chat.jsonl", chat());
+    folder.run("trim chat.jsonl --max-tokens 1 -o out.jsonl").ends(1).talks("cannot be reached").talks("hint: ");
+    assert_eq!(folder.read("out.jsonl").iter().filter(|byte| **byte == b'\n').count(), 2);
+}
+
+#[test]
+fn a_dry_run_says_what_would_go_and_writes_nothing() {
+    let folder = Folder::with("chat.jsonl", chat());
+    folder
+        .run("trim chat.jsonl --max-tokens 130 --dry-run")
+        .ends(0)
+        .says("event 4 (line 4): tool_result snipped, 97 tokens");
+    assert_eq!(folder.names(), ["chat.jsonl"]);
+    let report = &folder.run("trim chat.jsonl --max-tokens 130 --dry-run --json").ends(0).json()[0];
+    assert_eq!(report["rule"], "pairs");
+    assert_eq!(report["reached"], true);
+    assert_eq!(report["estimate"], true);
+    assert_eq!(report["went"][0]["event"], 4);
+    assert!(report["after"].as_u64().unwrap() <= 130);
+}
+
+#[test]
+fn in_place_can_be_undone_byte_for_byte_and_keeps_what_was_appended() {
+    let folder = Folder::with("chat.jsonl", chat());
+    folder.run("trim chat.jsonl --max-tokens 50 --in-place").ends(0).talks("steno trim --undo chat.jsonl");
+    assert_ne!(folder.read("chat.jsonl"), chat().as_bytes());
+    assert_eq!(folder.names(), ["chat.jsonl", "chat.jsonl.undo"]);
+    folder.run("trim chat.jsonl --undo").ends(0).talks("byte for byte");
+    assert_eq!(folder.read("chat.jsonl"), chat().as_bytes());
+    assert_eq!(folder.names(), ["chat.jsonl"]);
+
+    folder.run("trim chat.jsonl --max-tokens 50 --in-place").ends(0);
+    let line = "{\"role\":\"assistant\",\"content\":\"later\"}\n";
+    fs::File::options().append(true).open(folder.path("chat.jsonl")).unwrap().write_all(line.as_bytes()).unwrap();
+    folder.run("trim --undo chat.jsonl").ends(0).talks("appended since");
+    assert_eq!(folder.read("chat.jsonl"), (chat() + line).as_bytes());
+    folder.run("trim --undo chat.jsonl").fails("nothing is kept");
+}
+
+#[test]
+fn a_file_that_was_changed_since_is_not_brought_back() {
+    let folder = Folder::with("chat.jsonl", chat());
+    folder.run("trim chat.jsonl --max-tokens 50 -o out.jsonl --reversible").ends(0);
+    folder.write("out.jsonl", "{\"role\":\"user\",\"content\":\"mine\"}\n");
+    folder.run("trim --undo out.jsonl").fails("was changed since");
+    assert_eq!(folder.names(), ["chat.jsonl", "out.jsonl", "out.jsonl.undo"]);
+}
+
+#[test]
+fn the_output_can_be_undone_into_the_input() {
+    let folder = Folder::with("chat.jsonl", chat());
+    folder
+        .run("trim chat.jsonl --max-tokens 50 -o out.jsonl --reversible --json")
+        .ends(0)
+        .says("\"undo\":\"out.jsonl.undo\"");
+    folder.run("trim --undo out.jsonl --json").ends(0).says("\"undone\":\"trim\"");
+    assert_eq!(folder.read("out.jsonl"), chat().as_bytes());
+}
+
+#[test]
+fn nothing_to_do_leaves_the_file_alone() {
+    let folder = Folder::with("chat.jsonl", chat());
+    folder.run("trim chat.jsonl --max-tokens 5000 --in-place").ends(0).talks("nothing had to go");
+    assert_eq!(folder.names(), ["chat.jsonl"]);
+}
+
+#[test]
+fn cycod_trims_as_cycod_does() {
+    let folder = Folder::with("chat.jsonl", chat());
+    let done = folder.run("trim chat.jsonl --rule cycod --max-tokens 100 --max-tool-tokens 20");
+    // Both results stand before the last answer, and nothing else may go.
+    assert_eq!(done.ends(1).text().matches("\"content\":\"...snip...\"").count(), 2);
+    assert_eq!(done.text().lines().count(), 10);
+    let done = folder.run("trim chat.jsonl --rule cycod --max-tool-tokens 20");
+    assert_eq!(done.ends(0).text().matches(&("a".repeat(70) + "...snip...")).count(), 1);
+}
+
+#[test]
+fn a_vocabulary_counts() {
+    let folder = Folder::with("chat.jsonl", chat());
+    let report = &folder.run("trim chat.jsonl --max-tokens 60 --tokenizer gpt-4o --dry-run --json").json()[0];
+    assert_eq!(report["tokenizer"], "o200k");
+    assert_eq!(report["reached"], true);
+    folder.run("trim chat.jsonl --max-tokens 60 --tokenizer nobody").fails("no tokenizer is called nobody");
+    folder.run("trim chat.jsonl --rule cycod --tokenizer o200k").fails("counts by itself");
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    let folder = Folder::with("chat.jsonl", chat());
+    folder.run("trim chat.jsonl").fails("no limit");
+    folder.run("trim chat.jsonl --max-tokens 50 --reversible").fails("no file to keep anything beside");
+    folder.run("trim chat.jsonl --max-tokens 50 -o chat.jsonl").fails("is the input itself");
+    folder.run_with("trim - --max-tokens 50 --in-place", chat().as_bytes()).fails("cannot be changed in place");
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    packed.write_all(chat().as_bytes()).unwrap();
+    folder.write("chat.gz", packed.finish().unwrap());
+    folder.run("trim chat.gz --max-tokens 50 --in-place").fails("compressed file cannot be changed in place");
+    folder.run("trim chat.gz --max-tokens 50 -o plain.jsonl").ends(0);
+    assert_eq!(folder.run("trim missing.jsonl --max-tokens 50").code, 2);
+}
