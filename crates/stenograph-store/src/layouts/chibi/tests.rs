@@ -153,7 +153,7 @@ fn what_a_power_cut_tore_out_of_the_transcript_returns_to_its_place() {
     let path = folder.join("transcript/active.jsonl");
     fs::write(&path, "oops\n").unwrap();
     let recorder = recorder(folder);
-    ["one", "two", "three"].map(|text| recorder.append(&said(Role::User, text)).unwrap());
+    ["one", "two", "three"].iter().for_each(|text| recorder.append(&said(Role::User, text)).unwrap());
     drop(recorder);
     let wanted = lines(&path);
     let mut bytes = fs::read(&path).unwrap();
