@@ -222,17 +222,17 @@ impl Copy {
             }
         }
         let held = self.transcript.held(files)?;
-        let (mut ours, mut missed, mut gaps) = (HashSet::new(), false, false);
+        let (mut ours, mut missed) = (HashSet::new(), false);
         self.again(recorded, &mut |entry| {
             ours.insert(entry.identity());
             missed |= !held.has(&entry);
-            gaps |= missed && held.has(&entry);
         })?;
         let mut remarks = self.transcript.append(files, &[], now, Sync::Now)?;
-        if gaps {
-            remarks.extend(self.fill_gaps(recorded, &held, &ours, site)?);
+        if !missed {
+            return Ok(remarks);
         }
-        let held = if gaps { self.transcript.held(files)? } else { held };
+        remarks.extend(self.fill_gaps(recorded, &held, &ours, site)?);
+        let held = self.transcript.held(files)?;
         let (mut missing, mut failed) = (Vec::new(), None);
         let mut transcript = Transcript::of(&self.folder);
         let mut flush = |missing: &mut Vec<Entry>, most: usize| {
@@ -264,7 +264,8 @@ impl Copy {
         Ok(())
     }
 
-    /// Puts entries in their place that stand before others which are there: a power cut loses what it likes.
+    /// Puts entries in their place that stand before others which are there, and moves aside what is left of them: a power cut
+    /// loses what it likes.
     fn fill_gaps(
         &mut self,
         recorded: &Recorded,

@@ -190,7 +190,9 @@ fn insert_lines(
         let text = format!("{} damaged bytes were moved to {}", damaged.len(), aside.display());
         remarks.push(Remark::new(path, text));
     }
-    replace(files, path, &bytes).map_err(unwritable)?;
+    if !before.is_empty() || !damaged.is_empty() {
+        replace(files, path, &bytes).map_err(unwritable)?;
+    }
     Ok(remarks)
 }
 
