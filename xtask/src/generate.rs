@@ -9,6 +9,7 @@ use stenograph::format::Format;
 use stenograph::formats::FORMATS;
 use stenograph::frame::{Framing, Items};
 use stenograph::laws::pairs::{Sample, sample_name, table};
+use stenograph_store::layouts::LAYOUTS;
 
 use crate::{Failure, tree};
 
@@ -46,7 +47,11 @@ pub fn check() -> Result<(), Failure> {
 }
 
 fn documents() -> Result<Vec<(&'static str, String)>, Failure> {
-    let mut documents = vec![("docs/formats.md", formats()), ("docs/losses.md", table(&samples()?, FORMATS))];
+    let mut documents = vec![
+        ("docs/formats.md", formats()),
+        ("docs/layouts.md", layouts()),
+        ("docs/losses.md", table(&samples()?, FORMATS)),
+    ];
     match command_line()? {
         Some(text) => documents.push(("docs/cli.md", text)),
         None => eprintln!("warning: the command has no help yet; docs/cli.md is left as it is"),
@@ -66,6 +71,25 @@ fn samples() -> Result<Vec<Sample>, Failure> {
         }
     }
     Ok(samples)
+}
+
+/// The page of all layouts.
+fn layouts() -> String {
+    let mut page = format!(
+        "{DO_NOT_EDIT}# Layouts\n\nHow live systems spread files: what `steno record --to LAYOUT:PATH` writes. \
+         [The guide](guide/recording.md) says how recording works.\n"
+    );
+    for layout in LAYOUTS {
+        let info = layout.info();
+        let _ = writeln!(page, "\n## {}\n\n{}\n\nPATH: {}", info.name, info.title, info.path);
+        if !info.keys.is_empty() {
+            page.push_str("\n| `--set` | what it says |\n|---|---|\n");
+        }
+        for (key, meaning) in info.keys {
+            let _ = writeln!(page, "| `{key}=…` | {meaning} |");
+        }
+    }
+    page
 }
 
 /// The page of all formats.
@@ -134,6 +158,10 @@ fn command_line() -> Result<Option<String>, Failure> {
     for command in commands {
         let text = help(&[&command])?.unwrap_or_default();
         let _ = writeln!(page, "\n## steno {command}\n\n```text\n{}\n```", text.trim_end());
+        for action in self::commands(&text) {
+            let text = help(&[&command, &action])?.unwrap_or_default();
+            let _ = writeln!(page, "\n### steno {command} {action}\n\n```text\n{}\n```", text.trim_end());
+        }
     }
     Ok(Some(page))
 }

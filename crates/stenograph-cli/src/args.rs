@@ -3,7 +3,10 @@
 use clap::builder::PossibleValuesParser;
 use clap::{Parser, Subcommand};
 
-use crate::commands::{check, completions, convert, cut, demo, formats, man, record, recover, show, trim};
+use crate::commands::{
+    check, compact, completions, config, context, r#continue, convert, cut, demo, formats, inbox, man, record, recover,
+    run, show, trim,
+};
 
 /// Keep the record of what AI agents did
 ///
@@ -37,6 +40,12 @@ pub enum Command {
     Recover(recover::Options),
     Trim(trim::Options),
     Cut(cut::Options),
+    Compact(compact::Options),
+    Context(context::Options),
+    Inbox(inbox::Options),
+    Run(run::Options),
+    Continue(r#continue::Options),
+    Config(config::Options),
     Demo(demo::Options),
     Completions(completions::Options),
     Man(man::Options),

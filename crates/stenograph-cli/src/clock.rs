@@ -11,3 +11,15 @@ pub fn now() -> Time<'static> {
     let text = now.strftime(&format!("%Y-%m-%dT%H:%M:%S%.3f{zone}")).to_string();
     Time { text: text.into(), unit: stenograph::time::Unit::Iso }
 }
+
+/// Whole seconds since 1970.
+pub fn seconds() -> u64 {
+    u64::try_from(jiff::Timestamp::now().as_second()).unwrap_or(0)
+}
+
+/// The first moment of a day here, from its date: `2025-01-15`.
+pub fn start_of_day(date: &str) -> Option<Time<'static>> {
+    let date: jiff::civil::Date = date.parse().ok()?;
+    let start = date.to_zoned(jiff::tz::TimeZone::system()).ok()?;
+    Time::iso(start.timestamp().to_string().into())
+}

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use stenograph::edit::{Applied, Original, SIZE_MAX, Way};
 use stenograph::text::quote;
 use stenograph_store::undo::{self, Undone};
-use stenograph_store::{NewFile, Passes, Place, Source};
+use stenograph_store::{NewFile, Passes, Place, Problem, Source};
 
 use crate::error::{CommandError, Status};
 use crate::input::{self, Input};
@@ -153,17 +153,13 @@ fn replace(subject: &Subject, bytes: &[u8], by: &str) -> Result<Written, Command
     if bytes == subject.bytes {
         return Ok(Written { path: Some(path.to_owned()), undo: None });
     }
-    let mut file = NewFile::create(path, None)?;
-    file.write_all(bytes)?;
-    let undo = undo::keep(path, &subject.bytes, bytes, by)?;
-    // An agent may have gone on in the meantime: its lines must not be lost.
-    let now = Source::open(path, Passes::Many)?.read_whole(SIZE_MAX as u64);
-    if !now.is_ok_and(|now| now == subject.bytes) {
-        undo::undo(path)?;
-        return Err(CommandError::new(format!("{name}: the file changed while it was read: nothing was done"))
-            .hint("try again when the agent that writes it is at rest"));
-    }
-    file.commit()?;
+    let replaced = undo::replace(path, &subject.bytes, bytes, by);
+    let undo = replaced.map_err(|error| match error.problem {
+        // An agent may have gone on in the meantime: its lines must not be lost.
+        Problem::Changed => CommandError::new(format!("{name}: the file changed while it was read: nothing was done"))
+            .hint("try again when the agent that writes it is at rest"),
+        _ => error.into(),
+    })?;
     Ok(Written { path: Some(path.to_owned()), undo: Some(undo) })
 }
 

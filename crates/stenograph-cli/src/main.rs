@@ -4,8 +4,11 @@
 mod args;
 mod clock;
 mod commands;
+mod config;
+mod context;
 mod edited;
 mod error;
+mod home;
 mod input;
 mod output;
 mod progress;

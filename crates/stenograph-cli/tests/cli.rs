@@ -12,22 +12,40 @@
 mod bad_input;
 #[path = "cli/check.rs"]
 mod check;
+#[path = "cli/compact.rs"]
+mod compact;
+#[path = "cli/config.rs"]
+mod config;
 #[path = "cli/containers.rs"]
 mod containers;
+#[path = "cli/context.rs"]
+mod context;
 #[path = "cli/convert.rs"]
 mod convert;
 #[path = "cli/cut.rs"]
 mod cut;
+#[path = "cli/cycod.rs"]
+mod cycod;
 #[path = "cli/demo.rs"]
 mod demo;
+#[path = "cli/devflow.rs"]
+mod devflow;
 #[path = "cli/help.rs"]
 mod help;
+#[path = "cli/leslie.rs"]
+mod leslie;
+#[path = "cli/inbox.rs"]
+mod inbox;
 #[path = "cli/readme.rs"]
 mod readme;
 #[path = "cli/real.rs"]
 mod real;
 #[path = "cli/record.rs"]
 mod record;
+#[path = "cli/record_claude_events.rs"]
+mod record_claude_events;
+#[path = "cli/run.rs"]
+mod run;
 #[path = "cli/runner.rs"]
 mod runner;
 #[path = "cli/show.rs"]

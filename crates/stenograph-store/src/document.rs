@@ -13,13 +13,19 @@ use stenograph::read::{Reading, Sink};
 use stenograph::write::{Writing, Written};
 
 use crate::error::{Error, Problem};
-use crate::files::{Files, OpenFile, folder_of, make_folder, write_all};
+use crate::files::{Files, OpenFile, folder_of, make_folder, write_again, write_all};
 use crate::journal::{Author, Recorded, author};
 use crate::layouts::{Given, Journal};
 use crate::tail::{self, LastLine, Remark};
 
 /// Which events a document takes.
 pub type Takes = fn(&Event<'_>) -> bool;
+
+/// What a document makes of an event before it is written, or that it does not take it. It may remember what came before.
+pub type Pass = Box<dyn FnMut(&Event<'_>) -> Option<Event<'static>> + Send>;
+
+/// Makes a [`Pass`] that has seen nothing yet: a document that is completed sees all events again.
+pub type Passes = Arc<dyn Fn() -> Pass + Send + Sync>;
 
 /// A file of lines in a system's own format.
 pub struct LineDocument {
@@ -28,12 +34,13 @@ pub struct LineDocument {
     format: &'static dyn Format,
     outline: Outline,
     takes: Takes,
+    passes: Option<Passes>,
     /// How long the file was before the recording.
     base: u64,
     /// How much of it is ours, when it is in step.
     written: u64,
     /// What turns events into lines.
-    writing: Option<Writing>,
+    writing: Option<Lines>,
     /// The open file; `None` when it is out of step.
     file: Option<Box<dyn OpenFile>>,
 }
@@ -65,6 +72,7 @@ impl LineDocument {
             format,
             outline: Outline::default(),
             takes: |_| true,
+            passes: None,
             base,
             written: 0,
             writing: None,
@@ -75,6 +83,12 @@ impl LineDocument {
     /// The same for events that belong there only.
     pub fn taking(mut self, takes: Takes) -> LineDocument {
         self.takes = takes;
+        self
+    }
+
+    /// The same with every event passed through this first.
+    pub fn passing(mut self, passes: Passes) -> LineDocument {
+        self.passes = Some(passes);
         self
     }
 
@@ -106,17 +120,15 @@ impl LineDocument {
         self.base
     }
 
-    fn fresh(&self) -> Writing {
-        Writing::new(self.format, &self.outline)
+    fn fresh(&self) -> Lines {
+        let writing = Writing::new(self.format, &self.outline);
+        Lines { writing, takes: self.takes, pass: self.passes.as_ref().map(|passes| passes()) }
     }
 
     /// Takes an event that is in the journal.
     pub fn add(&mut self, event: &Event<'_>) {
-        if !(self.takes)(event) {
-            return;
-        }
         if let Some(writing) = &mut self.writing {
-            let bytes = joined(writing.event(event));
+            let bytes = writing.event(event);
             self.put(&bytes);
         }
     }
@@ -136,17 +148,18 @@ impl LineDocument {
     pub fn finish(&mut self, recorded: &Recorded) -> Result<Vec<Remark>, Error> {
         let unwritable = |path: &Path, error| Error::at(path, Problem::Unwritable, error);
         if let Some(writing) = self.writing.take() {
-            let rest = joined(writing.finish());
+            let rest = writing.finish();
             self.put(&rest);
         }
         let length = self.files.length(&self.path).map_err(|error| unwritable(&self.path, error))?;
         let in_step = self.file.is_some() && length == Some(self.base + self.written);
         let remarks = if in_step { Vec::new() } else { self.complete(recorded)? };
-        let mut file = match self.file.take() {
-            Some(file) => file,
-            None => self.files.open(&self.path).map_err(|error| unwritable(&self.path, error))?,
+        let synced = match self.file.take() {
+            Some(mut file) => file.sync(),
+            // Whoever wrote it may have seen a sync fail.
+            None => self.files.open(&self.path).and_then(|_| write_again(self.files.as_ref(), &self.path, self.base)),
         };
-        file.sync().map_err(|error| unwritable(&self.path, error))?;
+        synced.map_err(|error| unwritable(&self.path, error))?;
         self.files.sync_folder(folder_of(&self.path)).map_err(|error| unwritable(&self.path, error))?;
         Ok(remarks)
     }
@@ -166,12 +179,8 @@ impl LineDocument {
         let mut match_up = MatchUp::Same(self.reader()?);
         let mut missing = Missing::new(self);
         let mut writing = self.fresh();
-        recorded.read(&mut |event| {
-            if (self.takes)(event) {
-                missing.next(&joined(writing.event(event)), &mut match_up);
-            }
-        })?;
-        missing.next(&joined(writing.finish()), &mut match_up);
+        recorded.read(&mut |event| missing.next(&writing.event(event), &mut match_up))?;
+        missing.next(&writing.finish(), &mut match_up);
         missing.end()
     }
 
@@ -180,6 +189,27 @@ impl LineDocument {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Box::new(io::empty())),
             opened => opened.map_err(|error| Error::at(&self.path, Problem::Unreadable, error)),
         }
+    }
+}
+
+/// What turns events into lines.
+struct Lines {
+    writing: Writing,
+    takes: Takes,
+    pass: Option<Pass>,
+}
+
+impl Lines {
+    fn event(&mut self, event: &Event<'_>) -> Vec<u8> {
+        match &mut self.pass {
+            _ if !(self.takes)(event) => Vec::new(),
+            None => joined(self.writing.event(event)),
+            Some(pass) => pass(event).map(|event| joined(self.writing.event(&event))).unwrap_or_default(),
+        }
+    }
+
+    fn finish(self) -> Vec<u8> {
+        joined(self.writing.finish())
     }
 }
 
@@ -254,7 +284,9 @@ impl<'a> Missing<'a> {
             Err(error) => return MatchUp::Failed(Error::at(path, Problem::Unreadable, error)),
         };
         let whole = |line: &[u8]| std::str::from_utf8(line).is_ok_and(|text| json::is_valid(text.trim()));
-        if rest.split(|byte| *byte == b'\n').any(|line| !line.trim_ascii().is_empty() && whole(line)) {
+        // A power cut leaves holes, and behind one a line of ours may be whole: what has holes is all moved aside.
+        let holed = rest.contains(&0);
+        if !holed && rest.split(|byte| *byte == b'\n').any(|line| !line.trim_ascii().is_empty() && whole(line)) {
             let text = "somebody else wrote there during the recording, which is whole in the journal only";
             self.remarks.push(Remark::new(path, text));
             return MatchUp::Foreign;
@@ -296,11 +328,21 @@ pub struct Measured<'a> {
 /// Reads a document back and compares it with the journal: does it say all that was given? What the recorder stamped on events
 /// is not missed.
 pub fn measure(recorded: &Recorded, document: Measured<'_>, given: Given) -> Result<Journal, Error> {
+    measure_part(recorded, document, given, &mut |_| true)
+}
+
+/// The same for a document that is there for some of the events only.
+pub fn measure_part(
+    recorded: &Recorded,
+    document: Measured<'_>,
+    given: Given,
+    belongs: &mut dyn FnMut(&Event<'_>) -> bool,
+) -> Result<Journal, Error> {
     let name = document.format.info().name;
     let mut comparison = Comparison::new(move |origin| origin == name);
     let unreadable = |error| Error::at(&recorded.journal, Problem::Unreadable, error);
     recorded.read(&mut |event| {
-        if author(event) == Author::Given {
+        if author(event) == Author::Given && belongs(event) {
             comparison.source(&unstamped(event, given));
         }
     })?;

@@ -74,16 +74,33 @@ pub enum Problem {
     Exists,
     /// It is no name for a single file or folder.
     BadName,
+    /// What was said of a recording beforehand makes no sense.
+    BadSetting,
     /// It is not laid out as anything that can be recorded into or completed.
     NoLayout,
     /// It was changed by somebody else, so that what was recorded cannot be put there.
     Changed,
+    /// It is there already, and holds something else.
+    Differs,
+    /// Something in it would be put outside of its own folder, or is a link.
+    LeadsOut,
+    /// It is a link, a pipe or a device, and can be put away neither as a file nor as a folder.
+    Odd,
+    /// It still goes on.
+    Running,
+    /// There is more in it than anything sensible has.
+    TooMany {
+        /// How much there may be.
+        most: u64,
+    },
     /// There is no room.
     Full,
     /// Reading failed.
     Unreadable,
     /// Writing failed.
     Unwritable,
+    /// Writing failed, and so did taking back what was written.
+    InDoubt,
 }
 
 /// An error of opening, reading or writing.
@@ -140,6 +157,11 @@ impl Error {
         Error { place: self.place.clone(), problem: self.problem, source }
     }
 
+    /// The same error where what was refused may be found all the same.
+    pub fn in_doubt(self) -> Error {
+        Error { problem: Problem::InDoubt, ..self }
+    }
+
     /// The way out, where there is one.
     pub fn hint(&self) -> Option<&'static str> {
         Some(match self.problem {
@@ -159,13 +181,20 @@ impl Error {
             Problem::Locked { .. } => "wait until that process ends, or record somewhere else",
             Problem::Gone => "put the folder back, or start a new recording somewhere else",
             Problem::Exists => "choose another name, or remove what is there",
+            Problem::BadSetting => "steno record --help says what each --set takes",
             Problem::BadName => "use letters, digits, points, hyphens and underscores, and no separators",
             Problem::NoLayout => "name the file or folder that was given to steno record",
             Problem::Changed => "the journal beside it has everything: steno show reads it",
+            Problem::Differs => "compare the two, and rename or remove the one that is not wanted",
+            Problem::LeadsOut => "do not trust it: look at it with tar -tvzf before unpacking anything by hand",
+            Problem::Odd => "replace it by what it stands for, or remove it",
+            Problem::Running => "wait until it ends; if it was broken off, steno recover completes it",
+            Problem::TooMany { .. } => "name a folder that is a single run",
             Problem::Full if self.place == Place::Temporary => {
                 "make room there, or let the variable TMPDIR name a folder that has some"
             }
             Problem::Full => "make room there, or write somewhere else",
+            Problem::InDoubt => "when the disk is well again, look with steno show whether it is there",
             Problem::Unreadable | Problem::Unwritable => return None,
         })
     }
@@ -200,15 +229,22 @@ impl fmt::Display for Error {
             Problem::Locked { holder: None } => formatter.write_str("another process is writing there"),
             Problem::Gone => formatter.write_str("was removed while it was being written"),
             Problem::Exists => formatter.write_str("is there already"),
+            Problem::BadSetting => formatter.write_str("has a value that it cannot have"),
             Problem::BadName => formatter.write_str("is not a name for one file or folder"),
             Problem::NoLayout => formatter.write_str("no layout is known here"),
             Problem::Changed => formatter.write_str("was changed by somebody else since"),
+            Problem::Differs => formatter.write_str("is there already and holds something else"),
+            Problem::LeadsOut => formatter.write_str("holds a link, or an entry that leads out of its folder"),
+            Problem::Odd => formatter.write_str("is neither a file nor a folder"),
+            Problem::Running => formatter.write_str("is still running"),
+            Problem::TooMany { most } => write!(formatter, "holds more than {most} files and folders"),
             Problem::Full => formatter.write_str("there is no room left"),
             Problem::Unreadable => formatter.write_str("cannot be read"),
             Problem::Unwritable => formatter.write_str("cannot be written"),
+            Problem::InDoubt => formatter.write_str("cannot be written, and some of it may be there all the same"),
         }?;
         match (&self.source, self.problem) {
-            (Some(source), Problem::Unreadable | Problem::Unwritable | Problem::Corrupt(_)) => {
+            (Some(source), Problem::Unreadable | Problem::Unwritable | Problem::InDoubt | Problem::Corrupt(_)) => {
                 write!(formatter, ": {source}")
             }
             _ => Ok(()),

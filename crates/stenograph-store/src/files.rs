@@ -12,6 +12,8 @@ pub trait Files: Debug + Send + Sync {
     fn open(&self, path: &Path) -> io::Result<Box<dyn OpenFile>>;
     /// Makes a file that must not be there yet.
     fn create_new(&self, path: &Path) -> io::Result<Box<dyn OpenFile>>;
+    /// Writes over the bytes that a file has from an offset on.
+    fn overwrite(&self, path: &Path, offset: u64, bytes: &[u8]) -> io::Result<()>;
     /// Opens a file to be read from an offset on.
     fn reader(&self, path: &Path, offset: u64) -> io::Result<Box<dyn Read>>;
     /// All bytes of a file from an offset on.
@@ -24,12 +26,16 @@ pub trait Files: Debug + Send + Sync {
     fn length(&self, path: &Path) -> io::Result<Option<u64>>;
     /// The names in a folder, sorted; none when it is not there.
     fn list(&self, folder: &Path) -> io::Result<Vec<PathBuf>>;
-    /// Makes a folder and those above it.
+    /// Makes a folder and those above it, unless they are there.
     fn create_folder(&self, folder: &Path) -> io::Result<()>;
     /// Puts a file in the place of another.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Removes a file.
     fn remove(&self, path: &Path) -> io::Result<()>;
+    /// Removes an empty folder.
+    fn remove_folder(&self, folder: &Path) -> io::Result<()> {
+        fs::remove_dir(folder)
+    }
     /// Makes the names in a folder durable, where the system can.
     fn sync_folder(&self, folder: &Path) -> io::Result<()>;
 }
@@ -61,11 +67,19 @@ pub fn write_all(file: &mut dyn OpenFile, mut bytes: &[u8]) -> io::Result<()> {
 
 /// Makes a folder, those above it and all their names durable.
 pub fn make_folder(files: &dyn Files, folder: &Path) -> io::Result<()> {
-    let missing: Vec<&Path> =
-        folder.ancestors().take_while(|path| !path.as_os_str().is_empty() && !path.is_dir()).collect();
-    files.create_folder(folder)?;
-    for made in missing {
-        files.sync_folder(folder_of(made))?;
+    let steps: Vec<&Path> = folder.ancestors().filter(|path| !path.as_os_str().is_empty()).collect();
+    let missing: Vec<&Path> = steps.iter().copied().take_while(|path| !path.is_dir()).collect();
+    // Who made the last one that is there may have been stopped before its name was durable. The folder it is in may be closed
+    // to us; then it is not one that was just made here.
+    if let Some(last) = steps.get(missing.len()).filter(|path| path.parent().is_some()) {
+        match files.sync_folder(folder_of(last)) {
+            Err(error) if error.kind() != io::ErrorKind::PermissionDenied => return Err(error),
+            Err(_) | Ok(()) => {}
+        }
+    }
+    for path in missing.into_iter().rev() {
+        files.create_folder(path)?;
+        files.sync_folder(folder_of(path))?;
     }
     Ok(())
 }
@@ -73,11 +87,20 @@ pub fn make_folder(files: &dyn Files, folder: &Path) -> io::Result<()> {
 /// Puts new content in the place of a file, whole or not at all, and makes it durable. The temporary file has a fixed name, so
 /// that what a crash leaves of it is written over the next time: the caller holds a lock.
 pub fn replace(files: &dyn Files, path: &Path, bytes: &[u8]) -> io::Result<()> {
+    replace_with(files, path, &mut |file| write_all(file, bytes))
+}
+
+/// The same, for content that is written piece by piece.
+pub fn replace_with(
+    files: &dyn Files,
+    path: &Path,
+    write: &mut dyn FnMut(&mut dyn OpenFile) -> io::Result<()>,
+) -> io::Result<()> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let temporary = path.with_file_name(format!(".{name}.new"));
     let mut file = files.open(&temporary)?;
     file.truncate(0)?;
-    let written = write_all(file.as_mut(), bytes).and_then(|()| file.sync());
+    let written = write(file.as_mut()).and_then(|()| file.sync());
     drop(file);
     let placed = written.and_then(|()| {
         if let Ok(before) = fs::metadata(path) {
@@ -91,6 +114,23 @@ pub fn replace(files: &dyn Files, path: &Path, bytes: &[u8]) -> io::Result<()> {
     }
     placed?;
     files.sync_folder(folder_of(path))
+}
+
+/// Writes what a file holds from an offset on over itself and makes it durable. Where a sync failed, the system may believe that
+/// what it still shows is on disk: only what is written again is certain to get there.
+pub fn write_again(files: &dyn Files, path: &Path, mut offset: u64) -> io::Result<()> {
+    let mut reader = files.reader(path, offset)?;
+    let mut buffer = vec![0; 256 << 10];
+    loop {
+        match reader.read(&mut buffer)? {
+            0 => break,
+            length => {
+                files.overwrite(path, offset, buffer.get(..length).unwrap_or_default())?;
+                offset += length as u64;
+            }
+        }
+    }
+    files.open(path)?.sync()
 }
 
 /// The folder a path is in.
@@ -112,6 +152,12 @@ impl Files for Disk {
 
     fn create_new(&self, path: &Path) -> io::Result<Box<dyn OpenFile>> {
         Ok(Box::new(DiskFile(File::options().create_new(true).append(true).open(path)?)))
+    }
+
+    fn overwrite(&self, path: &Path, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        let mut file = File::options().write(true).open(path)?;
+        file.seek(SeekFrom::Start(offset))?;
+        file.write_all(bytes)
     }
 
     fn reader(&self, path: &Path, offset: u64) -> io::Result<Box<dyn Read>> {

@@ -1,13 +1,15 @@
 //! Reading what a live system spread over several files as one conversation: its documents in order, and the journals beside them,
 //! which say more. An event that stands in a document and in a journal is given once, in the journal's words.
 
+use std::collections::{HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use stenograph::format::{Detected, Want, detect};
 use stenograph::loss::twins;
-use stenograph::model::Event;
+use stenograph::model::{Event, Note};
 use stenograph::read::{Collected, Reading, Sink};
 
 use crate::error::{Error, Problem};
@@ -27,8 +29,23 @@ pub fn parts(path: &Path) -> Option<Vec<PathBuf>> {
     (path.is_file() && journal.is_file()).then(|| vec![path.to_owned(), journal])
 }
 
-/// Reads them as one conversation.
+/// Reads them as one conversation. What was said twice in two folders side by side was said twice, and so was what stands in a
+/// journal that is named after a document which is not among the files.
 pub fn read(parts: &[PathBuf], sink: &mut dyn Sink) -> Result<(), Error> {
+    let alone = |path: &Path| {
+        let journal = path.extension().is_some_and(|ending| ending == recover::ENDING);
+        let document = path.with_extension("");
+        journal && document.extension().is_some() && !parts.contains(&document)
+    };
+    let near = |one: &Path, next: &Path| match (one.parent(), next.parent()) {
+        (Some(one), Some(next)) => one.starts_with(next) || next.starts_with(one),
+        _ => false,
+    };
+    let together = |one: &PathBuf, next: &PathBuf| near(one, next) && !alone(one) && !alone(next);
+    parts.chunk_by(together).try_for_each(|parts| conversation(parts, sink))
+}
+
+fn conversation(parts: &[PathBuf], sink: &mut dyn Sink) -> Result<(), Error> {
     let files: Arc<dyn Files> = Arc::new(Disk);
     let mut recorded: Vec<Recorded> = Vec::new();
     let mut documents: Vec<&PathBuf> = Vec::new();
@@ -43,25 +60,55 @@ pub fn read(parts: &[PathBuf], sink: &mut dyn Sink) -> Result<(), Error> {
         recorded.extend(found);
     }
     if recorded.is_empty() {
-        return documents.into_iter().try_for_each(|path| document(path, sink));
+        let mut once = Once::new(sink);
+        return documents.into_iter().try_for_each(|path| once.document(path));
     }
-    let mut said = Collected::default();
-    documents.into_iter().try_for_each(|path| document(path, &mut said))?;
+    let (mut said, mut since) = (Collected::default(), Vec::new());
+    let mut before = HashSet::new();
+    for path in documents {
+        let mut once = Once { before, ..Once::new(&mut said) };
+        once.document(path)?;
+        before = once.before;
+        let base = base(path, &recorded);
+        let news = said.events.iter().enumerate().skip(since.len());
+        let news = news.map(|(at, event)| event.at.is_none_or(|span| span.offset >= base).then_some(at));
+        since.extend(news.collect::<Vec<_>>());
+    }
     let mut kept: Vec<Event<'static>> = Vec::new();
     for recorded in &recorded {
         recorded.read(&mut |event| kept.push(event.clone().into_owned()))?;
     }
-    merge(&said.events, &kept, &mut |event| sink.event(event));
+    let since: Vec<usize> = since.into_iter().flatten().collect();
+    merge(&said.events, &since, &kept, &mut |event| sink.event(event));
     said.notes.into_iter().for_each(|note| sink.note(note));
     Ok(())
 }
 
+/// How long a document was before the recordings in the journals.
+fn base(path: &Path, recorded: &[Recorded]) -> u64 {
+    let lengths = recorded.iter().flat_map(|recorded| {
+        let is_here = |name: &str| recorded.document(name) == path;
+        recorded.header.documents.iter().filter(move |(name, _)| is_here(name)).map(|(_, length)| *length)
+    });
+    lengths.min().unwrap_or(0)
+}
+
 /// Both in order: what only one of them has stands where it stood there.
-fn merge(said: &[Event<'static>], kept: &[Event<'static>], give: &mut dyn FnMut(&Event<'_>)) {
+fn merge(said: &[Event<'static>], since: &[usize], kept: &[Event<'static>], give: &mut dyn FnMut(&Event<'_>)) {
+    let twins = same(said, since, kept);
     let mut next = 0;
-    for (event, twin) in said.iter().zip(twins(said, kept)) {
-        match twin {
-            None => give(event),
+    let shared: HashSet<usize> = twins.values().copied().collect();
+    for (at, event) in said.iter().enumerate() {
+        match twins.get(&at).copied() {
+            None => {
+                // What only the journal has was there before it, if the clock says so.
+                let earlier = kept.iter().enumerate().skip(next);
+                let earlier = earlier.take_while(|(at, kept)| !shared.contains(at) && is_before(kept, event));
+                let until = next + earlier.count();
+                kept.get(next..until).unwrap_or_default().iter().for_each(&mut *give);
+                next = until;
+                give(event);
+            }
             // The journal is in order: everything before the twin comes first.
             Some(twin) if twin >= next => {
                 kept.get(next..=twin).unwrap_or_default().iter().for_each(&mut *give);
@@ -71,6 +118,83 @@ fn merge(said: &[Event<'static>], kept: &[Event<'static>], give: &mut dyn FnMut(
         }
     }
     kept.get(next..).unwrap_or_default().iter().for_each(give);
+}
+
+/// Whether one event came before another, to the second: some systems count no finer.
+fn is_before(one: &Event<'_>, other: &Event<'_>) -> bool {
+    let seconds = |event: &Event<'_>| event.time.as_ref().and_then(stenograph::time::Time::to_seconds);
+    matches!((seconds(one), seconds(other)), (Some(one), Some(other)) if one <= other)
+}
+
+/// The place in the journal of each event of the documents that is there: by its id where both have it, else by what it says. Only
+/// what came into the documents since the recordings began can be meant by the latter, however alike the rest looks.
+fn same(said: &[Event<'static>], since: &[usize], kept: &[Event<'static>]) -> HashMap<usize, usize> {
+    let mut ids: HashMap<&str, usize> = HashMap::new();
+    for (at, event) in kept.iter().enumerate() {
+        if let Some(id) = event.id.as_deref() {
+            ids.entry(id).or_insert(at);
+        }
+    }
+    let by_id = said.iter().enumerate().filter_map(|(at, event)| Some((at, *ids.get(event.id.as_deref()?)?)));
+    let anchors: Vec<(usize, usize)> = by_id.collect();
+    let mut same: HashMap<usize, usize> = anchors.iter().copied().collect();
+    let claimed: HashSet<usize> = same.values().copied().collect();
+    // What has an id on both sides is where it is: words are only compared between such places.
+    let (mut first, mut next) = (0, 0);
+    for (at, twin) in anchors.into_iter().chain([(said.len(), kept.len())]) {
+        if twin < next {
+            continue;
+        }
+        let place = |end: usize| since.partition_point(|place| *place < end);
+        let places = since.get(place(first)..place(at)).unwrap_or_default();
+        let news: Vec<Event<'static>> = places.iter().filter_map(|place| said.get(*place)).cloned().collect();
+        for (place, by_words) in places.iter().copied().zip(twins(&news, kept.get(next..twin).unwrap_or_default())) {
+            if let Some(twin) = by_words.map(|by_words| next + by_words).filter(|twin| !claimed.contains(twin)) {
+                same.entry(place).or_insert(twin);
+            }
+        }
+        (first, next) = (at + 1, twin + 1);
+    }
+    same
+}
+
+/// Gives an event once that stands in several documents under one id, as an archive and a window may have it.
+struct Once<'s> {
+    sink: &'s mut dyn Sink,
+    /// What the documents before this one gave.
+    before: HashSet<u64>,
+    here: Vec<u64>,
+}
+
+impl<'s> Once<'s> {
+    fn new(sink: &'s mut dyn Sink) -> Once<'s> {
+        Once { sink, before: HashSet::new(), here: Vec::new() }
+    }
+
+    fn document(&mut self, path: &Path) -> Result<(), Error> {
+        document(path, self)?;
+        self.before.extend(self.here.drain(..));
+        Ok(())
+    }
+}
+
+impl Sink for Once<'_> {
+    fn event(&mut self, event: &Event<'_>) {
+        if let Some(id) = &event.id {
+            let mut print = DefaultHasher::new();
+            let content = event.content().map(|content| content.joined().wtf8().into_owned());
+            (id, event.part.index, event.kind(), content).hash(&mut print);
+            if self.before.contains(&print.finish()) {
+                return;
+            }
+            self.here.push(print.finish());
+        }
+        self.sink.event(event);
+    }
+
+    fn note(&mut self, note: Note) {
+        self.sink.note(note);
+    }
 }
 
 /// Reads one file. What nobody knows is no part of a conversation.
@@ -108,7 +232,71 @@ mod tests {
         let documents = [said("before"), said("one"), said("two"), said("later")];
         let journal = [said("one"), thought("hm"), said("two"), thought("aha")];
         let mut given = Vec::new();
-        merge(&documents, &journal, &mut |event| given.push(event.content().unwrap().joined().decode().into_owned()));
+        merge(&documents, &[0, 1, 2, 3], &journal, &mut |event| {
+            given.push(event.content().unwrap().joined().decode().into_owned())
+        });
         assert_eq!(given, ["before", "one", "hm", "two", "later", "aha"]);
+    }
+
+    #[test]
+    fn what_a_document_held_before_is_not_taken_for_what_was_recorded() {
+        let (documents, journal) = ([said("ask 1"), said("ask 2")], [said("ask 3"), said("ask 4")]);
+        let mut given = Vec::new();
+        merge(&documents, &[], &journal, &mut |event| {
+            given.push(event.content().unwrap().joined().decode().into_owned())
+        });
+        assert_eq!(given, ["ask 1", "ask 2", "ask 3", "ask 4"]);
+    }
+
+    #[test]
+    fn what_came_later_stands_after_what_only_the_journal_has() {
+        let at = |seconds: &'static str, event: Event<'static>| Event {
+            time: stenograph::time::Time::number(seconds.into(), stenograph::time::Unit::Seconds),
+            ..event
+        };
+        let documents = [at("1", said("before")), at("5", said("one")), at("9", said("cleared"))];
+        let journal = [at("5.1", said("one")), at("5.2", thought("aha"))];
+        let mut given = Vec::new();
+        merge(&documents, &[0, 1, 2], &journal, &mut |event| {
+            given.push(event.content().unwrap().joined().decode().into_owned());
+        });
+        assert_eq!(given, ["before", "one", "aha", "cleared"]);
+    }
+
+    #[test]
+    fn the_same_words_under_another_id_are_another_event() {
+        let with = |id: &'static str| Event { id: Some(id.into()), ..said("yes") };
+        let mut given = Vec::new();
+        merge(&[with("1"), with("2")], &[0, 1], &[with("2")], &mut |event| {
+            given.push(event.id.clone().unwrap().into_owned())
+        });
+        assert_eq!(given, ["1", "2"]);
+    }
+
+    #[test]
+    fn the_same_conversation_twice_is_not_mixed_up() {
+        let with = |id: &'static str, text| Event { id: Some(id.into()), ..said(text) };
+        let documents = [with("1", "look"), with("2", "ls"), with("r", "look"), with("r-1", "ls")];
+        let journal = [with("r", "look"), with("r", "ls")];
+        let mut given = Vec::new();
+        merge(&documents, &[0, 1, 2, 3], &journal, &mut |event| {
+            given.push(event.content().unwrap().joined().decode().into_owned());
+        });
+        assert_eq!(given, ["look", "ls", "look", "ls"]);
+    }
+
+    #[test]
+    fn what_stands_in_an_archive_and_in_a_window_is_given_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let line = |id: &str, text: &str| {
+            format!("{{\"v\":1,\"kind\":\"message\",\"id\":\"{id}\",\"role\":\"user\",\"content\":\"{text}\"}}\n")
+        };
+        let paths = [folder.path().join("a"), folder.path().join("b")];
+        std::fs::write(&paths[0], line("1", "x") + &line("2", "y") + &line("2", "y")).unwrap();
+        std::fs::write(&paths[1], line("2", "y") + &line("1", "z") + &line("3", "y")).unwrap();
+        let mut found = Collected::default();
+        read(&paths, &mut found).unwrap();
+        let ids: Vec<&str> = found.events.iter().filter_map(|event| event.id.as_deref()).collect();
+        assert_eq!(ids, ["1", "2", "2", "1", "3"]);
     }
 }

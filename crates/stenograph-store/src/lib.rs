@@ -24,6 +24,6 @@ pub mod undo;
 pub use decode::Container;
 pub use error::{Error, Place, Problem};
 pub use output::{NewFile, Spool, fresh_folder};
-pub use recorder::{Kept, Recorder};
+pub use recorder::{Kept, Recorder, random_id};
 pub use source::{Passes, Source};
 pub use tail::Remark;

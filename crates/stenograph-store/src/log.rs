@@ -6,7 +6,7 @@ mod tape;
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::error::Error;
 use crate::files::Files;
@@ -168,14 +168,19 @@ impl<T> Shared<T> {
         self.tape.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Syncs once in every interval: the bell rings at every append, so what counts is the time of the last sync.
     fn flush_every(&self, interval: Duration) {
         let mut queue = self.queue();
+        let mut synced_at = Instant::now();
         while !queue.closed {
-            let (woken, wait) = self.bell.wait_timeout(queue, interval).unwrap_or_else(PoisonError::into_inner);
-            queue = woken;
-            if wait.timed_out() || queue.closed {
+            let wait = interval.saturating_sub(synced_at.elapsed());
+            if !wait.is_zero() {
+                queue = self.bell.wait_timeout(queue, wait).unwrap_or_else(PoisonError::into_inner).0;
+            }
+            if queue.closed || synced_at.elapsed() >= interval {
                 drop(queue);
                 let synced = self.tape().sync();
+                synced_at = Instant::now();
                 queue = self.queue();
                 if let Err(error) = synced {
                     queue.late = Some(error);

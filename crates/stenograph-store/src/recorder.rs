@@ -74,11 +74,14 @@ impl Recorder {
                 Some(Recorded::new(&site.files, &path, header, (begin, log.length())))
             }
         };
-        let following = documents.map(|documents| Following::new(documents).map(Mutex::new)).transpose()?;
+        let mut following = documents.map(Following::new).transpose()?;
+        if let Some(following) = &mut following {
+            found.extend(following.documents.begin());
+        }
         let recorder = Recorder {
             log,
             recorded,
-            following,
+            following: following.map(Mutex::new),
             stamper,
             given_time: AtomicBool::new(false),
             given_id: AtomicBool::new(false),
@@ -132,10 +135,12 @@ impl Recorder {
     }
 
     fn append_lines(&self, events: &[Event<'_>]) -> Result<(), Error> {
-        let mut lines = Vec::new();
+        let mut lines = String::with_capacity(256);
         for event in events {
-            lines.extend_from_slice(&line(&self.stamper.stamped(event)));
+            wire::write_event(&self.stamper.stamped(event), &mut lines);
+            lines.push('\n');
         }
+        let lines = lines.into_bytes();
         if lines.is_empty() {
             return Ok(());
         }
@@ -174,6 +179,7 @@ impl Recorder {
                 self.log.append(&line(&journal::settled_line(self.stamper.now())), Vec::new(), &|_| {})?;
                 files.push(self.path.clone());
             }
+            Journal::Unfinished => files.push(self.path.clone()),
             Journal::Redundant => {
                 drop(self.log);
                 recover::let_go(&recorded, &self.site)?;
@@ -232,6 +238,11 @@ impl Sink for Told<'_> {
     fn note(&mut self, _note: Note) {}
 }
 
+/// A random id, for what has its origin here.
+pub fn random_id() -> String {
+    uuid::Uuid::new_v4().to_string()
+}
+
 /// Stamps what arrives without a time, or without an id where one is needed.
 struct Stamper {
     clock: Clock,
@@ -259,7 +270,7 @@ impl Stamper {
             event.time = Some(self.now());
         }
         if self.stamps == Stamps::TimeAndId && event.id.is_none() {
-            event.id = Some(uuid::Uuid::new_v4().to_string().into());
+            event.id = Some(random_id().into());
         }
         event
     }

@@ -40,7 +40,14 @@ pub fn recover(path: &Path, site: &Site) -> Result<Recovery, Error> {
     let mut recovery = Recovery::default();
     let journals = journals_at(path, site)?;
     for journal in journals {
-        let ground = Ground::of_journal(&journal, site)?;
+        let ground = match Ground::of_journal(&journal, site) {
+            // In a folder of many, one recording that goes on does not keep the others from their end.
+            Err(error) if path.is_dir() && matches!(error.problem, Problem::Locked { .. }) => {
+                recovery.remarks.push(Remark::new(&journal, "is being recorded, and left alone"));
+                continue;
+            }
+            ground => ground?,
+        };
         // A recording that was cut off before its first line was whole leaves nothing else.
         if ground.tail.length == 0 && site.files.length(&journal).ok().flatten() == Some(0) {
             site.files.remove(&journal).map_err(|error| Error::at(&journal, Problem::Unwritable, error))?;
@@ -63,13 +70,30 @@ fn settle_file(path: &Path, site: &Site) -> Result<Option<Remark>, Error> {
     let limit = stenograph::format::Head::SIZE_MAX as u64;
     std::io::Read::read_to_end(&mut std::io::Read::take(&mut reader, limit), &mut head)
         .map_err(|error| Error::at(path, Problem::Unreadable, error))?;
+    if head.trim_ascii().is_empty() {
+        // A recording that was cut off before its first event leaves a file in which nothing stands.
+        return Ok(None);
+    }
     match detect(&head) {
         Detected::Format(format) if matches!(format.info().framing, Framing::Lines) && !format.info().traits.lossy => {
             let _lock = Lock::on(path)?;
             Ok(tail::settle(site.files.as_ref(), path, LastLine::MayLackNewline)?.remark)
         }
+        // A recording of the native stream that was cut off at its first line.
+        _ if is_begun(&head) => {
+            let _lock = Lock::on(path)?;
+            Ok(tail::settle(site.files.as_ref(), path, LastLine::EndsWithNewline)?.remark)
+        }
         _ => Err(Error::about(path, Problem::NoLayout)),
     }
+}
+
+/// Whether this may be how the first line of a native stream begins, or what a power cut makes of it.
+fn is_begun(head: &[u8]) -> bool {
+    let start = format!("{{\"v\":{}", wire::VERSION);
+    let length = head.len().min(start.len());
+    let begins = head.get(..length) == start.as_bytes().get(..length);
+    !head.contains(&b'\n') && (begins || head.iter().all(|byte| *byte == 0))
 }
 
 /// How deep folders are searched, and how many files are looked at: no layout is deeper, and no tree is endless.
@@ -141,6 +165,7 @@ pub(crate) fn complete_journal(journal: &Path, site: &Site) -> Result<Vec<Remark
     remarks.extend(finished.remarks);
     match finished.journal {
         Journal::Needed => mark(&recorded, site, &[journal::settled_line((site.clock)())]).map(|_| ())?,
+        Journal::Unfinished => {}
         Journal::Redundant => let_go(&recorded, site)?,
     }
     Ok(remarks)

@@ -47,7 +47,7 @@ pub struct Tail {
 
 const STEP_SIZE: u64 = 64 << 10;
 
-/// Looks at the end of a file and moves half a line aside.
+/// Looks at the end of a file and moves half a line aside. That it is cut off is durable when whoever writes on next syncs.
 pub fn settle(files: &dyn Files, path: &Path, last_line: LastLine) -> Result<Tail, Error> {
     let unreadable = |error| Error::at(path, Problem::Unreadable, error);
     let Some(length) = files.length(path).map_err(unreadable)? else { return Ok(Tail::default()) };
@@ -59,7 +59,7 @@ pub fn settle(files: &dyn Files, path: &Path, last_line: LastLine) -> Result<Tai
         return Ok(Tail { length, lacks_newline: true, remark: None });
     }
     let aside = move_aside(files, path, &rest).map_err(|error| Error::at(path, Problem::Unwritable, error))?;
-    let cut = files.open(path).and_then(|mut file| file.truncate(start).and_then(|()| file.sync()));
+    let cut = files.open(path).and_then(|mut file| file.truncate(start));
     cut.map_err(|error| Error::at(path, Problem::Unwritable, error))?;
     let text = format!("half a line of {} bytes at the end was moved to {}", rest.len(), aside.display());
     Ok(Tail { length: start, lacks_newline: false, remark: Some(Remark::new(path, text)) })
@@ -87,25 +87,22 @@ fn is_whole(line: &[u8]) -> bool {
     line.trim_ascii().is_empty() || std::str::from_utf8(line).is_ok_and(|text| json::is_valid(text.trim()))
 }
 
-/// Writes half a line into a file beside the one it was in. The same half is not kept twice when a crash comes in between.
+/// Writes half a line into a file beside the one it was in. The same half is not kept twice when a crash comes in between: what
+/// is aside and how this one begins is what an interrupted attempt left.
 pub(crate) fn move_aside(files: &dyn Files, path: &Path, rest: &[u8]) -> io::Result<PathBuf> {
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     for number in 1_u32.. {
         let aside = path.with_file_name(format!("{name}.torn-{number}"));
-        match files.create_new(&aside) {
-            Ok(mut file) => {
-                write_all(file.as_mut(), rest)?;
-                file.sync()?;
-                files.sync_folder(folder_of(&aside))?;
-                return Ok(aside);
-            }
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                if files.read(&aside, 0)? == rest {
-                    files.sync_folder(folder_of(&aside))?;
-                    return Ok(aside);
-                }
-            }
+        let (mut file, kept) = match files.create_new(&aside) {
+            Ok(file) => (file, Vec::new()),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => (files.open(&aside)?, files.read(&aside, 0)?),
             Err(error) => return Err(error),
+        };
+        if let Some(more) = rest.strip_prefix(kept.as_slice()) {
+            write_all(file.as_mut(), more)?;
+            file.sync()?;
+            files.sync_folder(folder_of(&aside))?;
+            return Ok(aside);
         }
     }
     Err(io::ErrorKind::AlreadyExists.into())

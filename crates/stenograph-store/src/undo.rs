@@ -52,7 +52,15 @@ pub enum Undone {
 /// Keeps a file as it is before an edit, which gives it the bytes `after`. The file itself is not touched. Gives the path of the
 /// undo file.
 pub fn keep(file: &Path, before: &[u8], after: &[u8], by: &str) -> Result<PathBuf, Error> {
-    let path = free_path(file)?;
+    // What an edit kept that never came to its end is of no use: the file is still as it was.
+    let unfinished = |path: &PathBuf| {
+        let kept = Kept::read(path).ok().flatten();
+        kept.is_some_and(|kept| kept.before.is(before) && !kept.after.is(before))
+    };
+    let path = match newest_path(file).filter(unfinished) {
+        Some(path) => path,
+        None => free_path(file)?,
+    };
     let place = Place::Path(path.clone());
     let unwritable = |error| Error::from_system(&place, Problem::Unwritable, error);
     let state = |bytes: &[u8]| format!("{{\"size\":{},\"xxh3\":\"{:032x}\"}}", bytes.len(), xxh3_128(bytes));
@@ -65,6 +73,20 @@ pub fn keep(file: &Path, before: &[u8], after: &[u8], by: &str) -> Result<PathBu
     let mut out = NewFile::create(&path, None)?;
     out.write_all(head.as_bytes()).map_err(unwritable)?;
     zstd::stream::copy_encode(before, &mut out, 0).map_err(unwritable)?;
+    out.commit()?;
+    Ok(path)
+}
+
+/// Gives a file the bytes `after` and keeps what it was beside it. A file that is not as it was read, `before`, is left alone: an
+/// agent may have gone on writing it. Gives the path of the undo file.
+pub fn replace(file: &Path, before: &[u8], after: &[u8], by: &str) -> Result<PathBuf, Error> {
+    let place = Place::Path(file.to_owned());
+    if read_whole(file, &place)? != before {
+        return Err(Error::new(&place, Problem::Changed));
+    }
+    let path = keep(file, before, after, by)?;
+    let mut out = NewFile::create(file, None)?;
+    out.write_all(after).map_err(|error| Error::from_system(&place, Problem::Unwritable, error))?;
     out.commit()?;
     Ok(path)
 }
@@ -269,6 +291,25 @@ mod tests {
         fs::write(&path, BEFORE).unwrap();
         assert_eq!(undo(&path).unwrap(), Undone::AsItWas);
         assert_eq!(undo(&path).unwrap(), Undone::Nothing);
+    }
+
+    #[test]
+    fn what_an_edit_kept_that_never_came_to_its_end_is_replaced_by_the_next_one() {
+        let (folder, path) = edited(BEFORE, AFTER);
+        fs::write(&path, BEFORE).unwrap();
+        replace(&path, BEFORE, b"three\n", "trim").unwrap();
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+        assert_eq!(undo(&path).unwrap(), restored(14, 0));
+        assert_eq!(fs::read(&path).unwrap(), BEFORE);
+    }
+
+    #[test]
+    fn a_file_that_an_agent_goes_on_writing_is_not_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("session.jsonl");
+        fs::write(&path, [BEFORE, b"four\n"].concat()).unwrap();
+        assert_eq!(replace(&path, BEFORE, AFTER, "trim").unwrap_err().problem, Problem::Changed);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 
     #[test]

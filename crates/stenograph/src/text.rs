@@ -127,7 +127,8 @@ impl<'a> Text<'a> {
 
     /// The text as a JSON string literal.
     pub fn to_json(&self) -> String {
-        let mut out = String::new();
+        let (Text::Plain(text) | Text::Json(text)) = self;
+        let mut out = String::with_capacity(text.len() + 2);
         self.write_json(&mut out);
         out
     }
@@ -180,28 +181,36 @@ impl<'a> From<Str<'a>> for Text<'a> {
 
 /// Appends `text` with JSON's escapes, without quotes.
 pub fn escape_into(text: &str, out: &mut String) {
-    let mut from = 0;
-    for (at, byte) in text.bytes().enumerate() {
-        let short = match byte {
-            b'"' => "\\\"",
-            b'\\' => "\\\\",
-            b'\n' => "\\n",
-            b'\r' => "\\r",
-            b'\t' => "\\t",
-            0x08 => "\\b",
-            0x0c => "\\f",
-            0..0x20 => "",
-            _ => continue,
-        };
-        out.push_str(text.get(from..at).unwrap_or_default());
-        if short.is_empty() {
-            let _ = write!(out, "\\u{byte:04x}");
-        } else {
-            out.push_str(short);
+    let mut rest = text;
+    loop {
+        let (plain, special) = rest.split_at(plain_length(rest.as_bytes()));
+        out.push_str(plain);
+        let Some(byte) = special.bytes().next() else { return };
+        match byte {
+            b'"' => out.push_str("\\\""),
+            b'\\' => out.push_str("\\\\"),
+            b'\n' => out.push_str("\\n"),
+            b'\r' => out.push_str("\\r"),
+            b'\t' => out.push_str("\\t"),
+            0x08 => out.push_str("\\b"),
+            0x0c => out.push_str("\\f"),
+            _ => {
+                let _ = write!(out, "\\u{byte:04x}");
+            }
         }
-        from = at + 1;
+        rest = special.get(1..).unwrap_or_default();
     }
-    out.push_str(text.get(from..).unwrap_or_default());
+}
+
+/// How many bytes need no escape. Most texts have long runs of them, which are looked at many bytes at a time.
+fn plain_length(bytes: &[u8]) -> usize {
+    const STEP: usize = 32;
+    let special = |byte: &u8| *byte < 0x20 || *byte == b'"' || *byte == b'\\';
+    let (steps, _) = bytes.as_chunks::<STEP>();
+    let plain = steps.iter().take_while(|step| !step.iter().fold(false, |found, byte| found | special(byte))).count();
+    let from = plain * STEP;
+    let rest = bytes.get(from..).unwrap_or_default();
+    from + rest.iter().position(special).unwrap_or(rest.len())
 }
 
 /// `text` as a JSON string literal.

@@ -12,6 +12,10 @@ pub trait Writer: Send {
     /// declared.
     fn record(&mut self, events: &[Event<'_>], out: &mut Output);
 
+    /// Writes what is held back as it would stand if nothing followed, and goes on holding it: for whoever keeps a file that
+    /// is looked at while it grows. What of it cannot be said yet is left out.
+    fn held(&self, _out: &mut Output) {}
+
     /// Writes what is held back, and the end of the file.
     fn finish(&mut self, _out: &mut Output) {}
 }
@@ -113,6 +117,13 @@ impl Writing {
         {
             *record = crate::carry::attach_raw(record, raw);
         }
+    }
+
+    /// What the writer holds back, as it would stand if nothing followed.
+    pub fn held(&self) -> Vec<Written> {
+        let mut output = Output::default();
+        self.writer.held(&mut output);
+        output.take()
     }
 
     /// Ends the file.

@@ -31,7 +31,10 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
         return Ok(Status::Done);
     };
     let mut pages = vec![command.clone()];
-    pages.extend(command.get_subcommands().filter(|command| command.get_name() != "help").cloned());
+    for command in of(&command) {
+        pages.extend(of(&command));
+        pages.push(command);
+    }
     for page in pages {
         let page = Man::new(page);
         let mut file = NewFile::create(&folder.join(page.get_filename()), None)?;
@@ -39,4 +42,9 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
         file.commit()?;
     }
     Ok(Status::Done)
+}
+
+/// The commands below a command.
+fn of(command: &clap::Command) -> Vec<clap::Command> {
+    command.get_subcommands().filter(|command| command.get_name() != "help").cloned().collect()
 }

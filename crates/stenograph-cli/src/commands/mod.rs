@@ -1,14 +1,20 @@
 //! The commands, one file each: what may be typed, and what it does.
 
 pub mod check;
+pub mod compact;
 pub mod completions;
+pub mod config;
+pub mod context;
+pub mod r#continue;
 pub mod convert;
 pub mod cut;
 pub mod demo;
 pub mod formats;
+pub mod inbox;
 pub mod man;
 pub mod record;
 pub mod recover;
+pub mod run;
 pub mod show;
 pub mod trim;
 
@@ -24,10 +30,16 @@ pub fn run(command: &Command, output: &mut Output<'_>) -> Result<Status, Command
         Command::Convert(options) => convert::run(options, output),
         Command::Record(options) => record::run(options, output),
         Command::Recover(options) => recover::run(options, output),
+        Command::Run(options) => run::run(options, output),
+        Command::Context(options) => context::run(options, output),
+        Command::Inbox(options) => inbox::run(options, output),
         Command::Show(options) => show::run(options, output),
         Command::Trim(options) => trim::run(options, output),
         Command::Cut(options) => cut::run(options, output),
+        Command::Continue(options) => r#continue::run(options, output),
+        Command::Config(options) => config::run(options, output),
         Command::Demo(options) => demo::run(options, output),
+        Command::Compact(options) => compact::run(options, output),
         Command::Completions(options) => completions::run(options, output),
         Command::Man(options) => man::run(options, output),
     }

@@ -9,8 +9,10 @@ use std::path::PathBuf;
 use stenograph::model::{Event, Note};
 use stenograph::read::Sink;
 use stenograph::wire;
+use stenograph_store::files::Disk;
 use stenograph_store::{Passes, folder};
 
+use crate::context::{Named, missing};
 use crate::error::{CommandError, Status};
 use crate::input::{self, Go};
 use crate::output::{Colour, Output, counted, harmless_json};
@@ -31,11 +33,17 @@ Examples:
   steno show session.jsonl --last 5
   steno show session.jsonl --kind user --text      everything the user said
   steno show session.jsonl --kind tool_call,tool_result --first 10
-  steno show session.jsonl --json | jq .kind")]
+  steno show session.jsonl --json | jq .kind
+  steno show --context research --last 10          what the model of a context sees")]
 pub struct Options {
     /// The file, or a folder that was recorded into; - is standard input
-    #[arg(value_name = "FILE")]
-    file: PathBuf,
+    #[arg(value_name = "FILE", required_unless_present = "context", conflicts_with_all = ["context", "root"])]
+    file: Option<PathBuf>,
+    #[command(flatten)]
+    named: Named,
+    /// With --context: show what left its window as well
+    #[arg(long, requires = "context")]
+    archive: bool,
     /// Read as this format instead of looking at the content
     #[arg(long, value_name = "FORMAT", value_parser = crate::args::format_name())]
     from: Option<String>,
@@ -58,11 +66,12 @@ pub struct Options {
 
 /// Runs it.
 pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
+    let Some(path) = options.path(output)? else { return Ok(Status::No) };
     // A recording may be spread over a folder, or have a journal beside it that says more.
-    let parts = options.from.is_none().then(|| folder::parts(&options.file)).flatten();
+    let parts = options.from.is_none().then(|| folder::parts(&path)).flatten();
     let mut input = match &parts {
         Some(_) => None,
-        None => Some(input::open(&options.file, options.from.as_deref(), Passes::Once)?),
+        None => Some(input::open(&path, options.from.as_deref(), Passes::Once)?),
     };
     let manner = match (options.json, options.text) {
         (true, _) => Manner::Json,
@@ -93,7 +102,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
         (None, parts) => Ok(folder::read(parts.as_deref().unwrap_or_default(), &mut showing)?),
     };
     drop(progress);
-    showing.finish(&options.file.display().to_string())?;
+    showing.finish(&path.display().to_string())?;
     let Showing { shown, selection, output, .. } = showing;
     read?;
     if shown == 0 && !options.kind.is_empty() {
@@ -105,6 +114,24 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
         return Ok(Status::No);
     }
     Ok(Status::Done)
+}
+
+impl Options {
+    /// What is to be read; nothing when a context is named whose window is empty.
+    fn path(&self, output: &mut Output<'_>) -> Result<Option<PathBuf>, CommandError> {
+        let Some(context) = self.named.context()? else { return Ok(self.file.clone()) };
+        context.must_exist().map_err(|error| missing(error, &context.folder))?;
+        if self.archive {
+            return Ok(Some(context.folder));
+        }
+        let window = context.window();
+        if context.has_window(&Disk) {
+            return Ok(Some(window));
+        }
+        output.say(&format!("{}: the window is empty", window.display()));
+        output.say("hint: --archive shows what left it");
+        Ok(None)
+    }
 }
 
 /// How an event is shown.

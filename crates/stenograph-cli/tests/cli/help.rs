@@ -4,8 +4,43 @@ use stenograph::formats::FORMATS;
 
 use crate::runner::{Folder, names};
 
-const COMMANDS: [&str; 11] =
-    ["formats", "check", "convert", "show", "record", "recover", "trim", "cut", "demo", "completions", "man"];
+const COMMANDS: [&str; 17] = [
+    "formats",
+    "check",
+    "convert",
+    "show",
+    "record",
+    "recover",
+    "trim",
+    "cut",
+    "compact",
+    "context",
+    "inbox",
+    "run",
+    "continue",
+    "config",
+    "demo",
+    "completions",
+    "man",
+];
+
+/// What some of them do in several ways.
+const ACTIONS: [(&str, &str); 14] = [
+    ("config", "get"),
+    ("config", "list"),
+    ("config", "set"),
+    ("config", "unset"),
+    ("context", "clear"),
+    ("context", "list"),
+    ("context", "rebuild"),
+    ("inbox", "peek"),
+    ("inbox", "send"),
+    ("inbox", "take"),
+    ("run", "archive"),
+    ("run", "clean"),
+    ("run", "list"),
+    ("run", "restore"),
+];
 
 #[test]
 fn every_command_has_help_with_examples() {
@@ -19,6 +54,10 @@ fn every_command_has_help_with_examples() {
         let first = help.text().lines().next().unwrap();
         assert!(!first.ends_with('.') && first.chars().next().unwrap().is_uppercase(), "{command}: {first}");
         folder.run(&format!("{command} -h")).ends(0).says("Examples:\n  steno ");
+    }
+    for (command, action) in ACTIONS {
+        folder.run(&format!("{command} --help")).says(&format!("  {action} "));
+        folder.run(&format!("{command} {action} --help")).ends(0).says("Examples:\n  steno ");
     }
     folder.run("--version").ends(0).says("steno ");
 }
@@ -69,6 +108,7 @@ fn shells_get_completions_and_man_gets_pages() {
     std::fs::create_dir(folder.path("pages")).unwrap();
     folder.run("man pages").ends(0);
     let mut pages: Vec<String> = COMMANDS.iter().map(|command| format!("steno-{command}.1")).collect();
+    pages.extend(ACTIONS.iter().map(|(command, action)| format!("steno-{command}-{action}.1")));
     pages.push("steno.1".to_owned());
     pages.sort();
     assert_eq!(names(&folder.path("pages")), pages);

@@ -99,17 +99,38 @@ fn answer(answers: &Receiver<String>, number: u32) -> String {
 fn claude_code_resumes_a_session_of_another_agent_with_all_of_its_tools() {
     let Some(claude) = program("STENO_CLAUDE") else { return };
     let folder = Folder::new();
+    let id = "01990f2a-6c1e-7b30-9d44-0a5be1c7f310";
+    let projects = projects(&folder);
+    converted(&folder, "codex/fixtures/session.jsonl", "claude-code", &format!("{projects}/{id}.jsonl"));
+    let told = told_by_claude(&claude, &folder, id);
+    for expected in [
+        "Why is high tide an hour late?",
+        "\"exec_command\"",
+        "src/clock.rs:12: utc",
+        "\"apply_patch\"",
+        "High tide is right again.",
+    ] {
+        assert!(told.contains(expected), "{expected} is not in what Claude Code would send");
+    }
+}
+
+/// Makes a folder to work in, and gives the one in which Claude Code looks for the sessions of it.
+fn projects(folder: &Folder) -> String {
     std::fs::create_dir_all(folder.path("work")).unwrap();
     let work = folder.path("work").canonicalize().unwrap();
     let slug: String =
         work.to_string_lossy().chars().map(|char| if char.is_ascii_alphanumeric() { char } else { '-' }).collect();
-    std::fs::create_dir_all(folder.path(&format!("home/projects/{slug}"))).unwrap();
-    let id = "01990f2a-6c1e-7b30-9d44-0a5be1c7f310";
-    converted(&folder, "codex/fixtures/session.jsonl", "claude-code", &format!("home/projects/{slug}/{id}.jsonl"));
+    let projects = format!("home/projects/{slug}");
+    std::fs::create_dir_all(folder.path(&projects)).unwrap();
+    projects
+}
+
+/// The conversation that Claude Code would send when it resumes a session.
+fn told_by_claude(claude: &Path, folder: &Folder, id: &str) -> String {
     let (address, requests) = listen();
     let done = Command::new(claude)
         .args(["--resume", id, "-p", "hi", "--output-format", "json"])
-        .current_dir(&work)
+        .current_dir(folder.path("work"))
         .env("HOME", folder.path("home"))
         .env("CLAUDE_CONFIG_DIR", folder.path("home"))
         .envs(OFFLINE)
@@ -122,15 +143,77 @@ fn claude_code_resumes_a_session_of_another_agent_with_all_of_its_tools() {
         .unwrap();
     let said = String::from_utf8_lossy(&done.stdout).into_owned();
     assert!(!said.contains("No conversation found"), "{said}");
-    let told = requests.try_iter().find(|body| body.contains("\"messages\"")).expect("a request with the conversation");
-    for expected in [
-        "Why is high tide an hour late?",
-        "\"exec_command\"",
-        "src/clock.rs:12: utc",
-        "\"apply_patch\"",
-        "High tide is right again.",
-    ] {
-        assert!(told.contains(expected), "{expected} is not in what Claude Code would send");
+    requests.try_iter().find(|body| body.contains("\"messages\"")).expect("a request with the conversation")
+}
+
+/// A conversation of two turns with a tool in each.
+const TIDES: &str = r#"{"v":1,"kind":"message","time":"2026-03-02T09:00:01Z","session":"8c1f5a52-3d0e-4c6b-9a57-2f1e0b7d4c10","role":"user","content":"Where is the tide table?"}
+{"v":1,"kind":"tool_call","time":"2026-03-02T09:00:02Z","name":"look","call":"c1","input":{"where":"harbour"}}
+{"v":1,"kind":"tool_result","time":"2026-03-02T09:00:03Z","name":"look","call":"c1","content":"on the wall"}
+{"v":1,"kind":"message","time":"2026-03-02T09:00:04Z","role":"assistant","content":"It hangs on the wall."}
+{"v":1,"kind":"message","time":"2026-03-02T09:00:05Z","role":"user","content":"And when is high water?"}
+{"v":1,"kind":"tool_call","time":"2026-03-02T09:00:06Z","name":"look","call":"c2","input":{"where":"wall"}}
+{"v":1,"kind":"tool_result","time":"2026-03-02T09:00:07Z","name":"look","call":"c2","content":"a quarter past six"}
+{"v":1,"kind":"message","time":"2026-03-02T09:00:08Z","role":"assistant","content":"Soon after six."}
+"#;
+
+const TIDES_ID: &str = "8c1f5a52-3d0e-4c6b-9a57-2f1e0b7d4c10";
+
+/// Writes the conversation for another system and compacts it: the summary and the newest turn are left, or its last answer.
+fn compacted(folder: &Folder, to: &str, name: &str, keep: &str) {
+    folder.write("tides.jsonl", TIDES);
+    folder.run(&format!("convert tides.jsonl --to {to} -o {name}")).ends(0);
+    folder.run(&format!("compact {name} {keep} --summary They-found-the-table.")).ends(0);
+}
+
+/// What is told after compacting, and what is not told any more.
+fn assert_told(told: &str, keep: &str) {
+    let turn = ["And when is high water?", "a quarter past six"];
+    let (kept, gone): (&[&str], &[&str]) = if keep == "--keep 1" { (&turn, &[]) } else { (&[], &turn) };
+    for expected in kept.iter().chain(&["They-found-the-table.", "Soon after six."]) {
+        assert!(told.contains(expected), "{keep}: {expected} is not in what would be sent: {told}");
+    }
+    for unexpected in gone.iter().chain(&["Where is the tide table?", "on the wall"]) {
+        assert!(!told.contains(unexpected), "{keep}: {unexpected} is in what would be sent");
+    }
+}
+
+/// A turn, and only the answer after the last result.
+const KEEPS: [&str; 2] = ["--keep 1", "--keep-tokens 5"];
+
+#[test]
+fn claude_code_goes_on_from_a_summary_and_what_is_kept_after_it() {
+    let Some(claude) = program("STENO_CLAUDE") else { return };
+    for keep in KEEPS {
+        let folder = Folder::new();
+        let projects = projects(&folder);
+        compacted(&folder, "claude-code", &format!("{projects}/{TIDES_ID}.jsonl"), keep);
+        assert_told(&told_by_claude(&claude, &folder, TIDES_ID), keep);
+    }
+}
+
+#[test]
+fn codex_goes_on_from_a_summary_and_what_is_kept_after_it() {
+    let Some(codex) = program("STENO_CODEX") else { return };
+    for keep in KEEPS {
+        let folder = Folder::new();
+        for made in ["work", "home/sessions/2026/03/02"] {
+            std::fs::create_dir_all(folder.path(made)).unwrap();
+        }
+        let name = format!("home/sessions/2026/03/02/rollout-2026-03-02T09-00-01-{TIDES_ID}.jsonl");
+        compacted(&folder, "codex", &name, keep);
+        let (address, requests) = listen();
+        let provider =
+            "model_provider = \"local\"\n[model_providers.local]\nname = \"local\"\nwire_api = \"responses\"\n";
+        let retries = "request_max_retries = 0\nstream_max_retries = 0\n";
+        folder.write("home/config.toml", format!("{provider}{retries}base_url = \"{address}/v1\"\n"));
+        let mut command = Command::new(&codex);
+        command.args(["exec", "--skip-git-repo-check", "resume", TIDES_ID, "hi"]).current_dir(folder.path("work"));
+        command.env("CODEX_HOME", folder.path("home")).envs(OFFLINE).stdin(Stdio::null());
+        let done = command.output().unwrap();
+        let said = String::from_utf8_lossy(&done.stderr).into_owned();
+        let told = requests.try_iter().find(|body| body.contains("\"input\""));
+        assert_told(&told.unwrap_or_else(|| panic!("no request with the conversation: {said}")), keep);
     }
 }
 

@@ -1,7 +1,15 @@
 //! The layouts: how a live system spreads what it writes over files, one file or folder each. [`LAYOUTS`] is the one list; help,
 //! recording, recovery and showing go by it.
 
+mod anew;
+pub mod chibi;
+mod claude_events;
+pub mod cycod;
+pub mod devflow;
+mod leslie;
 mod steno;
+#[cfg(test)]
+mod testing;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,7 +26,8 @@ use crate::recover;
 use crate::tail::{self, LastLine, Remark, Tail};
 
 /// Every layout.
-pub static LAYOUTS: &[&dyn Layout] = &[&steno::Steno];
+pub static LAYOUTS: &[&dyn Layout] =
+    &[&steno::Steno, &chibi::Chibi, &cycod::Cycod, &devflow::Runs, &leslie::Leslie, &claude_events::ClaudeEvents];
 
 /// The layout of that name.
 pub fn layout_named(name: &str) -> Option<&'static dyn Layout> {
@@ -36,6 +45,11 @@ pub trait Layout: Sync {
 
     /// The documents of a recording that was cut off, to be completed. They have seen none of its events yet.
     fn resume(&self, recorded: &Recorded, site: &Site) -> Result<Box<dyn Documents>, Error>;
+
+    /// Where a recording goes when no path is given, spelled as the homes of formats are.
+    fn at_home(&self, _settings: &Settings) -> Option<String> {
+        None
+    }
 
     /// The files that say what happened in this folder, in the order they are read, or nothing when it is not laid out so.
     /// Journals are among them.
@@ -89,7 +103,9 @@ impl Exchange {
     /// Whether the event belongs to such a record. Events are asked about in order.
     pub fn has(&mut self, event: &Event<'_>) -> bool {
         if event.part.index == 0 {
-            self.inside = matches!(&event.body, Body::Fact { name, .. } if name == "request" || name == "response");
+            let named = matches!(&event.body, Body::Fact { name, .. } if name == "request" || name == "response");
+            // What is known of a response may be what it cost and nothing else.
+            self.inside = named || event.extra.get("chibi-responses").is_some();
         }
         self.inside
     }
@@ -236,6 +252,11 @@ pub enum Loaded {
 
 /// The documents of a recording under way, kept in step with its journal.
 pub trait Documents: Send {
+    /// Begins: the header is in the journal, whose lock is held, and no event came yet. What fails here is remarked.
+    fn begin(&mut self) -> Vec<Remark> {
+        Vec::new()
+    }
+
     /// Takes an event that is in the journal. What fails here is made up for at the end: the journal has it.
     fn add(&mut self, event: &Event<'_>);
 
@@ -275,4 +296,6 @@ pub enum Journal {
     Needed,
     /// The documents say it all.
     Redundant,
+    /// Something beside the documents that say it could not be completed: recovery does that, from the journal.
+    Unfinished,
 }

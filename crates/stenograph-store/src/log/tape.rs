@@ -3,26 +3,33 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use super::Durability;
 use crate::error::{Error, Problem};
 use crate::files::{Files, OpenFile, folder_of, make_folder, write_all};
-use crate::tail::Tail;
+use crate::tail::{LastLine, Tail, settle};
 
 /// An open file of which every byte up to `good` was acknowledged, or is about to be.
 #[derive(Debug)]
 pub struct Tape {
     files: Arc<dyn Files>,
     path: PathBuf,
-    /// `None` after a failure that leaves open what is in the file: it is opened and looked at again before the next write.
+    /// `None` after a failure that leaves open what is in the file: it is opened and mended before anything else.
     file: Option<Box<dyn OpenFile>>,
     /// Everything before this was written.
     good: u64,
     /// Everything before this is on disk.
     durable: u64,
-    /// What was acknowledged and then not made durable: after a failed sync the system may have forgotten it.
-    unsure: Option<Vec<u8>>,
+    /// Whether a sync failed: the system may now believe that what it failed to write is written, and only writing it again
+    /// helps.
+    suspect: bool,
+    /// When it was last seen to have a name.
+    looked: Option<Instant>,
 }
+
+/// How often it is looked whether the file was removed, where nobody waits for the disk: looking takes as long as writing.
+const LOOK_INTERVAL: Duration = Duration::from_millis(1);
 
 impl Tape {
     pub fn open(files: Arc<dyn Files>, path: &Path, tail: &Tail) -> Result<Tape, Error> {
@@ -32,92 +39,117 @@ impl Tape {
         if tail.lacks_newline {
             write_all(file.as_mut(), b"\n").map_err(unwritable)?;
         }
-        // What an earlier process left unsynced, and the file's name, are durable before anything is acknowledged.
-        file.sync().map_err(unwritable)?;
-        files.sync_folder(folder_of(path)).map_err(unwritable)?;
         let length = tail.length + u64::from(tail.lacks_newline);
-        Ok(Tape { files, path: path.to_owned(), file: Some(file), good: length, durable: length, unsure: None })
+        let path = path.to_owned();
+        let mut tape = Tape { files, path, file: Some(file), good: length, durable: 0, suspect: false, looked: None };
+        // What an earlier process left unsynced, and the file's name, are durable before anything is acknowledged. A sync that
+        // fails gets a second chance here: who tries again later cannot know any more what to write again.
+        tape.flush().or_else(|_| tape.opened().map(|_| ()))?;
+        let named = tape.files.sync_folder(folder_of(&tape.path));
+        named.map_err(|error| tape.failed(error))?;
+        Ok(tape)
     }
 
     pub fn length(&self) -> u64 {
         self.good
     }
 
-    /// Writes a batch, and makes it durable where that is asked for. After a failure nothing of the batch is in the file.
+    /// Writes a batch, and makes it durable where that is asked for. After a failure nothing of the batch is in the file, unless
+    /// the error says that this is in doubt.
     pub fn commit(&mut self, bytes: &[u8], durability: Durability) -> Result<(), Error> {
+        // What has to be mended may end earlier than it did.
+        self.opened()?;
         let before = self.good;
-        self.write(bytes)?;
-        if durability == Durability::Always
-            && let Err(error) = self.sync()
-        {
-            // These appends hear that they failed: what is in the file of them must not be found later.
-            (self.good, self.unsure) = (before, None);
-            return Err(error);
-        }
-        Ok(())
+        let written = self.write(bytes, durability).and_then(|()| match durability {
+            Durability::Always => self.sync(),
+            Durability::Interval(_) | Durability::Never => Ok(()),
+        });
+        written.map_err(|error| {
+            // These appends hear that they failed: what is in the file of them must not be found later, not even when nothing
+            // is ever written here again.
+            self.good = before;
+            match self.opened() {
+                Err(_) if error.problem != Problem::Gone => error.in_doubt(),
+                _ => error,
+            }
+        })
     }
 
-    fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        let good = self.good;
+    fn write(&mut self, bytes: &[u8], durability: Durability) -> Result<(), Error> {
+        let (good, looked) = (self.good, self.looked);
+        let looks = durability == Durability::Always || looked.is_none_or(|looked| looked.elapsed() >= LOOK_INTERVAL);
         let file = self.opened()?;
-        match file.is_linked() {
-            Ok(true) => {}
-            Ok(false) => return Err(self.gone()),
-            Err(error) => return Err(self.failed(error)),
-        }
-        if let Err(error) = write_all(file.as_mut(), bytes) {
-            // Half a batch must not stay: whoever writes next would write on half a line.
-            if file.truncate(good).is_err() {
-                self.file = None;
+        let written = write_all(file.as_mut(), bytes).and_then(|()| if looks { file.is_linked() } else { Ok(true) });
+        match written {
+            Ok(true) => {
+                self.good += bytes.len() as u64;
+                if looks {
+                    self.looked = Some(Instant::now());
+                }
+                Ok(())
             }
-            return Err(self.failed(error));
+            Ok(false) => {
+                self.file = None;
+                Err(self.gone())
+            }
+            Err(error) => {
+                // Half a batch must not stay: whoever writes next would write on half a line.
+                if file.truncate(good).is_err() {
+                    self.file = None;
+                }
+                Err(self.failed(error))
+            }
         }
-        self.good += bytes.len() as u64;
-        Ok(())
     }
 
     /// Makes everything durable.
     pub fn sync(&mut self) -> Result<(), Error> {
-        if self.durable == self.good && self.unsure.is_none() {
-            return Ok(());
-        }
+        self.opened()?;
+        if self.durable == self.good { Ok(()) } else { self.flush() }
+    }
+
+    fn flush(&mut self) -> Result<(), Error> {
         let file = self.opened()?;
         if let Err(error) = file.sync() {
-            // The system may now believe that what it failed to write is written: only writing it again helps.
-            self.file = None;
-            self.unsure = self.files.read(&self.path, self.durable).ok();
+            (self.file, self.suspect) = (None, true);
             return Err(self.failed(error));
         }
         self.durable = self.good;
         Ok(())
     }
 
-    /// The open file; after a failure it is opened anew, and what is sure of it is all that stays.
+    /// The open file; after a failure it is opened anew, and what is good of it is all that stays.
     fn opened(&mut self) -> Result<&mut Box<dyn OpenFile>, Error> {
         if self.file.is_none() {
-            let file = self.reopened()?;
+            let file = self.mended()?;
             self.file = Some(file);
         }
         self.file.as_mut().ok_or_else(|| Error::about(&self.path, Problem::Unwritable))
     }
 
-    fn reopened(&mut self) -> Result<Box<dyn OpenFile>, Error> {
+    fn mended(&mut self) -> Result<Box<dyn OpenFile>, Error> {
         let length = self.files.length(&self.path).map_err(|error| self.failed(error))?;
         let Some(length) = length else { return Err(self.gone()) };
-        let unsure = self.unsure.as_deref().unwrap_or_default();
-        let sure = if self.unsure.is_some() { self.durable } else { self.good };
-        if length < sure {
+        if length < self.durable || (length < self.good && !self.suspect) {
             return Err(Error::about(&self.path, Problem::Changed));
         }
-        let mut file = self.files.open(&self.path).map_err(|error| self.failed(error))?;
-        let mended = file.truncate(sure).and_then(|()| {
-            let wanted = usize::try_from(self.good - sure).unwrap_or(usize::MAX);
-            let lost = unsure.get(..wanted).ok_or(io::ErrorKind::UnexpectedEof)?;
-            write_all(file.as_mut(), lost)?;
-            file.sync()
-        });
-        mended.map_err(|error| self.failed(error))?;
-        (self.durable, self.unsure) = (self.good, None);
+        if length < self.good {
+            // The system forgot what it failed to write. Whoever is concerned hears of the failure; the rest goes on.
+            self.good = settle(self.files.as_ref(), &self.path, LastLine::EndsWithNewline)?.length;
+        }
+        self.rewritten().map_err(|error| self.failed(error))
+    }
+
+    fn rewritten(&mut self) -> io::Result<Box<dyn OpenFile>> {
+        let mut file = self.files.open(&self.path)?;
+        file.truncate(self.good)?;
+        if self.suspect {
+            // Written over and not cut off and written anew: it survives this process now, and has to go on doing so.
+            let bytes = self.files.read(&self.path, self.durable)?;
+            self.files.overwrite(&self.path, self.durable, &bytes)?;
+        }
+        file.sync()?;
+        (self.durable, self.suspect) = (self.good, false);
         Ok(file)
     }
 
@@ -127,5 +159,12 @@ impl Tape {
 
     fn gone(&self) -> Error {
         Error::about(&self.path, Problem::Gone)
+    }
+}
+
+impl Drop for Tape {
+    fn drop(&mut self) {
+        // The last chance to take back what was refused.
+        let _ = self.opened();
     }
 }

@@ -17,6 +17,7 @@
 //! ```
 
 mod apply;
+pub mod compact;
 pub mod cut;
 mod echo;
 mod splice;

@@ -11,7 +11,7 @@ mod pieces;
 mod read;
 mod write;
 
-pub use compose::Composer;
+pub use compose::{Composer, NOT_ANSWERED};
 pub use list::{element, list, put_tools, remark, tools};
 pub use read::{is_message, message};
 pub use write::render;

@@ -155,6 +155,16 @@ impl<'a> Draft<'a> {
             }
             let held = entries.iter().find(|(name, _)| name == key).map(|(_, held)| held);
             match (force, own, held) {
+                // What the record itself says stands where the format has it, unless it says it twice.
+                (Force::Default, Own::Yes, Some(Held::Raw(raw)))
+                    if entries.iter().filter(|(name, _)| name == key).count() == 1 =>
+                {
+                    name_into(key, from, out);
+                    out.push_str(raw);
+                    if let Some(done) = done.get_mut(at) {
+                        *done = true;
+                    }
+                }
                 (Force::Default, Own::Yes, _) => continue,
                 // An object left over as a whole may still be one the draft puts fields into.
                 (_, _, Some(Held::Raw(raw))) => match (value, crate::json::Object::parse(raw)) {
@@ -250,7 +260,7 @@ mod tests {
     #[test]
     fn without_holes_the_formats_order_comes_first() {
         let rest = Object::parse(r#"{"x":1,"type":"odd","message":{"y":null}}"#).unwrap().rest();
-        let expected = r#"{"id":"1","message":{"text":"hi","y":null},"x":1,"type":"odd"}"#;
+        let expected = r#"{"type":"odd","id":"1","message":{"text":"hi","y":null},"x":1}"#;
         assert_eq!(record().render(Some(&rest)), expected);
     }
 

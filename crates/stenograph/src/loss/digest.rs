@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::json::Object;
 use crate::model::{Body, Content, Event, Input, Kind, PieceKind, Role, Span, Usage};
 use crate::text::Text;
 
@@ -195,17 +196,26 @@ fn pieces(event: &Event<'_>) -> u64 {
 /// Go's `time.Time` where nobody set it, in JSON.
 const ZERO_TIME: &str = r#""0001-01-01T00:00:00Z""#;
 
+/// The paths of a value that tells somebody something. Whether an object was opened before it came here or was left whole is
+/// spelling, too.
+fn told(path: &str, raw: &str, spelling: &[&str], paths: &mut Vec<String>) {
+    let within = |spelled: &str| spelled.strip_prefix(path).is_some_and(|rest| rest.starts_with('.'));
+    // Nothing, null, an empty string and the moment that Go writes for none tell nobody anything.
+    if spelling.contains(&path) || matches!(raw, "null" | "\"\"" | "{}" | "[]" | ZERO_TIME) {
+        return;
+    }
+    match Object::parse(raw).filter(|_| spelling.iter().any(|spelled| within(spelled))) {
+        Some(object) => object.pairs().for_each(|(key, raw)| told(&format!("{path}.{key}"), raw, spelling, paths)),
+        None => paths.push(format!("extra.{path}")),
+    }
+}
+
 fn left(event: &Event<'_>, keeps: &dyn Fn(&str) -> bool, lists: &mut Paths) -> Vec<Left> {
     let mut all = Vec::new();
     for (origin, residue) in event.extra.iter() {
         let spelling = crate::format::named(origin).map_or([].as_slice(), |format| format.info().spelling);
         let mut paths = Vec::new();
-        residue.each("", &mut |path, raw| {
-            // Nothing, null, an empty string and the moment that Go writes for none tell nobody anything.
-            if !spelling.contains(&path) && !matches!(raw, "null" | "\"\"" | "{}" | "[]" | ZERO_TIME) {
-                paths.push(format!("extra.{path}"));
-            }
-        });
+        residue.each("", &mut |path, raw| told(path, raw, spelling, &mut paths));
         let hash = if keeps(origin) {
             let mut json = String::new();
             residue.write_json(&mut json);

@@ -13,7 +13,9 @@ use stenograph_store::layouts::{self, Debug, Exchange, LAYOUTS, Layout, Loaded, 
 use stenograph_store::{Passes, Problem, Recorder, Remark};
 
 use super::Options;
+use crate::config::{AUTO_SAVE_CHAT_HISTORY, AUTO_SAVE_TRAJECTORY, Config};
 use crate::error::CommandError;
+use crate::home::Root;
 use crate::input::{self, Go};
 use crate::output::{Output, counted, harmless_json};
 use crate::progress::Progress;
@@ -50,8 +52,15 @@ impl Desk {
         check_keys(&chosen, &settings)?;
         let debug = if options.debug { Debug::Kept } else { Debug::LeftOut };
         let mut recorders = Vec::new();
+        let mut begun: Vec<&str> = Vec::new();
         for (layout, path) in chosen {
-            let target = Target { path, settings: settings.clone(), debug, load: options.load.clone() };
+            let mut settings = settings.clone();
+            let name = layout.info().name;
+            add_configured(layout, if begun.contains(&name) { Turn::Later } else { Turn::First }, &mut settings)?;
+            begun.push(name);
+            let place = if path.is_none() { layout.at_home(&settings) } else { None };
+            let path = place.map(|place| Root::default().resolve(&place)).transpose()?.or(path);
+            let target = Target { path, settings, debug, load: options.load.clone() };
             recorders.push(Recorder::open(layout, &target, site(options.sync))?);
         }
         for remark in recorders.iter().flat_map(Recorder::remarks) {
@@ -239,7 +248,7 @@ impl Sink for Loading<'_> {
 
 /// What a recording of this command stands on.
 pub fn site(durability: stenograph_store::log::Durability) -> Site {
-    Site { files: Arc::new(Disk), clock: Arc::new(crate::clock::now), durability, home: std::env::home_dir() }
+    Site { files: Arc::new(Disk), clock: Arc::new(crate::clock::now), durability, home: crate::home::named() }
 }
 
 /// Something to be known about a recording.
@@ -284,6 +293,42 @@ fn settings(set: &[String]) -> Result<Settings, CommandError> {
 }
 
 const VALUE_SIZE_MAX: u64 = 16 << 20;
+
+/// Whether a layout is recorded into for the first time, or once more beside that.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    First,
+    Later,
+}
+
+/// Tells a layout what is configured, where it wants to know and nobody said it on the command line. What is saved without being
+/// asked for is saved once.
+fn add_configured(layout: &dyn Layout, turn: Turn, settings: &mut Settings) -> Result<(), CommandError> {
+    let switches = [&AUTO_SAVE_CHAT_HISTORY, &AUTO_SAVE_TRAJECTORY];
+    let wanted = |key: &str| layout.info().keys.iter().any(|(known, _)| *known == key);
+    let wanted: Vec<_> = switches.into_iter().filter(|setting| wanted(&setting.layout_key())).collect();
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    let config = Config::load()?;
+    for setting in wanted {
+        let key = setting.layout_key();
+        match settings.get(&key) {
+            Some(value) => {
+                let checked = setting.kind.parse(value).map_err(|wanted| {
+                    CommandError::new(format!("--set {key}={value}: must be {wanted}"))
+                        .hint(format!("for example --set {key}=false"))
+                });
+                checked?;
+            }
+            None => {
+                let on = turn == Turn::First && config.is_on(setting)?;
+                settings.insert(key, on.to_string());
+            }
+        }
+    }
+    Ok(())
+}
 
 fn check_keys(chosen: &[(&'static dyn Layout, Option<PathBuf>)], settings: &Settings) -> Result<(), CommandError> {
     let known: Vec<&str> = chosen.iter().flat_map(|(layout, _)| layout.info().keys).map(|(key, _)| *key).collect();

@@ -7,13 +7,16 @@ use crate::standin::StandIns;
 use crate::text::Str;
 
 /// What stands for an answer that the source does not have: the words that CycoD puts there when it loads such a file.
-const NOT_ANSWERED: &str = r#"{"result": "...unknown; tool not called..."}"#;
+pub const NOT_ANSWERED: &str = r#"{"result": "...unknown; tool not called..."}"#;
 
 /// The tool of an answer of which nobody knows who gave it.
 const NO_NAME: &str = "tool";
 
 /// How many messages wait for the answers to earlier calls.
 const WAITING_MAX: usize = 64;
+
+/// How many events of one response are shown before it ends.
+const HELD_PARTS_MAX: usize = 256;
 
 /// Gathers events into messages. It holds one model response, and what was said while calls are unanswered.
 #[derive(Debug)]
@@ -43,6 +46,15 @@ impl Composer {
             Body::Message { .. } | Body::Compaction { summary: Some(_) } => self.others(event, out),
             Body::Compaction { summary: None } => {}
             Body::Fact { .. } | Body::Failure { .. } | Body::Stop { .. } | Body::Other { .. } => {}
+        }
+    }
+
+    /// The messages that are held back, as they are so far: what waits for an answer, and the response under way.
+    pub fn held(&self, out: &mut Vec<String>) {
+        out.extend(self.waiting.iter().cloned());
+        // Each event of a response would render all of it again: a very long one is left out until it ends.
+        if !self.turn.is_empty() && self.turn.len() <= HELD_PARTS_MAX {
+            out.push(render(&self.turn, ""));
         }
     }
 
@@ -196,6 +208,22 @@ mod tests {
         let calls = format!(r#""tool_calls":[{},{}],"reasoning_content":"hm"}}"#, call("a"), call("b"));
         assert_eq!(messages[0], format!(r#"{{"role":"assistant","content":"Let me look.",{calls}"#));
         assert_eq!(messages[2], r#"{"role":"tool","tool_call_id":"b","content":"b"}"#);
+    }
+
+    #[test]
+    fn what_is_held_back_can_be_looked_at() {
+        let mut composer = Composer::new(&Outline::default());
+        let (mut out, mut held) = (Vec::new(), Vec::new());
+        [said(Role::Assistant, "Let me look."), called("a")].iter().for_each(|event| composer.event(event, &mut out));
+        composer.held(&mut held);
+        assert!(
+            out.is_empty() && held.len() == 1 && held[0].contains("Let me look.") && held[0].contains(r#""id":"a""#)
+        );
+        composer.event(&said(Role::User, "well?"), &mut out);
+        assert_eq!(out, held);
+        held.clear();
+        composer.held(&mut held);
+        assert_eq!(held, [r#"{"role":"user","content":"well?"}"#]);
     }
 
     #[test]

@@ -9,7 +9,7 @@ mod write;
 
 use crate::format::{Format, Head, Info, Sniff, Traits, Want};
 use crate::frame::{Framing, Items};
-use crate::json::Object;
+use crate::json::{Object, indent};
 use crate::model::Outline;
 use crate::read::Reader;
 use crate::write::Writer;
@@ -24,10 +24,20 @@ const NAME: &str = "devflow";
 const TURNS: &str = "turns";
 
 /// The moment that Go writes where there is none.
-const ZERO_TIME: &str = "0001-01-01T00:00:00Z";
+pub const ZERO_TIME: &str = "0001-01-01T00:00:00Z";
 
 /// The size in bytes from which a transcript is kept as `transcript.json.gz`: the document says "at 100 KB and above".
 pub const COMPRESS_SIZE_MIN: usize = 102_400;
+
+/// A document of devflow's as Go's `MarshalIndent` spells it: two spaces a level, and escaped what HTML would mistake.
+pub fn spelled(json: &str) -> String {
+    indent(&spell::escaped(json), 0)
+}
+
+/// A map as Go writes it: the keys of every object sorted.
+pub fn map(json: &str) -> String {
+    spell::sorted(json).into_owned()
+}
 
 static INFO: Info = Info {
     name: NAME,

@@ -46,6 +46,11 @@ impl Turn {
         self.role == "assistant"
     }
 
+    /// Whether it is the result of a tool whose call is gone.
+    pub fn is_result(&self) -> bool {
+        self.role == "tool_result"
+    }
+
     /// Whether a call of it has no answer yet.
     pub fn is_waiting(&self) -> bool {
         self.calls.iter().any(|call| call.answer.is_none())

@@ -128,7 +128,8 @@ impl Turns {
     /// Writes the turns that can no longer change.
     fn settle(&mut self, out: &mut Output) {
         while let Some(first) = self.held.front() {
-            if self.held.len() == 1 || (first.is_waiting() && self.held.len() <= HELD_MAX) {
+            let may_call = first.is_assistant() && self.held.iter().skip(1).all(Turn::is_result);
+            if self.held.len() == 1 || ((may_call || first.is_waiting()) && self.held.len() <= HELD_MAX) {
                 return;
             }
             self.put_first(out);
@@ -148,6 +149,11 @@ impl Turns {
         }
     }
 
+    /// The turn that a call belongs to: the most recent one of the assistant, unless somebody asked for something since.
+    fn caller(&mut self) -> Option<&mut Turn> {
+        self.held.iter_mut().rev().find(|turn| !turn.is_result()).filter(|turn| turn.is_assistant())
+    }
+
     /// Adds an event of another format. Tells whether it has a place.
     fn add(&mut self, event: &Event<'_>) -> Placed {
         match &event.body {
@@ -155,10 +161,10 @@ impl Turns {
                 self.held.push_back(Turn::new(role_name(*role), content, event.time.as_ref()));
             }
             Body::ToolCall { call, name, input } => {
-                if !self.held.back().is_some_and(Turn::is_assistant) {
+                if self.caller().is_none() {
                     self.held.push_back(Turn::new("assistant", &Content::text(""), event.time.as_ref()));
                 }
-                if let Some(turn) = self.held.back_mut() {
+                if let Some(turn) = self.caller() {
                     turn.call(call.as_deref(), name, input);
                 }
             }
@@ -222,6 +228,7 @@ impl Writer for Turns {
             }
         }
         let turn = match (placed, events) {
+            (Placed::InATurn, [.., Event { body: Body::ToolCall { .. }, .. }]) => self.caller(),
             (Placed::InATurn, _) => self.held.back_mut(),
             // A record that only counts speaks of the answer before it.
             (Placed::Nowhere, [Event { body: Body::Fact { .. }, .. }]) => {

@@ -5,6 +5,7 @@ mod name;
 mod read;
 mod write;
 
+pub use super::chat::NOT_ANSWERED;
 pub use name::file_name;
 
 use super::chat;

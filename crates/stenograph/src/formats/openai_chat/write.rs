@@ -65,6 +65,12 @@ impl Writer for Messages {
         self.put(lines, out);
     }
 
+    fn held(&self, out: &mut Output) {
+        let mut lines = Vec::new();
+        self.composer.held(&mut lines);
+        lines.into_iter().for_each(|line| out.line(line));
+    }
+
     fn finish(&mut self, out: &mut Output) {
         let mut lines = Vec::new();
         self.composer.finish(&mut lines);

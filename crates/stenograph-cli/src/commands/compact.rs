@@ -1,0 +1,195 @@
+//! `steno compact`: a summary takes the place of the old part of a conversation. Files are edited by the library's plan, contexts
+//! by their layout; where the summary comes from is in `compact/summary.rs` and
+//! `compact/summariser.rs`, what is said about it in `compact/report.rs`.
+
+mod report;
+mod summariser;
+mod summary;
+
+use std::path::{Path, PathBuf};
+
+use stenograph::edit::apply;
+use stenograph::edit::compact::{self, Keep, Stamp, aside, has_place};
+use stenograph::format::Format;
+use stenograph::formats::FORMATS;
+use stenograph_store::layouts::chibi::{Context, Window};
+use stenograph_store::log::Durability;
+use stenograph_store::random_id;
+
+use super::record::{say, site};
+use crate::context::{Named, missing};
+use crate::edited::{self, Subject, Target};
+use crate::error::{CommandError, Status};
+use crate::output::Output;
+use crate::tokenizer;
+use report::Report;
+use summary::{Summary, Wanted};
+
+/// Put a summary in the place of the old part of a conversation
+///
+/// The newest turns are kept as they are, after a marker with the summary, so that the agent goes on from there. System prompts stay, a call is
+/// never parted from its result, and the summary before is folded into the new one. The summary is given with --summary, or a command that is
+/// given with --summarise reads what goes and prints it.
+///
+/// A file is changed in place, and what it was is kept beside it: --undo gives it back. In a context of Chibi's the old entries go to its archive
+/// with their ids, and what was said is added to transcript.md. Every format that has a record for a summary can be compacted.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  steno compact session.jsonl --summary 'We fixed the parser; the tests pass.'
+  steno compact session.jsonl --keep-tokens 20000 --summarise 'my-model --prompt summarise.txt'
+  steno compact session.jsonl --keep 2 --dry-run
+  steno compact --context research --drop-percent 50 --summary @summary.txt
+  steno compact session.jsonl --undo
+
+Exit codes: 0 done, 1 there is nothing to compact, 2 error")]
+pub struct Options {
+    /// The file, or the folder of a context; - is standard input
+    #[arg(value_name = "FILE", required_unless_present = "context", conflicts_with_all = ["context", "root"])]
+    input: Option<PathBuf>,
+    #[command(flatten)]
+    named: Named,
+    /// Read as this format instead of looking at the content
+    #[arg(long, value_name = "FORMAT", value_parser = crate::args::format_name())]
+    from: Option<String>,
+    /// Write to this file, whole or not at all, instead of changing the input
+    #[arg(short, long, value_name = "OUT")]
+    output: Option<PathBuf>,
+    /// Keep so many of the newest turns [default: 4]
+    #[arg(long, value_name = "N", conflicts_with_all = ["keep_tokens", "drop_percent"])]
+    keep: Option<usize>,
+    /// Keep at most so many tokens
+    #[arg(long, value_name = "N", conflicts_with = "drop_percent")]
+    keep_tokens: Option<u64>,
+    /// Let so many of a hundred messages go, the oldest ones
+    #[arg(long, value_name = "P", value_parser = clap::value_parser!(u8).range(1..=100))]
+    drop_percent: Option<u8>,
+    /// Who counts: bytes (four make a token), o200k, cl100k, or a model of OpenAI's
+    #[arg(long, value_name = "NAME", default_value = "bytes")]
+    tokenizer: String,
+    #[command(flatten)]
+    summary: Wanted,
+    /// Bring back what the last compaction put aside
+    #[arg(long, conflicts_with_all = ["summary", "summarise", "output", "dry_run", "keep", "keep_tokens", "drop_percent", "from",
+        "tokenizer", "timeout"])]
+    undo: bool,
+    /// Change nothing, and say what would go
+    #[arg(long)]
+    dry_run: bool,
+    /// Report what was done as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs it.
+pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
+    match (options.context()?, options.input.as_deref()) {
+        (Some(context), _) if options.undo => undo_context(options, &context, output),
+        (Some(context), _) => compact_context(options, &context, output),
+        (None, Some(path)) if options.undo => edited::bring_back(path, options.json, output),
+        (None, Some(path)) => compact_file(options, path, output),
+        (None, None) => {
+            Err(CommandError::new("nothing is named").hint("name a file, or a context with --context NAME"))
+        }
+    }
+}
+
+impl Options {
+    /// Where the result goes: into the file itself, unless another one is named or there is none.
+    fn target(&self, path: &Path) -> Target {
+        let (output, in_place) = (self.output.clone(), self.output.is_none() && path != Path::new("-"));
+        Target { output, in_place, reversible: false, dry_run: self.dry_run, json: self.json }
+    }
+
+    /// The context that is meant, if one is. The window of a context is compacted with the rest of it, unless it is only read.
+    fn context(&self) -> Result<Option<Context>, CommandError> {
+        let Some(path) = &self.input else { return self.named.context() };
+        if path.is_dir() {
+            return Ok(Some(Context::at(path)));
+        }
+        Ok(Context::of_window(path).filter(|_| self.output.is_none() && self.from.is_none()))
+    }
+
+    fn keep(&self) -> Keep {
+        match (self.keep, self.keep_tokens, self.drop_percent) {
+            (Some(turns), _, _) => Keep::Turns(turns),
+            (_, Some(tokens), _) => Keep::Tokens(tokens),
+            (_, _, Some(percent)) => Keep::Dropping(percent),
+            (None, None, None) => Keep::default(),
+        }
+    }
+}
+
+fn compact_file(options: &Options, path: &Path, output: &mut Output<'_>) -> Result<Status, CommandError> {
+    let target = options.target(path);
+    let subject = Subject::open(path, options.from.as_deref())?;
+    let original = subject.read()?;
+    if !has_place(original.format) {
+        return Err(no_place(&subject.name(), original.format));
+    }
+    let tokenizer = tokenizer::named(&options.tokenizer)?.tokenizer;
+    let mut report = Report::new(&subject.name(), &tokenizer);
+    let Some(old) = aside(&original.events, options.keep(), &tokenizer) else {
+        return report.nothing(&target, output);
+    };
+    report.add(&original.events, &old);
+    if options.dry_run {
+        return report.done(&target, output);
+    }
+    let told = old.told.iter().filter_map(|number| original.events.get(*number)).cloned().collect();
+    let summary = Summary { events: told, origin: original.format.info().name }.make(&options.summary)?;
+    let stamp = Stamp { id: random_id(), time: crate::clock::now() };
+    let plan = compact::plan(&original, &old, &summary, &stamp);
+    let plan = plan.ok_or_else(|| no_place(&subject.name(), original.format))?;
+    let applied = apply(&original, &plan)?;
+    report.summary(&summary);
+    let written = target.write(&subject, &applied.bytes, "compact", output)?;
+    report.applied(applied, written);
+    report.done(&target, output)
+}
+
+fn no_place(name: &str, format: &dyn Format) -> CommandError {
+    let places = FORMATS.iter().filter(|format| has_place(**format)).map(|format| format.info().name);
+    let places: Vec<&str> = places.collect();
+    let this = format.info().name;
+    CommandError::new(format!("{name}: {this} has no place for a summary"))
+        .hint(format!("these have: {}; steno convert makes one of them", places.join(", ")))
+}
+
+fn compact_context(options: &Options, context: &Context, output: &mut Output<'_>) -> Result<Status, CommandError> {
+    if options.output.is_some() || options.from.is_some() {
+        return Err(CommandError::new("a context is compacted where it is")
+            .hint("leave out -o and --from, or name its context.jsonl to write a compacted copy of that"));
+    }
+    let target = options.target(&context.folder);
+    let window = hold(context)?;
+    let tokenizer = tokenizer::named(&options.tokenizer)?.tokenizer;
+    let mut report = Report::new(&context.folder.display().to_string(), &tokenizer);
+    let Some(choice) = window.choose(options.keep(), &tokenizer) else {
+        return report.nothing(&target, output);
+    };
+    report.add(&choice.events, &choice.aside);
+    if options.dry_run {
+        return report.done(&target, output);
+    }
+    let told = choice.aside.told.iter().filter_map(|number| choice.events.get(*number)).cloned().collect();
+    let summary = Summary { events: told, origin: choice.origin() }.make(&options.summary)?;
+    let changed = window.compact(&choice, &summary)?;
+    changed.remarks.iter().for_each(|remark| say(remark, output));
+    report.summary(&summary);
+    report.archived(context.window(), changed.transcript);
+    report.done(&target, output)
+}
+
+fn hold(context: &Context) -> Result<Window, CommandError> {
+    Window::hold(context, &site(Durability::Always)).map_err(|error| missing(error, &context.folder))
+}
+
+fn undo_context(options: &Options, context: &Context, output: &mut Output<'_>) -> Result<Status, CommandError> {
+    let Some(changed) = hold(context)?.undo_compaction()? else {
+        return Err(CommandError::new(format!("{}: there is no compaction to undo", context.folder.display()))
+            .hint("only the last one can be undone, and only until the context is cleared"));
+    };
+    changed.remarks.iter().for_each(|remark| say(remark, output));
+    report::brought_back(options, context, &changed, output)
+}

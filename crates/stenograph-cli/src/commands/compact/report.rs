@@ -1,0 +1,169 @@
+//! What is said about a compaction: what went, how much of it, and where it is now.
+
+use std::path::PathBuf;
+
+use stenograph::edit::Applied;
+use stenograph::edit::compact::{Aside, Split};
+use stenograph::edit::tokens::Tokenizer;
+use stenograph::model::Event;
+use stenograph::text::quote;
+use stenograph_store::layouts::chibi::{Changed, Context};
+
+use super::Options;
+use crate::edited::{self, Target, Written};
+use crate::error::{CommandError, Status};
+use crate::output::{Output, counted, grouped, harmless_json};
+
+/// The account of a compaction.
+pub struct Report<'a> {
+    name: String,
+    tokenizer: &'a Tokenizer<'a>,
+    events: Split,
+    turns: Split,
+    tokens: Split,
+    /// What goes: the number of the event, its line, its kind and its tokens.
+    goes: Vec<(usize, Option<u64>, &'static str, u64)>,
+    summary: Option<String>,
+    outcome: Outcome,
+}
+
+/// What became of it.
+enum Outcome {
+    /// Nothing, so far.
+    None,
+    /// A file was edited.
+    Edited(Box<Applied>, Written),
+    /// The old entries of a window stand in an archive.
+    Archived { window: PathBuf, archive: PathBuf },
+}
+
+impl<'a> Report<'a> {
+    /// A report about this file or folder.
+    pub fn new(name: &str, tokenizer: &'a Tokenizer<'a>) -> Report<'a> {
+        let (events, turns, tokens) = (Split::default(), Split::default(), Split::default());
+        let name = name.to_owned();
+        Report { name, tokenizer, events, turns, tokens, goes: Vec::new(), summary: None, outcome: Outcome::None }
+    }
+
+    /// Takes notice of what goes.
+    pub fn add(&mut self, events: &[Event<'_>], aside: &Aside) {
+        let gone = aside.goes.len() as u64;
+        self.events = Split { gone, kept: events.len() as u64 - gone };
+        (self.turns, self.tokens) = (aside.turns, aside.tokens);
+        let event = |number: &usize| {
+            let event = events.get(*number)?;
+            let told = aside.told.binary_search(number).is_ok();
+            let tokens = if told { self.tokenizer.event(event) } else { 0 };
+            Some((number + 1, event.at.map(|at| at.line), event.kind().name(), tokens))
+        };
+        self.goes = aside.goes.iter().filter_map(event).collect();
+    }
+
+    /// Takes notice of the summary.
+    pub fn summary(&mut self, summary: &str) {
+        self.summary = Some(summary.to_owned());
+    }
+
+    /// Takes notice of a file that was edited.
+    pub fn applied(&mut self, applied: Applied, written: Written) {
+        self.outcome = Outcome::Edited(Box::new(applied), written);
+    }
+
+    /// Takes notice of where the entries of a window are now.
+    pub fn archived(&mut self, window: PathBuf, archive: PathBuf) {
+        self.outcome = Outcome::Archived { window, archive };
+    }
+
+    /// Says that there is nothing to do.
+    pub fn nothing(&self, target: &Target, output: &mut Output<'_>) -> Result<Status, CommandError> {
+        if target.json {
+            target.report(&self.json(target), output)?;
+        } else {
+            let why = "all that was said since the last summary is to be kept";
+            output.say(&format!("{}: there is nothing to compact: {why}", self.name));
+        }
+        Ok(Status::No)
+    }
+
+    /// Says what was done, or what would be.
+    pub fn done(&self, target: &Target, output: &mut Output<'_>) -> Result<Status, CommandError> {
+        if target.json {
+            target.report(&self.json(target), output)?;
+            return Ok(Status::Done);
+        }
+        if target.dry_run {
+            for (event, line, kind, tokens) in &self.goes {
+                let line = line.map_or(String::new(), |line| format!(" (line {line})"));
+                output.line(&format!("event {event}{line}: {kind}, {} tokens", grouped(*tokens)))?;
+            }
+        }
+        let go = if target.dry_run { "would go" } else { "went" };
+        let (gone, turns) = (counted(self.events.gone, "event"), counted(self.turns.gone, "turn"));
+        output.say(&format!("{}: {gone} of {turns} {go}: {} tokens", self.name, grouped(self.tokens.gone)));
+        let kept = counted(self.turns.kept, "turn");
+        let summary = self.summary_tokens().map(|tokens| format!("; the summary has {} tokens", grouped(tokens)));
+        output.say(&format!("  {kept} kept: {} tokens{}", grouped(self.tokens.kept), summary.unwrap_or_default()));
+        match &self.outcome {
+            Outcome::None => {}
+            Outcome::Edited(applied, written) => edited::tell(applied, written, "compact", output),
+            Outcome::Archived { archive, .. } => {
+                output.say(&format!("what went is in {}: steno compact --undo brings it back", archive.display()));
+            }
+        }
+        Ok(Status::Done)
+    }
+
+    fn summary_tokens(&self) -> Option<u64> {
+        self.summary.as_deref().map(|summary| self.tokenizer.text(summary))
+    }
+
+    fn json(&self, target: &Target) -> String {
+        let split = |split: Split| format!("{{\"gone\":{},\"kept\":{}}}", split.gone, split.kept);
+        let goes = self.goes.iter().map(|(event, line, kind, tokens)| {
+            let line = line.map_or(String::new(), |line| format!(",\"line\":{line}"));
+            format!("{{\"event\":{event}{line},\"kind\":{},\"tokens\":{tokens}}}", quote(kind))
+        });
+        let goes: Vec<String> = goes.collect();
+        let outcome = match &self.outcome {
+            Outcome::None => String::new(),
+            Outcome::Edited(applied, written) => format!(",{}", edited::json_fields(applied, written)),
+            Outcome::Archived { window, archive } => {
+                let text = |path: &PathBuf| quote(&path.display().to_string());
+                format!(",\"output\":{},\"archive\":{}", text(window), text(archive))
+            }
+        };
+        format!(
+            "{{\"file\":{},\"compacted\":{},\"dry_run\":{},\"tokenizer\":{},\"events\":{},\"turns\":{},\"tokens\":{},\
+             \"summary\":{},\"summary_tokens\":{},\"went\":[{}]{outcome}}}",
+            quote(&self.name),
+            self.summary.is_some(),
+            target.dry_run,
+            quote(self.tokenizer.name()),
+            split(self.events),
+            split(self.turns),
+            split(self.tokens),
+            self.summary.as_deref().map_or("null".to_owned(), quote),
+            self.summary_tokens().map_or("null".to_owned(), |tokens| tokens.to_string()),
+            goes.join(",")
+        )
+    }
+}
+
+/// Says what came back into a window.
+pub fn brought_back(
+    options: &Options,
+    context: &Context,
+    changed: &Changed,
+    output: &mut Output<'_>,
+) -> Result<Status, CommandError> {
+    let (name, back, entries) = (context.folder.display(), changed.archived, changed.entries);
+    if options.json {
+        let file = quote(&name.to_string());
+        let json = format!("{{\"file\":{file},\"undone\":\"compact\",\"back\":{back},\"entries\":{entries}}}");
+        output.line(&harmless_json(&json))?;
+    } else {
+        let are = if back == 1 { "entry is" } else { "entries are" };
+        output.say(&format!("{name}: {} {are} back; the window has {}", grouped(back as u64), grouped(entries as u64)));
+    }
+    Ok(Status::Done)
+}

@@ -1,0 +1,87 @@
+//! Where a summary comes from: it is given, or a command makes it of what goes (`summariser.rs`). An empty one changes nothing.
+
+use std::path::Path;
+use std::time::Duration;
+
+use stenograph::model::{Event, Outline};
+use stenograph::{wire, write};
+use stenograph_store::{Passes, Source};
+
+use super::summariser;
+use crate::error::CommandError;
+use crate::input::format_named;
+
+/// How long a summary may be. No model takes as much.
+const SIZE_MAX: u64 = 16 << 20;
+
+/// What may be typed about a summary.
+#[derive(Debug, clap::Args)]
+pub struct Wanted {
+    /// The summary; @FILE takes it from a file
+    #[arg(long, value_name = "TEXT", conflicts_with = "summarise")]
+    summary: Option<String>,
+    /// A command of the shell that reads what goes from standard input, an event a line, and prints the summary
+    #[arg(long, visible_alias = "summarize", value_name = "CMD")]
+    summarise: Option<String>,
+    /// What the command reads [default: native events, as steno show --json prints them]
+    #[arg(long = "as", value_name = "FORMAT", value_parser = crate::args::format_name(), requires = "summarise")]
+    spelling: Option<String>,
+    /// How long the command may take, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    timeout: u64,
+}
+
+/// What a summary stands for.
+pub struct Summary {
+    /// The events.
+    pub events: Vec<Event<'static>>,
+    /// The format they come from.
+    pub origin: &'static str,
+}
+
+impl Summary {
+    /// The summary.
+    pub fn make(&self, wanted: &Wanted) -> Result<String, CommandError> {
+        let summary = match (&wanted.summary, &wanted.summarise) {
+            (Some(text), _) => given(text)?,
+            (None, Some(command)) => {
+                let input = self.spelled(wanted.spelling.as_deref())?;
+                let printed = summariser::run(command, input, Duration::from_secs(wanted.timeout), SIZE_MAX)?;
+                decoded(printed, "the command that summarises")?
+            }
+            (None, None) => {
+                return Err(CommandError::new("there is no summary").hint(
+                    "give one with --summary TEXT or --summary @FILE, or a command that makes one with --summarise CMD",
+                ));
+            }
+        };
+        match summary.trim() {
+            "" => Err(CommandError::new("the summary is empty; nothing was changed")
+                .hint("what goes would be lost to whoever goes on")),
+            summary => Ok(summary.to_owned()),
+        }
+    }
+
+    fn spelled(&self, spelling: Option<&str>) -> Result<Vec<u8>, CommandError> {
+        match spelling {
+            Some(name) => Ok(write::all(format_named(name)?, &Outline::of(self.origin, &self.events), &self.events)),
+            None => Ok(self.events.iter().flat_map(|event| (wire::event(event) + "\n").into_bytes()).collect()),
+        }
+    }
+}
+
+fn given(text: &str) -> Result<String, CommandError> {
+    let Some(path) = text.strip_prefix('@') else { return Ok(text.to_owned()) };
+    let source = match path {
+        "-" => Source::standard_input(Passes::Once),
+        path => Source::open(Path::new(path), Passes::Once),
+    };
+    decoded(source?.read_whole(SIZE_MAX)?, path)
+}
+
+fn decoded(bytes: Vec<u8>, who: &str) -> Result<String, CommandError> {
+    String::from_utf8(bytes).map_err(|_| {
+        CommandError::new(format!("{who}: the summary is not UTF-8 text; nothing was changed"))
+            .hint("recode it: iconv -t UTF-8")
+    })
+}

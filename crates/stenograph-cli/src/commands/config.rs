@@ -1,0 +1,264 @@
+//! `steno config`: shows and changes the settings. What settings there are and which place counts is in `config.rs`.
+
+use stenograph::text::quote;
+
+use crate::config::{self, Config, Origin, SETTINGS, Scope, Setting, Value};
+use crate::error::{CommandError, Status};
+use crate::output::{Ink, Output, harmless_json, harmless_line};
+
+/// Show and change the settings
+///
+/// Settings have the names that CycoD gives them, in any case. They are kept in TOML: the user's in steno/config.toml in the folder
+/// where the system keeps settings (~/.config, or what XDG_CONFIG_HOME names; ~/Library/Application Support; %APPDATA%), those of a
+/// folder in .steno/config.toml there. The variable STENO_CONFIG names another file for the user's.
+///
+/// The environment counts before the folder, the folder before the user.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Settings:
+  App.AutoSaveChatHistory  true or false: record --to cycod also saves the chat history in ~/.cycod/history
+  App.AutoSaveTrajectory   true or false: and the trajectory
+  App.MaxChatTokens        what a conversation is trimmed to where --max-tokens does not say; 0 is no limit
+  App.MaxPromptTokens      what a message of the user is cut to
+  App.MaxToolTokens        what a tool's result is cut to
+
+Examples:
+  steno config list
+  steno config set App.AutoSaveChatHistory false
+  steno config set App.MaxChatTokens 160000 --local     for this folder only
+  steno config get app.maxchattokens
+  steno config unset App.AutoSaveChatHistory")]
+pub struct Options {
+    #[command(subcommand)]
+    action: Action,
+}
+
+/// What to do with the settings.
+#[derive(Debug, clap::Subcommand)]
+enum Action {
+    /// List all settings, what they are and who says so
+    #[command(
+        after_help = "Examples:\n  steno config list\n  steno config list --json | jq -r 'select(.origin != \"default\").key'"
+    )]
+    List {
+        #[command(flatten)]
+        scope: ScopeOptions,
+        /// Print one JSON object a line
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print what a setting is
+    #[command(after_help = "Examples:\n  steno config get App.AutoSaveTrajectory")]
+    Get {
+        /// The setting
+        #[arg(value_name = "KEY")]
+        key: String,
+        #[command(flatten)]
+        scope: ScopeOptions,
+        /// Print a JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Set a setting
+    #[command(
+        after_help = "Examples:\n  steno config set App.AutoSaveTrajectory false\n  steno config set App.MaxToolTokens 50000 --local"
+    )]
+    Set {
+        /// The setting
+        #[arg(value_name = "KEY")]
+        key: String,
+        /// What it shall be
+        #[arg(value_name = "VALUE", allow_hyphen_values = true)]
+        value: String,
+        #[command(flatten)]
+        scope: ScopeOptions,
+        /// Print a JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Take a setting out of its file
+    #[command(after_help = "Examples:\n  steno config unset App.AutoSaveTrajectory")]
+    Unset {
+        /// The setting
+        #[arg(value_name = "KEY")]
+        key: String,
+        #[command(flatten)]
+        scope: ScopeOptions,
+        /// Print a JSON object
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// Whose settings are meant.
+#[derive(Clone, Copy, Debug, clap::Args)]
+struct ScopeOptions {
+    /// The settings of this folder
+    #[arg(long, conflicts_with = "user")]
+    local: bool,
+    /// The settings of the user
+    #[arg(long)]
+    user: bool,
+}
+
+impl ScopeOptions {
+    fn named(self) -> Option<Scope> {
+        match (self.local, self.user) {
+            (true, _) => Some(Scope::Local),
+            (_, true) => Some(Scope::User),
+            _ => None,
+        }
+    }
+
+    /// What is set without a word about it is set for the user: a folder is not to be littered unasked.
+    fn to_write(self) -> Scope {
+        self.named().unwrap_or(Scope::User)
+    }
+}
+
+/// How the answer is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Manner {
+    People,
+    Json,
+}
+
+impl Manner {
+    fn of(json: bool) -> Manner {
+        if json { Manner::Json } else { Manner::People }
+    }
+}
+
+/// Runs it.
+pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
+    match &options.action {
+        Action::List { scope, json } => list(*scope, Manner::of(*json), output),
+        Action::Get { key, scope, json } => show(config::setting(key)?, *scope, Manner::of(*json), output),
+        Action::Set { key, value, scope, json } => {
+            set(config::setting(key)?, value, scope.to_write(), Manner::of(*json), output)
+        }
+        Action::Unset { key, scope, json } => unset(config::setting(key)?, scope.to_write(), Manner::of(*json), output),
+    }
+}
+
+type Found = Option<(Value, Origin)>;
+
+fn found(config: &Config, setting: &Setting, scope: ScopeOptions) -> Result<Found, CommandError> {
+    match scope.named() {
+        None => config.value(setting),
+        Some(scope) => config.value_in(scope, setting),
+    }
+}
+
+fn list(scope: ScopeOptions, manner: Manner, output: &mut Output<'_>) -> Result<Status, CommandError> {
+    let config = Config::load()?;
+    let width = SETTINGS.iter().map(|setting| setting.key.len()).max().unwrap_or(0);
+    for setting in SETTINGS {
+        let found = found(&config, setting, scope)?;
+        if manner == Manner::Json {
+            output.line(&harmless_json(&json(setting, &found)))?;
+            continue;
+        }
+        let value = found.as_ref().map_or_else(|| "-".to_owned(), |(value, _)| value.to_string());
+        let origin = match &found {
+            None => "not set".to_owned(),
+            Some((_, Origin::Default)) => "default".to_owned(),
+            Some((_, Origin::Environment)) => format!("variable {}", setting.variable),
+            Some((_, Origin::File(scope, path))) => format!("{}: {}", scope.name(), path.display()),
+        };
+        let key = output.colour().ink(Ink::Strong, &format!("{:<width$}", setting.key));
+        let origin = output.colour().ink(Ink::Faint, &harmless_line(&origin));
+        output.line(&format!("{key}  {value:<8}  {origin}"))?;
+    }
+    for (path, key) in config.strangers() {
+        output.say(&format!("warning: {}: no setting is called {}", path.display(), harmless_line(&key)));
+    }
+    Ok(Status::Done)
+}
+
+fn show(
+    setting: &Setting,
+    scope: ScopeOptions,
+    manner: Manner,
+    output: &mut Output<'_>,
+) -> Result<Status, CommandError> {
+    let found = found(&Config::load()?, setting, scope)?;
+    match (manner, &found) {
+        (Manner::Json, _) => output.line(&harmless_json(&json(setting, &found)))?,
+        (Manner::People, Some((value, _))) => output.line(&value.to_string())?,
+        (Manner::People, None) => output.say(&format!("{} is not set", setting.key)),
+    }
+    Ok(if found.is_some() { Status::Done } else { Status::No })
+}
+
+fn set(
+    setting: &Setting,
+    text: &str,
+    scope: Scope,
+    manner: Manner,
+    output: &mut Output<'_>,
+) -> Result<Status, CommandError> {
+    let value = setting.kind.parse(text).map_err(|wanted| {
+        CommandError::new(format!("{} must be {wanted}, not {text}", setting.key)).hint(format!(
+            "steno config set {} {}",
+            setting.key,
+            example(setting)
+        ))
+    })?;
+    let path = config::set(scope, setting, value)?;
+    let origin = Origin::File(scope, path.clone());
+    match manner {
+        Manner::Json => output.line(&harmless_json(&json(setting, &Some((value, origin.clone())))))?,
+        Manner::People => output.say(&format!("{} is {value} in {}", setting.key, path.display())),
+    }
+    // What counts more than the file just written makes it say nothing: better now than after a search.
+    if let Some((effective, counts)) = Config::load()?.value(setting)?
+        && counts != origin
+    {
+        let by = match counts {
+            Origin::Environment => format!("the variable {}", setting.variable),
+            Origin::File(_, path) => path.display().to_string(),
+            Origin::Default => return Ok(Status::Done),
+        };
+        output.say(&format!("warning: {by} says {effective}, and counts more"));
+    }
+    Ok(Status::Done)
+}
+
+fn example(setting: &Setting) -> &'static str {
+    match setting.kind {
+        config::Kind::Switch => "false",
+        config::Kind::Tokens => "160000",
+    }
+}
+
+fn unset(setting: &Setting, scope: Scope, manner: Manner, output: &mut Output<'_>) -> Result<Status, CommandError> {
+    let (path, was) = config::unset(scope, setting)?;
+    match (manner, was) {
+        (Manner::Json, _) => {
+            let (key, file) = (quote(setting.key), quote(&path.display().to_string()));
+            output.line(&harmless_json(&format!("{{\"key\":{key},\"removed\":{was},\"file\":{file}}}")))?;
+        }
+        (Manner::People, true) => output.say(&format!("{} is no longer set in {}", setting.key, path.display())),
+        (Manner::People, false) => output.say(&format!("{} is not set in {}", setting.key, path.display())),
+    }
+    Ok(if was { Status::Done } else { Status::No })
+}
+
+fn json(setting: &Setting, found: &Found) -> String {
+    let (value, origin, file) = match found {
+        None => ("null".to_owned(), "none", "null".to_owned()),
+        Some((value, Origin::Default)) => (value.to_string(), "default", "null".to_owned()),
+        Some((value, Origin::Environment)) => (value.to_string(), "environment", "null".to_owned()),
+        Some((value, Origin::File(scope, path))) => {
+            (value.to_string(), scope.name(), quote(&path.display().to_string()))
+        }
+    };
+    format!(
+        "{{\"key\":{},\"value\":{value},\"origin\":{},\"file\":{file},\"variable\":{},\"about\":{}}}",
+        quote(setting.key),
+        quote(origin),
+        quote(setting.variable),
+        quote(setting.about)
+    )
+}

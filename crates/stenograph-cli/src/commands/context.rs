@@ -1,0 +1,227 @@
+//! `steno context`: what contexts there are, and changing the window of one. How a context lies on disk is the layout's part.
+
+use clap::Subcommand;
+use stenograph::text::quote;
+use stenograph::time::{Time, Unit};
+use stenograph_store::files::Disk;
+use stenograph_store::layouts::chibi::{Changed, Context, Look, Status as Lock, Window, contexts};
+use stenograph_store::log::Durability;
+
+use super::record::{say, site};
+use crate::context::{Which, home, missing};
+use crate::error::{CommandError, Status};
+use crate::home::Root;
+use crate::output::{Colour, Ink, Output, counted, harmless_json, harmless_line};
+
+/// List Chibi's contexts, clear one, or make its window anew
+///
+/// A context is a folder that holds one conversation. Its window (context.jsonl) is what the model sees; what left the window stands in
+/// transcript_archive.jsonl, or in the transcript folder where Chibi keeps one. Nothing is removed before it is archived and on disk.
+#[derive(Debug, clap::Args)]
+#[command(
+    arg_required_else_help = true,
+    after_help = "\
+Examples:
+  steno context list
+  steno context clear --context research
+  steno context rebuild contexts/research
+
+Exit codes: 0 done, 1 there is no context, 2 error"
+)]
+pub struct Options {
+    /// What to do
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    List(List),
+    Clear(Change),
+    Rebuild(Rebuild),
+}
+
+/// List the contexts
+///
+/// Each with the number of entries in its window, the moment of the newest one, whether somebody holds it ([active], or [stale] when its
+/// holder was not heard of for 45 seconds), and how many messages wait in its inbox.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  steno context list
+  steno context list --root BACKUP --json")]
+struct List {
+    #[command(flatten)]
+    root: Root,
+    /// Print one JSON object a context
+    #[arg(long)]
+    json: bool,
+}
+
+/// Archive the window of a context, and begin anew
+///
+/// Every entry goes to the archive, with its id, and what was said is added to transcript.md. Then the window is replaced by an anchor that says
+/// so. After a crash, doing it again adds nothing twice.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  steno context clear --context research
+  steno context clear contexts/research --json")]
+struct Change {
+    #[command(flatten)]
+    which: Which,
+    /// Report what was done as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Make the window of a context anew
+///
+/// The window becomes the last anchor (the last compaction, clearing or beginning), what was kept after it, and everything since. What leaves the
+/// window that way is archived first.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  steno context rebuild --context research
+  steno context rebuild contexts/research --json")]
+struct Rebuild {
+    #[command(flatten)]
+    change: Change,
+}
+
+/// Runs it.
+pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
+    match &options.action {
+        Action::List(list) => list.run(output),
+        Action::Clear(change) => change.clear(output),
+        Action::Rebuild(rebuild) => rebuild.change.rebuild(output),
+    }
+}
+
+impl List {
+    fn run(&self, output: &mut Output<'_>) -> Result<Status, CommandError> {
+        let home = home(&self.root)?;
+        let found = contexts(&home, &Disk)?;
+        if found.is_empty() {
+            output.say(&format!("no contexts in {}", home.join("contexts").display()));
+            return Ok(Status::No);
+        }
+        let mut status = Status::Done;
+        let mut looks = Vec::new();
+        for context in found {
+            match context.look(&Disk, crate::clock::seconds()) {
+                Ok(look) => looks.push(look),
+                // One bad folder does not stop the rest.
+                Err(error) => {
+                    output.error(&error.into());
+                    status = Status::Error;
+                }
+            }
+        }
+        let width = looks.iter().map(|look| look.context.name.chars().count()).max().unwrap_or(0);
+        for look in &looks {
+            let line = if self.json { json(look) } else { line(look, width, output.colour()) };
+            output.line(&line)?;
+        }
+        Ok(status)
+    }
+}
+
+fn moment(look: &Look) -> Option<Time<'static>> {
+    let seconds = look.active_seconds?;
+    Time::number(seconds.to_string().into(), Unit::Seconds)
+}
+
+fn status(look: &Look) -> &'static str {
+    match look.status {
+        Some(Lock::Active) => "active",
+        Some(Lock::Stale) => "stale",
+        None => "free",
+    }
+}
+
+fn line(look: &Look, width: usize, colour: Colour) -> String {
+    let name = harmless_line(&look.context.name);
+    let gap = " ".repeat(width.saturating_sub(name.chars().count()));
+    let moment = moment(look).and_then(|time| time.wall("%Y-%m-%d %H:%M")).unwrap_or_else(|| "-".to_owned());
+    let entries = counted(look.entries, "entry").replace("entrys", "entries");
+    let mut line = format!("{}{gap}  {entries:>12}  {moment:<16}", colour.ink(Ink::Strong, &name));
+    match look.status {
+        Some(Lock::Active) => line += &format!("  {}", colour.ink(Ink::Good, "[active]")),
+        Some(Lock::Stale) => line += &format!("  {}", colour.ink(Ink::Warning, "[stale]")),
+        None => {}
+    }
+    if look.messages > 0 {
+        line += &format!("  {} in the inbox", counted(look.messages, "message"));
+    }
+    line.trim_end().to_owned()
+}
+
+fn json(look: &Look) -> String {
+    let time = moment(look).and_then(|time| time.to_iso().map(|text| quote(&text)));
+    let json = format!(
+        "{{\"context\":{},\"folder\":{},\"entries\":{},\"last\":{},\"status\":{},\"inbox\":{}}}",
+        quote(&look.context.name),
+        quote(&look.context.folder.display().to_string()),
+        look.entries,
+        time.as_deref().unwrap_or("null"),
+        quote(status(look)),
+        look.messages
+    );
+    harmless_json(&json).into_owned()
+}
+
+impl Change {
+    fn hold(&self) -> Result<(Context, Window), CommandError> {
+        let context = self.which.context()?;
+        let held = Window::hold(&context, &site(Durability::Always));
+        let window = held.map_err(|error| missing(error, &context.folder))?;
+        Ok((context, window))
+    }
+
+    fn clear(&self, output: &mut Output<'_>) -> Result<Status, CommandError> {
+        let (context, window) = self.hold()?;
+        if window.is_empty() {
+            let entries = window.entries().len();
+            if self.json {
+                output.line(&harmless_json(&report(&context, 0, entries, None)))?;
+            } else {
+                output.say(&format!("{}: nothing was said since it was cleared", context.folder.display()));
+            }
+            return Ok(Status::Done);
+        }
+        self.tell(&context, &window.clear()?, output)
+    }
+
+    fn rebuild(&self, output: &mut Output<'_>) -> Result<Status, CommandError> {
+        let (context, window) = self.hold()?;
+        self.tell(&context, &window.rebuild()?, output)
+    }
+
+    fn tell(&self, context: &Context, changed: &Changed, output: &mut Output<'_>) -> Result<Status, CommandError> {
+        changed.remarks.iter().for_each(|remark| say(remark, output));
+        let anchor = changed.anchor.as_ref().and_then(|anchor| anchor.entry_type.as_deref());
+        if self.json {
+            output.line(&harmless_json(&report(context, changed.archived, changed.entries, anchor)))?;
+            return Ok(Status::Done);
+        }
+        let many = |number: usize| counted(number as u64, "entry").replace("entrys", "entries");
+        let (folder, window) = (context.folder.display(), many(changed.entries));
+        let from = anchor.map(|anchor| format!(" from the last {anchor} on")).unwrap_or_default();
+        let archived = match changed.archived {
+            0 => String::new(),
+            number => format!("; {} archived in {}", many(number), changed.transcript.display()),
+        };
+        output.say(&format!("{folder}: the window has {window}{}{archived}", harmless_line(&from)));
+        Ok(Status::Done)
+    }
+}
+
+fn report(context: &Context, archived: usize, entries: usize, anchor: Option<&str>) -> String {
+    format!(
+        "{{\"context\":{},\"folder\":{},\"archived\":{archived},\"entries\":{entries},\"anchor\":{}}}",
+        quote(&context.name),
+        quote(&context.folder.display().to_string()),
+        anchor.map_or("null".to_owned(), quote)
+    )
+}

@@ -1,0 +1,226 @@
+//! `steno inbox`: messages between contexts. A message is removed only when it was printed: nothing is lost, whoever crashes.
+
+use std::io::{IsTerminal, Read};
+use std::path::PathBuf;
+
+use clap::Subcommand;
+use stenograph::format::named;
+use stenograph::{read, wire};
+use stenograph_store::files::Disk;
+use stenograph_store::layouts::chibi::inbox::{self, INBOX_FORMAT, Mail, Message};
+use stenograph_store::layouts::chibi::{Context, Stamp};
+
+use super::record::say;
+use crate::context::{Named, Which};
+use crate::error::{CommandError, Status};
+use crate::output::{Output, counted, harmless, harmless_json, harmless_line};
+
+/// Leave a message for another context, or take the messages that wait
+///
+/// Chibi's contexts leave messages for each other in inbox.jsonl. take prints them as Chibi puts them before a prompt and removes them: each
+/// message goes to exactly one reader, and to at least one when somebody crashes. Lines that are no messages are kept in inbox.unread.jsonl.
+#[derive(Debug, clap::Args)]
+#[command(
+    arg_required_else_help = true,
+    after_help = "\
+Examples:
+  steno inbox send --context research --from main 'Please look up quantum computing basics'
+  git log -1 | steno inbox send --context review --from main -
+  steno inbox peek --context research
+  steno inbox take --context research
+
+Exit codes: 0 done, 1 no message waits, 2 error"
+)]
+pub struct Options {
+    /// What to do
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    Send(Send),
+    /// Print the messages, and leave them where they are
+    Peek(Look),
+    /// Print the messages, and remove them
+    Take(Look),
+}
+
+/// Leave a message
+#[derive(Debug, clap::Args)]
+#[command(
+    override_usage = "steno inbox send [OPTIONS] --context <NAME> <TEXT>\n       steno inbox send [OPTIONS] <FOLDER> <TEXT>",
+    after_help = "\
+Examples:
+  steno inbox send --context research --from main 'Please look up quantum computing basics'
+  steno inbox send contexts/research --from main @question.txt"
+)]
+struct Send {
+    #[command(flatten)]
+    named: Named,
+    /// The folder of the context, unless it is named; and the message: @FILE takes it from a file, - from standard input
+    #[arg(value_name = "FOLDER> <TEXT", required = true)]
+    words: Vec<String>,
+    /// Who it is from
+    #[arg(long, value_name = "NAME", default_value = "user")]
+    from: String,
+    /// Print the message as it was left, as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Print the messages
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  steno inbox peek --context research --json     they stay where they are
+  steno inbox take --context research            they are removed")]
+struct Look {
+    #[command(flatten)]
+    which: Which,
+    /// Print the messages as events in JSON, one a line
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs it.
+pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
+    match &options.action {
+        Action::Send(send) => send.run(output),
+        Action::Peek(look) => look.peek(output),
+        Action::Take(look) => look.take(output),
+    }
+}
+
+impl Send {
+    fn run(&self, output: &mut Output<'_>) -> Result<Status, CommandError> {
+        let (context, given) = self.chosen()?;
+        let new = !context.exists();
+        let text = text(given)?;
+        let stamp = Stamp::random(crate::clock::seconds());
+        let remarks = inbox::send(&Disk, &context.folder, (&self.from, &context.name), &text, &stamp)?;
+        remarks.iter().for_each(|remark| say(remark, output));
+        if new {
+            output.say(&format!("note: {}: the context is new", context.folder.display()));
+        }
+        if self.json {
+            let line = inbox::line((&self.from, &context.name), &text, &stamp);
+            events(&[line], output)?;
+        }
+        Ok(Status::Done)
+    }
+}
+
+impl Send {
+    fn chosen(&self) -> Result<(Context, &str), CommandError> {
+        let wrong = |what: &str| {
+            let hint = "steno inbox send --context NAME 'TEXT', or steno inbox send FOLDER 'TEXT'";
+            CommandError::new(what).hint(hint)
+        };
+        match (self.named.context()?, self.words.as_slice()) {
+            (Some(context), [text]) => Ok((context, text)),
+            (None, [folder, text]) => Ok((Context::at(&PathBuf::from(folder)), text)),
+            (None, _) if self.words.len() < 2 => Err(wrong("no context is named")),
+            (Some(_), [_, ..]) => Err(wrong("a context is named, and more than one message given")),
+            (_, _) => Err(wrong("more than a folder and a message are given")),
+        }
+    }
+}
+
+/// How much a message may hold.
+const TEXT_SIZE_MAX: u64 = 16 << 20;
+
+fn text(given: &str) -> Result<String, CommandError> {
+    let not_text = |name: &str| CommandError::new(format!("{name}: is not UTF-8 text")).hint("a message is text");
+    let (name, bytes) = match given.strip_prefix('@') {
+        Some(file) => {
+            let mut source = stenograph_store::Source::open(&PathBuf::from(file), stenograph_store::Passes::Once)?;
+            (file, source.read_whole(TEXT_SIZE_MAX)?)
+        }
+        None if given == "-" => {
+            let mut bytes = Vec::new();
+            let read = std::io::stdin().lock().take(TEXT_SIZE_MAX + 1).read_to_end(&mut bytes);
+            read.map_err(|error| CommandError::new(format!("standard input cannot be read: {error}")))?;
+            if bytes.len() as u64 > TEXT_SIZE_MAX {
+                return Err(CommandError::new("standard input: is larger than a message may be")
+                    .hint("leave it in a file, and send the file's name"));
+            }
+            ("standard input", bytes)
+        }
+        None => return Ok(given.to_owned()),
+    };
+    let text = String::from_utf8(bytes).map_err(|_| not_text(name))?;
+    // What a program prints ends with a newline that is no part of the message.
+    Ok(text.strip_suffix('\n').map_or(text.clone(), str::to_owned))
+}
+
+impl Look {
+    fn context(&self) -> Result<Context, CommandError> {
+        let context = self.which.context()?;
+        context.must_exist().map_err(|error| crate::context::missing(error, &context.folder))?;
+        Ok(context)
+    }
+
+    fn peek(&self, output: &mut Output<'_>) -> Result<Status, CommandError> {
+        let context = self.context()?;
+        let mail = inbox::peek(&Disk, &context.folder)?;
+        if !mail.messages.is_empty() {
+            self.print(&mail.messages, output)?;
+        }
+        self.end(&mail, &context, output)
+    }
+
+    fn take(&self, output: &mut Output<'_>) -> Result<Status, CommandError> {
+        let context = self.context()?;
+        let taken = inbox::take::<CommandError>(&Disk, &context.folder, |mail| {
+            self.print(&mail.messages, output)?;
+            // A reader that has gone away has not got them.
+            output.flush()
+        });
+        let mail = taken.map_err(|error| match error {
+            CommandError::BrokenPipe => CommandError::new("nobody reads the output: the messages stay where they are")
+                .hint("steno inbox take prints them again"),
+            error => error,
+        })?;
+        self.end(&mail, &context, output)
+    }
+
+    fn print(&self, messages: &[Message], output: &mut Output<'_>) -> Result<(), CommandError> {
+        if self.json {
+            let lines: Vec<String> = messages.iter().map(|message| message.line.clone()).collect();
+            return events(&lines, output);
+        }
+        let block = inbox::block(messages);
+        // A model is told exactly what was said; a terminal is not.
+        if std::io::stdout().is_terminal() {
+            write!(output.data(), "{}", harmless(&block))?;
+        } else {
+            output.data().write_all(block.as_bytes())?;
+        }
+        Ok(())
+    }
+
+    fn end(&self, mail: &Mail, context: &Context, output: &mut Output<'_>) -> Result<Status, CommandError> {
+        mail.remarks.iter().for_each(|remark| say(remark, output));
+        if mail.more {
+            let many = counted(mail.messages.len() as u64, "message");
+            output.say(&format!("note: these are {many}, and more wait: do it again"));
+        }
+        if mail.messages.is_empty() {
+            output.say(&format!("no message waits for {}", harmless_line(&context.name)));
+            return Ok(Status::No);
+        }
+        Ok(Status::Done)
+    }
+}
+
+/// Messages as events.
+fn events(lines: &[String], output: &mut Output<'_>) -> Result<(), CommandError> {
+    let Some(format) = named(INBOX_FORMAT) else { return Ok(()) };
+    for line in lines {
+        for event in read::all(format, line.as_bytes()).events {
+            output.line(&harmless_json(&wire::event(&event)))?;
+        }
+    }
+    Ok(())
+}

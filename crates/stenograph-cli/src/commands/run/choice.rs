@@ -1,0 +1,113 @@
+//! Which runs are meant: by flow, status and date, in one base folder.
+
+use std::path::PathBuf;
+
+use clap::builder::PossibleValuesParser;
+use stenograph::time::{Time, Unit};
+use stenograph_store::layouts::devflow::{self, Base, Run, Status};
+
+use crate::clock;
+use crate::error::CommandError;
+
+/// Which runs.
+#[derive(Debug, clap::Args)]
+pub struct Choice {
+    /// The folder that holds runs/ and archive/
+    #[arg(long, value_name = "DIR", default_value = devflow::BASE)]
+    base: PathBuf,
+    /// Only runs of this flow
+    #[arg(long, value_name = "FLOW")]
+    flow: Option<String>,
+    /// Only runs of this status (can be repeated, or separated by commas)
+    #[arg(long, value_name = "STATUS", value_delimiter = ',', value_parser = statuses())]
+    status: Vec<String>,
+    /// Only runs that began then or later: a date (2025-01-15), a moment, or how long ago (30m, 24h, 7d, 2w)
+    #[arg(long, value_name = "WHEN", value_parser = seconds)]
+    since: Option<i64>,
+    /// Only runs that began before: a date (2025-01-15), a moment, or how long ago (30m, 24h, 7d, 2w)
+    #[arg(long, value_name = "WHEN", value_parser = seconds)]
+    before: Option<i64>,
+}
+
+fn statuses() -> PossibleValuesParser {
+    PossibleValuesParser::new(Status::ALL.map(Status::name))
+}
+
+impl Choice {
+    /// The base folder, which must be there.
+    pub fn base(&self) -> Result<Base, CommandError> {
+        if self.base.is_dir() {
+            return Ok(Base::at(&self.base));
+        }
+        Err(CommandError::new(format!("{}: no such folder", self.base.display()))
+            .hint("--base DIR names the folder that holds runs/"))
+    }
+
+    /// Whether a run is meant.
+    pub fn has(&self, run: &Run) -> bool {
+        let began = run.started.as_ref().and_then(Time::to_seconds).or_else(|| run.moment());
+        let since = self.since.is_none_or(|since| began.is_some_and(|began| began >= since));
+        let before = self.before.is_none_or(|before| began.is_some_and(|began| began < before));
+        let flow = self.flow.as_ref().is_none_or(|flow| *flow == run.flow);
+        let status = self.status.is_empty() || self.status.iter().any(|status| status == run.status.name());
+        since && before && flow && status
+    }
+
+    /// Whether all runs are meant.
+    pub fn is_everything(&self) -> bool {
+        self.flow.is_none() && self.status.is_empty() && self.since.is_none() && self.before.is_none()
+    }
+}
+
+/// A moment in seconds since 1970: a date here, a moment with its offset, or so long ago.
+fn seconds(text: &str) -> Result<i64, String> {
+    let bad =
+        || "it is a date (2025-01-15), a moment (2025-01-15T10:30:00Z), or how long ago: 30m, 24h, 7d, 2w".to_owned();
+    if let Some(time) = clock::start_of_day(text).or_else(|| Time::iso(text.to_owned().into())) {
+        return time.to_seconds().ok_or_else(bad);
+    }
+    let ago = ago(text).ok_or_else(bad)?;
+    clock::now().to_seconds().and_then(|now| now.checked_sub(ago)).ok_or_else(bad)
+}
+
+/// How many seconds ago.
+fn ago(text: &str) -> Option<i64> {
+    let unit = text.chars().next_back()?;
+    let scale = match unit {
+        's' => 1,
+        'm' => 60,
+        'h' => 60 * 60,
+        'd' => 24 * 60 * 60,
+        'w' => 7 * 24 * 60 * 60,
+        _ => return None,
+    };
+    let number = text.strip_suffix(unit)?;
+    let plain = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    number.parse::<i64>().ok().filter(|_| plain)?.checked_mul(scale)
+}
+
+/// Seconds since 1970 as people read them.
+pub fn moment(seconds: i64) -> String {
+    let time = Time::number(seconds.to_string().into(), Unit::Seconds);
+    time.and_then(|time| time.wall("%Y-%m-%d %H:%M")).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_moment_is_a_date_or_some_time_ago() {
+        assert_eq!(ago("90m"), Some(5400));
+        assert_eq!(ago("2w"), Some(14 * 24 * 60 * 60));
+        for bad in ["", "d", "7", "-7d", "7y", "7 d", "99999999999999999999d", "+7d", "7é"] {
+            assert_eq!(ago(bad), None, "{bad}");
+        }
+        assert_eq!(seconds("1970-01-02T00:00:00Z"), Ok(86_400));
+        assert!(seconds("yesterday").is_err());
+        assert!(seconds("2025-02-30").is_err());
+        let day = seconds("2025-01-16").unwrap() - seconds("2025-01-15").unwrap();
+        assert!((23 * 3600..=25 * 3600).contains(&day));
+        assert_eq!(moment(86_400), "1970-01-02 00:00");
+    }
+}

@@ -1,0 +1,107 @@
+//! `steno run list`: the runs, newest first. Unreadable ones are listed as such.
+
+use stenograph_store::files::Disk;
+use stenograph_store::layouts::devflow::{Run, Status, archive, index};
+
+use super::choice::{Choice, moment};
+use crate::error::{self, CommandError};
+use crate::output::{Colour, Ink, Output, counted, harmless_json, harmless_line, shortened};
+
+/// List runs, newest first
+///
+/// A run that cannot be read is listed too, with what is wrong with it. --json prints what index.json says of a run, a line each.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  steno run list
+  steno run list --flow ticket-to-pr --status failed,canceled --since 2025-01-01
+  steno run list --json | jq -r 'select(.totalCost > 1) | .runId'
+  steno run list --archived")]
+pub struct Options {
+    #[command(flatten)]
+    choice: Choice,
+    /// List what was put away instead
+    #[arg(long)]
+    archived: bool,
+    /// List only the newest N
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+    /// Print one JSON object a line
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs it.
+pub fn run(options: &Options, output: &mut Output<'_>) -> Result<error::Status, CommandError> {
+    let base = options.choice.base()?;
+    let limit = options.limit.unwrap_or(usize::MAX);
+    let mut listed = 0;
+    if options.archived {
+        let mut found: Vec<_> = archive::list(&Disk, &base)?.into_iter().map(|found| (found.read(), found)).collect();
+        found.retain(|(run, _)| options.choice.has(run));
+        found.sort_by_cached_key(|(run, _)| run.order());
+        for (run, archived) in found.iter().take(limit) {
+            if options.json {
+                output.line(&harmless_json(&archived.to_json(run)))?;
+            } else {
+                show(run, output)?;
+                let about = format!("  {}, {}", archived.path.display(), counted(archived.size, "byte"));
+                output.line(&harmless_line(&about))?;
+            }
+            listed += 1;
+        }
+    } else {
+        let runs = index::list(&Disk, &base, &crate::clock::now())?;
+        for run in runs.iter().filter(|run| options.choice.has(run)).take(limit) {
+            match options.json {
+                true => output.line(&harmless_json(&run.to_json()))?,
+                false => show(run, output)?,
+            }
+            listed += 1;
+        }
+    }
+    if listed > 0 {
+        return Ok(error::Status::Done);
+    }
+    output.say(&format!("no such run in {}", base.path().display()));
+    Ok(error::Status::No)
+}
+
+const QUERY_LENGTH_MAX: usize = 90;
+
+/// A run on two lines: what it is, and what it was about.
+fn show(run: &Run, output: &mut Output<'_>) -> Result<(), CommandError> {
+    let colour = output.colour();
+    let began = run.started.as_ref().and_then(|time| time.wall("%Y-%m-%d %H:%M"));
+    let began = began.or_else(|| run.moment().map(moment)).unwrap_or_else(|| "at an unknown time".to_owned());
+    let mut parts = vec![colour.ink(Ink::Strong, &harmless_line(&run.id)), status(run.status, colour), began];
+    if !run.flow.is_empty() {
+        parts.push(harmless_line(&run.flow));
+    }
+    if let Some(turns) = run.turn_count {
+        parts.push(counted(turns, "turn"));
+    }
+    if run.tokens_in + run.tokens_out > 0 {
+        parts.push(format!("{} tokens in, {} out", run.tokens_in, run.tokens_out));
+    }
+    if let Some(cost) = run.cost.as_deref().and_then(|cost| cost.parse::<f64>().ok()).filter(|cost| *cost > 0.0) {
+        parts.push(format!("${cost:.2}"));
+    }
+    output.line(&parts.join("  "))?;
+    let about = run.problem.as_deref().or(run.error.as_deref()).or(run.query.as_deref());
+    match about {
+        None => Ok(()),
+        Some(about) => {
+            let about = harmless_line(about);
+            output.line(&colour.ink(Ink::Faint, &format!("  {}", shortened(&about, QUERY_LENGTH_MAX))))
+        }
+    }
+}
+
+fn status(status: Status, colour: Colour) -> String {
+    match status {
+        Status::Completed => colour.ink(Ink::Good, status.name()),
+        Status::Failed | Status::Unreadable => colour.ink(Ink::Warning, status.name()),
+        Status::Running | Status::Canceled => status.name().to_owned(),
+    }
+}

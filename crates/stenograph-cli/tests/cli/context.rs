@@ -1,0 +1,147 @@
+//! `steno context`, `steno show --context`, and recording into a context, with real processes.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Command, Stdio};
+
+use crate::runner::{CHIBI, Folder};
+
+const CHAT: &str = r#"{"role":"user","content":"What is Rust?"}
+{"role":"assistant","content":"A language."}
+"#;
+
+fn folder() -> Folder {
+    let folder = Folder::new();
+    std::fs::create_dir_all(folder.path(".chibi/contexts/research")).unwrap();
+    folder.write(".chibi/contexts/research/context.jsonl", CHIBI);
+    folder
+}
+
+#[test]
+fn contexts_are_listed_with_what_is_known_of_them() {
+    let folder = folder();
+    folder.run("inbox send --context research --root . hi").ends(0);
+    let line = "research     3 entries  2024-01-13 05:24  1 message in the inbox\n";
+    assert_eq!(folder.run("context list --root .").ends(0).text(), line);
+    folder.write(".chibi/contexts/research/.lock", "1705123456");
+    folder.run("context list --root .").ends(0).says("[stale]");
+    folder.write(".chibi/contexts/research/.lock", "9999999999");
+    let json = folder.run("context list --root . --json").ends(0).json();
+    assert_eq!((&json[0]["context"], &json[0]["status"]), (&"research".into(), &"active".into()));
+    assert_eq!((&json[0]["entries"], &json[0]["last"]), (&3.into(), &"2024-01-13T05:24:26Z".into()));
+    folder.run("context clear --context research --root .").fails("another process is writing there");
+    Folder::new().run("context list --root .").ends(1).talks("no contexts in");
+}
+
+#[test]
+fn clearing_archives_and_showing_the_archive_shows_all_once() {
+    let folder = folder();
+    let done = folder.run("context clear --context research --root .");
+    done.ends(0).talks("3 entries archived").talks("from the last archival on");
+    assert_eq!(folder.read(".chibi/contexts/research/transcript_archive.jsonl"), CHIBI.as_bytes());
+    assert_eq!(folder.read(".chibi/contexts/research/transcript.md"), b"[USER]: What is Rust?\n\n");
+    let window = folder.run("show --context research --root . --json").ends(0).json();
+    assert_eq!((window.len(), &window[0]["name"]), (1, &"archival".into()));
+    assert_eq!(folder.run("show --context research --root . --json --archive").ends(0).json().len(), 4);
+    assert_eq!(folder.run("show --context research --root . --json --archive --first 2").json().len(), 2);
+    let again = folder.run("context clear --context research --root .");
+    again.ends(0).talks("nothing was said since it was cleared");
+    let json = folder.run("context clear .chibi/contexts/research --json").ends(0).json();
+    assert_eq!((&json[0]["archived"], &json[0]["entries"]), (&0.into(), &1.into()));
+    folder.run("context clear --context none --root .").fails("there is no context");
+    folder.run("show --context none --root .").fails("there is no context");
+}
+
+#[test]
+fn a_window_is_made_anew_from_its_anchor() {
+    let folder = folder();
+    let marker = r#"{"id":"m","timestamp":1705123500,"from":"system","to":"research","content":"","entry_type":"compaction","metadata":{"summary":"Rust"}}"#;
+    folder.write(".chibi/contexts/research/context.jsonl", format!("{CHIBI}{marker}\n{CHIBI}"));
+    folder.run("show --context research --root . --last 1 --text").ends(0).says("[package]");
+    let json = folder.run("context rebuild --context research --root . --json").ends(0).json();
+    assert_eq!((&json[0]["entries"], &json[0]["anchor"]), (&4.into(), &"compaction".into()));
+    folder.run("context rebuild --context research --root .").ends(0).talks("the window has 4 entries");
+    let window = folder.read(".chibi/contexts/research/context.jsonl");
+    assert_eq!(window, format!("{marker}\n{CHIBI}").as_bytes());
+}
+
+#[test]
+fn an_empty_window_says_where_the_rest_is() {
+    let folder = folder();
+    folder.write(".chibi/contexts/research/context.jsonl", "");
+    folder.run("show --context research --root .").ends(1).talks("--archive");
+    folder.run("show --archive x").ends(2);
+    folder.run("show x --context y").ends(2);
+}
+
+#[test]
+fn a_conversation_is_recorded_into_a_context_and_shown_from_it() {
+    let folder = folder();
+    let mut command = folder.command("record --from openai-chat --to chibi --set context=talk --set user=alice");
+    command.env("CHIBI_HOME", folder.path(".chibi")).stdin(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(CHAT.as_bytes()).unwrap();
+    assert!(child.wait().unwrap().success());
+    let shown = folder.run("show --context talk --root . --json").ends(0).json();
+    assert_eq!((&shown[0]["from"], &shown[0]["to"]), (&"alice".into(), &"talk".into()));
+    assert_eq!(shown.len(), 2);
+    folder.run_with("record --from openai-chat --to chibi:.chibi/contexts/talk", CHAT.as_bytes()).ends(0);
+    assert_eq!(folder.run("show .chibi/contexts/talk --json").ends(0).json().len(), 4);
+    folder.run("check .chibi/contexts/talk/context.jsonl").ends(0);
+    folder.run("record --to chibi --set context=../x").fails("is not a name");
+}
+
+#[test]
+fn a_recorder_that_was_killed_is_not_waited_for_and_loses_nothing() {
+    let folder = Folder::new();
+    let mut first = folder.command("record --from openai-chat --to chibi:ctx --ack");
+    let mut first = first.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut input = first.stdin.take().unwrap();
+    input.write_all(CHAT.as_bytes()).unwrap();
+    assert_eq!(BufReader::new(first.stdout.take().unwrap()).lines().take(2).count(), 2);
+    let holder = format!("process {} is writing there", first.id());
+    folder.run_with("record --from openai-chat --to chibi:ctx", CHAT.as_bytes()).fails(&holder);
+    folder.run("context clear ctx").fails(&holder);
+    folder.run("recover ctx").ends(0).talks("is being recorded, and left alone");
+    first.kill().unwrap();
+    first.wait().unwrap();
+    assert!(folder.path("ctx/.lock").exists());
+    assert_eq!(
+        folder.run("show ctx --json").ends(0).json().iter().filter(|event| event["kind"] == "message").count(),
+        2
+    );
+    let done = folder.run_with("record --from openai-chat --to chibi:ctx", CHAT.as_bytes());
+    done.ends(0).talks("left behind by a recorder that was killed");
+    assert!(!folder.path("ctx/.lock").exists());
+    let window = String::from_utf8(folder.read("ctx/context.jsonl")).unwrap();
+    assert_eq!(window.lines().count(), 4);
+    folder.run("recover ctx").ends(0).talks("nothing was left to do");
+    let shown = folder.run("show ctx --json").ends(0).json();
+    assert_eq!(shown.iter().filter(|event| event["kind"] == "message").count(), 4);
+}
+
+#[test]
+fn clearing_that_is_killed_is_done_again_without_losing_or_repeating() {
+    let folder = folder();
+    let window = ".chibi/contexts/research/context.jsonl";
+    for round in 0..40 {
+        let id = format!("r{round}");
+        let line = format!(
+            "{{\"id\":\"{id}\",\"timestamp\":1705123456,\"from\":\"a\",\"to\":\"b\",\"content\":\"word {round}.\",\"entry_type\":\"message\"}}\n"
+        );
+        let mut bytes = folder.read(window);
+        bytes.extend_from_slice(line.as_bytes());
+        folder.write(window, bytes);
+        let mut child: Command = folder.command("context clear .chibi/contexts/research");
+        let mut child = child.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        std::thread::sleep(std::time::Duration::from_micros(round * 200));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        folder.run("context clear .chibi/contexts/research").ends(0);
+    }
+    let archive = String::from_utf8(folder.read(".chibi/contexts/research/transcript_archive.jsonl")).unwrap();
+    let page = String::from_utf8(folder.read(".chibi/contexts/research/transcript.md")).unwrap();
+    for round in 0..40 {
+        assert_eq!(archive.matches(&format!("word {round}.")).count(), 1, "{round} in {archive}");
+        assert_eq!(page.matches(&format!("[USER]: word {round}.\n\n")).count(), 1, "{round} in {page}");
+    }
+}

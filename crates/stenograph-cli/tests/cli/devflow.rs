@@ -1,0 +1,120 @@
+//! Recording runs of devflow: real pipes, real kills, and what is found afterwards.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::Stdio;
+
+use crate::runner::{Folder, names};
+
+const CHAT: &str = r#"{"role":"system","content":"Be brief."}
+{"role":"user","content":"Fix <it>."}
+{"role":"assistant","content":"I look.","tool_calls":[{"id":"c1","type":"function","function":{"name":"read","arguments":"{\"path\":\"a\"}"}}]}
+{"role":"tool","tool_call_id":"c1","content":"text"}
+{"role":"assistant","content":"Done."}
+"#;
+
+#[test]
+fn a_run_is_recorded_and_listed_and_shown() {
+    let folder = Folder::new();
+    folder.write("input.json", "{\"ticketId\":\"TK-421\"}");
+    let line = "record --from openai-chat --to devflow --set flow=ticket-to-pr --set node=spec --set input=@input.json --set cost=0.12";
+    folder.run_with(line, CHAT.as_bytes()).ends(0).talks("6 events recorded, completed");
+    let ids = names(&folder.path(".devflow/runs"));
+    assert_eq!(ids.len(), 1);
+    assert!(
+        ids[0].ends_with("-ticket-to-pr-TK421") && ids[0].len() == "2025-01-15-ticket-to-pr-TK421".len(),
+        "{ids:?}"
+    );
+    assert_eq!(names(&folder.path(&format!(".devflow/runs/{}", ids[0]))), ["metadata.json", "transcript.json"]);
+    let metadata = folder.read(&format!(".devflow/runs/{}/metadata.json", ids[0]));
+    let metadata: serde_json::Value = serde_json::from_slice(&metadata).unwrap();
+    assert_eq!((&metadata["status"], &metadata["turnCount"]), (&"completed".into(), &4.into()));
+    assert_eq!((&metadata["totalCost"], &metadata["input"]["ticketId"]), (&0.12.into(), &"TK-421".into()));
+    let listed = folder.run("run list --json").ends(0).json();
+    assert_eq!((&listed[0]["firstQuery"], &listed[0]["status"]), (&"Fix <it>.".into(), &"completed".into()));
+    let shown = folder.run(&format!("show .devflow/runs/{} --kind message --json", ids[0])).ends(0).json();
+    assert_eq!(shown.len(), 4);
+    // Another of the same kind gets a number.
+    folder.run_with(line, CHAT.as_bytes()).ends(0);
+    assert!(names(&folder.path(".devflow/runs"))[1].ends_with("-TK421-2"));
+    folder.run("check .devflow/runs/*/transcript.json");
+}
+
+#[test]
+fn bad_ids_and_values_are_refused_before_anything_is_written() {
+    let folder = Folder::new();
+    folder.run_with("record --from openai-chat --to devflow:base --set run=../x", b"").fails("../x: is not a name");
+    folder.run_with("record --from openai-chat --to devflow:base --set input=[1]", b"").fails("input: has a value");
+    folder.run_with("record --from openai-chat --to devflow:base --set cost=much", b"").fails("cost: has a value");
+    assert!(folder.names().is_empty());
+    folder.run_with("record --from openai-chat --to devflow:base --set run=x", CHAT.as_bytes()).ends(0);
+    let before = folder.read("base/runs/x/transcript.json");
+    folder
+        .run_with("record --from openai-chat --to devflow:base --set run=x", CHAT.as_bytes())
+        .fails("is there already");
+    assert_eq!(folder.read("base/runs/x/transcript.json"), before);
+}
+
+#[test]
+fn a_command_that_fails_makes_a_run_that_failed() {
+    let folder = Folder::with("script.sh", format!("cat <<'END'\n{CHAT}END\nexit 7\n"));
+    folder.run("record --to devflow --set run=x -- sh script.sh").ends(7);
+    let listed = folder.run("run list --json --status failed").ends(0).json();
+    assert!(listed[0]["error"].as_str().unwrap().contains('7'), "{listed:?}");
+}
+
+#[test]
+fn what_was_acknowledged_before_a_kill_is_found_after_it() {
+    let folder = Folder::new();
+    for round in 1..=6_usize {
+        let line = format!("record --from openai-chat --to devflow --set run=r{round} --ack");
+        let mut child = folder.command(&line);
+        let mut child = child.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut input = child.stdin.take().unwrap();
+        let feeding = std::thread::spawn(move || {
+            for number in 0.. {
+                let role = if number % 2 == 0 { "user" } else { "assistant" };
+                let message = format!("{{\"role\":\"{role}\",\"content\":\"message {number}\"}}\n");
+                if input.write_all(message.as_bytes()).is_err() {
+                    return;
+                }
+            }
+        });
+        let acks = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok).take(round * 7).count();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        feeding.join().unwrap();
+        folder.run("run list --status running").ends(0).says(&format!("r{round}"));
+        folder.run("run clean --keep-min-runs 0 --delete").ends(0).talks("1 running");
+        folder.run("recover .devflow").ends(0);
+        let shown = folder.run(&format!("show .devflow/runs/r{round} --kind message --json")).ends(0).json();
+        assert!(shown.len() >= acks, "{} of {acks}", shown.len());
+        for (number, event) in shown.iter().enumerate() {
+            assert_eq!(event["content"], format!("message {number}"));
+        }
+        let listed = folder.run("run list --json --status failed --limit 1").ends(0).json();
+        assert_eq!(listed[0]["error"], "interrupted");
+        folder.run("recover .devflow").ends(0).talks("nothing was left to do");
+    }
+    assert_eq!(folder.run("run list --json").json().len(), 6);
+}
+
+#[test]
+fn a_run_that_is_being_recorded_is_left_alone() {
+    let folder = Folder::new();
+    let mut child = folder.command("record --from openai-chat --to devflow --set run=x --ack");
+    let mut child = child.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(CHAT.as_bytes()).unwrap();
+    assert_eq!(BufReader::new(child.stdout.take().unwrap()).lines().take(6).count(), 6);
+    folder.run("recover .devflow").ends(0).talks("is being recorded, and left alone");
+    folder.run("run archive x").fails("is still running");
+    // A second one at the same time, and the index knows both.
+    folder.run_with("record --from openai-chat --to devflow --set run=y", CHAT.as_bytes()).ends(0);
+    drop(input);
+    assert!(child.wait().unwrap().success());
+    let index: serde_json::Value = serde_json::from_slice(&folder.read(".devflow/index.json")).unwrap();
+    let statuses: Vec<&str> =
+        index["runs"].as_array().unwrap().iter().map(|run| run["status"].as_str().unwrap()).collect();
+    assert_eq!(statuses, ["completed", "completed"]);
+    folder.run("run archive x y").ends(0);
+}

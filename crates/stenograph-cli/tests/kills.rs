@@ -1,0 +1,74 @@
+//! The recorder is killed, again and again, at random: while it starts, records, ends, and while what it left is completed. Every
+//! message it acknowledged must be shown afterwards, in order and once. Real processes, pipes and signals; `STENO_SEED` sets what
+//! is random, `STENO_ROUNDS` how much of it there is.
+
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may fail loudly")]
+
+#[path = "kills/life.rs"]
+mod life;
+#[path = "kills/place.rs"]
+mod place;
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use life::Life;
+use place::Place;
+use stenograph_store::layouts::LAYOUTS;
+
+const POLICIES: [&str; 3] = ["always", "interval=5", "never"];
+
+/// How often each layout is recorded into with each policy, from an empty folder on.
+const ROUNDS: usize = 13;
+
+/// How often the recorder is started in each of them.
+const LIVES: usize = 12;
+
+/// What CI promises.
+const KILLS_MIN: usize = 2_000;
+
+#[test]
+fn what_was_acknowledged_survives_every_kill() {
+    let number = |name: &str| std::env::var(name).ok().and_then(|value| value.parse().ok());
+    let seed = number("STENO_SEED").unwrap_or(20_260_302);
+    let rounds = number("STENO_ROUNDS").map_or(ROUNDS, |rounds| usize::try_from(rounds).unwrap());
+    let mut tasks = Vec::new();
+    for round in 0..rounds {
+        for layout in LAYOUTS {
+            tasks.extend(POLICIES.map(|policy| (layout.info().name, policy, seed + round as u64)));
+        }
+    }
+    let (next, kills) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                while let Some((layout, policy, seed)) = tasks.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    kills.fetch_add(series(layout, policy, *seed), Ordering::Relaxed);
+                }
+            });
+        }
+    });
+    let kills = kills.into_inner();
+    assert!(rounds < ROUNDS || kills >= KILLS_MIN, "only {kills} kills");
+}
+
+/// Starts and kills a recorder in one place, and looks every now and then. Gives the number of kills.
+fn series(layout: &str, policy: &str, seed: u64) -> usize {
+    let mut random = fastrand::Rng::with_seed(seed);
+    let mut place = Place::new(layout, policy, seed);
+    for _ in 0..LIVES {
+        let life = Life::chosen(&mut random);
+        place.live(&life, &mut random);
+        match random.u8(..8) {
+            0 => place.recover(&mut random),
+            1 => {
+                place.recover(&mut random);
+                place.check();
+            }
+            _ => {}
+        }
+    }
+    place.recover(&mut random);
+    place.check();
+    place.kills
+}

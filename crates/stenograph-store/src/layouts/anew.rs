@@ -1,0 +1,68 @@
+//! Documents that are made when a recording ends: files written from their beginning, and compared with what they should be.
+//! Nothing here knows what they say.
+
+use std::io::{self, BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+
+use crate::files::{Files, OpenFile};
+
+/// A file of a disk as a writer.
+pub struct Writing<'a>(pub &'a mut dyn OpenFile);
+
+impl Write for Writing<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// What a file is called while it is written. What a crash leaves of it is written over the next time.
+pub fn meanwhile(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!(".{name}.new"))
+}
+
+/// Writes a file from its beginning and makes it durable; says how long it is.
+pub fn write_anew(
+    files: &dyn Files,
+    path: &Path,
+    fill: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<u64> {
+    let mut file = files.open(path)?;
+    file.truncate(0)?;
+    let mut out = BufWriter::with_capacity(256 << 10, Writing(file.as_mut()));
+    fill(&mut out)?;
+    out.into_inner().map_err(io::IntoInnerError::into_error)?;
+    file.sync()?;
+    Ok(files.length(path)?.unwrap_or(0))
+}
+
+/// Whether both say the same, byte for byte.
+pub fn are_equal(one: &mut dyn Read, other: &mut dyn Read) -> io::Result<bool> {
+    let (mut left, mut right) = (vec![0; 64 << 10], vec![0; 64 << 10]);
+    loop {
+        let (length, same) = (fill(one, &mut left)?, fill(other, &mut right)?);
+        if left.get(..length) != right.get(..same) {
+            return Ok(false);
+        }
+        if length == 0 {
+            return Ok(true);
+        }
+    }
+}
+
+fn fill(from: &mut dyn Read, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut filled = 0;
+    while let Some(room) = buffer.get_mut(filled..).filter(|room| !room.is_empty()) {
+        match from.read(room) {
+            Ok(0) => break,
+            Ok(length) => filled += length,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
+}

@@ -1,0 +1,218 @@
+//! A context: a folder that holds one conversation. Where its files are, what contexts there are, and a look at each. What changes
+//! a context is in `window.rs`.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use super::entry;
+use super::hold::{self, HEARTBEAT_SECONDS, Status};
+use super::inbox;
+use super::transcript::Transcript;
+use crate::error::{Error, Problem};
+use crate::files::Files;
+
+/// Where Chibi keeps its things, as formats state it.
+pub const HOME: &str = "{CHIBI_HOME|~/.chibi}";
+
+/// A context.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Context {
+    /// Its folder.
+    pub folder: PathBuf,
+    /// Its name.
+    pub name: String,
+}
+
+impl Context {
+    /// The context in this folder, named after it.
+    pub fn at(folder: &Path) -> Context {
+        let whole = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+        let name = whole.file_name().map(|name| name.to_string_lossy().into_owned());
+        Context { folder: folder.to_owned(), name: name.unwrap_or_else(|| "default".to_owned()) }
+    }
+
+    /// The context that this file is the window of, if it is one.
+    pub fn of_window(path: &Path) -> Option<Context> {
+        let context = Context::at(crate::files::folder_of(path));
+        (path.is_file() && path.file_name() == context.window().file_name()).then_some(context)
+    }
+
+    /// The context of that name below a home of Chibi's.
+    pub fn named(home: &Path, name: &str) -> Result<Context, Error> {
+        Ok(Context { folder: home.join("contexts").join(safe_name(name)?), name: name.to_owned() })
+    }
+
+    /// The window: what the model sees.
+    pub fn window(&self) -> PathBuf {
+        self.folder.join("context.jsonl")
+    }
+
+    /// Whether anything stands in the window.
+    pub fn has_window(&self, files: &dyn Files) -> bool {
+        files.length(&self.window()).is_ok_and(|length| length > Some(0))
+    }
+
+    /// What was put aside, for people.
+    pub fn markdown(&self) -> PathBuf {
+        self.folder.join("transcript.md")
+    }
+
+    /// The mark that the window is to be made anew.
+    pub fn dirty(&self) -> PathBuf {
+        self.folder.join(".dirty")
+    }
+
+    /// The journal of recordings into it.
+    pub fn journal(&self) -> PathBuf {
+        self.folder.join("journal.steno")
+    }
+
+    /// Whether this looks like a context.
+    pub fn exists(&self) -> bool {
+        let names = ["context.jsonl", "context.json", "transcript.jsonl", "transcript_archive.jsonl", "inbox.jsonl"];
+        let today = ["transcript/active.jsonl", "transcript/manifest.json"];
+        names.iter().chain(&today).any(|name| self.folder.join(name).is_file()) || self.journal().is_file()
+    }
+
+    /// Whether entries stand here, or a journal of a recording that went here.
+    pub fn is_recorded(&self, files: &dyn Files) -> bool {
+        let names = ["context.jsonl", "transcript.jsonl", "transcript_archive.jsonl"];
+        let today = ["transcript/active.jsonl", "transcript/manifest.json"];
+        names.iter().chain(&today).any(|name| self.folder.join(name).is_file()) || self.has_journal(files)
+    }
+
+    /// Other layouts have journals of that name, too: the first line says whose it is.
+    fn has_journal(&self, files: &dyn Files) -> bool {
+        let mut line = Vec::new();
+        let read =
+            files.reader(&self.journal(), 0).and_then(|reader| reader.take(LINE_SIZE_MAX).read_to_end(&mut line));
+        let line = line.split(|byte| *byte == b'\n').next().unwrap_or_default();
+        read.is_ok() && String::from_utf8_lossy(line).contains("\"layout\":\"chibi\"")
+    }
+
+    /// Says so when there is no such context.
+    pub fn must_exist(&self) -> Result<(), Error> {
+        match (self.exists(), self.folder.is_dir()) {
+            (true, _) => Ok(()),
+            (false, true) => Err(Error::about(&self.folder, Problem::NoLayout)),
+            (false, false) => Err(Error::about(&self.folder, Problem::Missing)),
+        }
+    }
+
+    /// The files that say what happened here, in the order they are read: what was put aside, the window, the journal.
+    pub fn reads(&self, files: &dyn Files) -> Result<Vec<PathBuf>, Error> {
+        let mut paths = vec![self.folder.join("transcript_archive.jsonl")];
+        let single = self.folder.join("transcript.jsonl");
+        paths.push(single);
+        if let transcript @ Transcript::Folder(_) = Transcript::of(&self.folder) {
+            paths.extend(transcript.files(files)?);
+        }
+        if self.window_says_more(files)? {
+            paths.push(self.window());
+        }
+        if !self.window().is_file() {
+            paths.push(self.folder.join("context.json"));
+        }
+        paths.push(self.journal());
+        paths.retain(|path| files.length(path).ok().flatten().is_some_and(|length| length > 0));
+        Ok(paths)
+    }
+
+    /// Whether the window holds anything that the transcript does not. Chibi writes it anew with other ids, so that what stands
+    /// in both cannot always be told by its id afterwards.
+    fn window_says_more(&self, files: &dyn Files) -> Result<bool, Error> {
+        let transcript = Transcript::of(&self.folder);
+        if !transcript.holds_window() {
+            return Ok(true);
+        }
+        let mut known = transcript.held(files)?;
+        let mut more = false;
+        entry::each(files, &self.window(), &mut |entry| {
+            more |= !known.take(&entry);
+            Ok(())
+        })?;
+        Ok(more)
+    }
+
+    /// A look at it.
+    pub fn look(&self, files: &dyn Files, now: u64) -> Result<Look, Error> {
+        let mut look = Look { context: self.clone(), status: None, entries: 0, active_seconds: None, messages: 0 };
+        entry::each(files, &self.window(), &mut |entry| {
+            look.entries += 1;
+            look.active_seconds = look.active_seconds.max(entry.seconds);
+            Ok(())
+        })?;
+        look.messages = inbox::count(files, &self.folder)?;
+        look.status = hold::status(&self.folder, now, HEARTBEAT_SECONDS);
+        Ok(look)
+    }
+}
+
+/// What there is to see of a context from outside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Look {
+    /// Which.
+    pub context: Context,
+    /// Whether somebody holds it.
+    pub status: Option<Status>,
+    /// How many entries its window has.
+    pub entries: u64,
+    /// When the newest of them was written.
+    pub active_seconds: Option<u64>,
+    /// How many messages wait in its inbox.
+    pub messages: u64,
+}
+
+/// How much of a journal's first line is looked at.
+const LINE_SIZE_MAX: u64 = 64 << 10;
+
+/// How many contexts are listed. No home has as many.
+const CONTEXTS_MAX: usize = 100_000;
+
+/// All contexts below a home of Chibi's, by name.
+pub fn contexts(home: &Path, files: &dyn Files) -> Result<Vec<Context>, Error> {
+    let folder = home.join("contexts");
+    let found = files.list(&folder).map_err(|error| Error::at(&folder, Problem::Unreadable, error))?;
+    let contexts = found.iter().filter(|path| path.is_dir()).map(|path| Context::at(path));
+    Ok(contexts.filter(Context::exists).take(CONTEXTS_MAX).collect())
+}
+
+/// A name as Chibi allows them: letters, digits, hyphens and underscores, no hyphen first. It cannot lead anywhere else.
+fn safe_name(name: &str) -> Result<&str, Error> {
+    let good = !name.is_empty()
+        && name.len() <= 200
+        && !name.starts_with('-')
+        && name.chars().all(|char| char.is_ascii_alphanumeric() || matches!(char, '-' | '_'));
+    if good { Ok(name) } else { Err(Error::about(Path::new(name), Problem::BadName)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::Disk;
+
+    #[test]
+    fn a_name_cannot_lead_out_of_the_home() {
+        let home = Path::new("home");
+        assert_eq!(Context::named(home, "a-b_1").unwrap().folder, home.join("contexts/a-b_1"));
+        for bad in ["", "..", "a/b", "-a", "ä", "a b", "a\\b", "new:x"] {
+            assert_eq!(Context::named(home, bad).unwrap_err().problem, Problem::BadName, "{bad}");
+        }
+    }
+
+    #[test]
+    fn contexts_are_listed_with_what_is_known_of_them() {
+        let home = tempfile::tempdir().unwrap();
+        assert_eq!(contexts(home.path(), &Disk).unwrap(), []);
+        for name in ["b", "a", "empty"] {
+            std::fs::create_dir_all(home.path().join("contexts").join(name)).unwrap();
+        }
+        std::fs::write(home.path().join("contexts/b/inbox.jsonl"), "{\"content\":\"x\"}\n").unwrap();
+        std::fs::write(home.path().join("contexts/a/context.jsonl"), "{\"timestamp\":9}\n{\"timestamp\":7}\n").unwrap();
+        let found = contexts(home.path(), &Disk).unwrap();
+        assert_eq!(found.iter().map(|context| context.name.as_str()).collect::<Vec<_>>(), ["a", "b"]);
+        let look = found[0].look(&Disk, 10).unwrap();
+        assert_eq!((look.entries, look.active_seconds, look.messages, look.status), (2, Some(9), 0, None));
+        assert_eq!(found[1].look(&Disk, 10).unwrap().messages, 1);
+    }
+}

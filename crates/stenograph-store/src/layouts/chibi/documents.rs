@@ -1,0 +1,329 @@
+//! The documents of a recording into a context: its window and, where there is one, its transcript; with `--debug` the logs of
+//! requests and responses. How an entry is spelled is the format's business, what is durable the journal's.
+
+use std::sync::Arc;
+
+use stenograph::format::{Format, named};
+use stenograph::model::{Body, Event, Outline, Part, Role};
+use stenograph::write::{Writing, Written};
+
+use super::context::Context;
+use super::entry::Entry;
+use super::hold::{Hold, seconds};
+use super::transcript::{Sync, Transcript};
+use crate::document::{LineDocument, Measured, Pass, Passes, measure_part};
+use crate::error::{Error, Problem};
+use crate::journal::{Header, Recorded};
+use crate::layouts::{Debug, Documents, Exchange, Finished, Given, Journal, Site};
+use crate::tail::Remark;
+
+/// The files that are kept in step.
+pub struct ContextDocuments {
+    context: Context,
+    site: Site,
+    debug: Debug,
+    window: LineDocument,
+    /// Requests and responses.
+    logs: Vec<LineDocument>,
+    transcript: Option<Copy>,
+    /// Held while documents are completed by somebody who did not begin the recording.
+    _hold: Option<Hold>,
+}
+
+/// The logs, by name, format and whether a request is what they hold.
+const LOGS: [(&str, &str, Side); 2] =
+    [("requests.jsonl", "chibi-requests", Side::Request), ("response_meta.jsonl", "chibi-responses", Side::Response)];
+
+/// Which half of an exchange with a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Side {
+    Request,
+    Response,
+}
+
+const WINDOW: &str = "context.jsonl";
+
+impl ContextDocuments {
+    /// Looks at the files and says in a header how long they are.
+    pub fn begin(
+        context: &Context,
+        user: &str,
+        debug: Debug,
+        site: &Site,
+    ) -> Result<(Header, ContextDocuments, Vec<Remark>), Error> {
+        let mut header = Header { layout: super::NAME.to_owned(), ..Header::default() };
+        header.settings.insert("context".to_owned(), context.name.clone());
+        header.settings.insert("user".to_owned(), user.to_owned());
+        let mut names = vec![WINDOW];
+        if debug == Debug::Kept {
+            names.extend(LOGS.map(|(name, _, _)| name));
+        }
+        let mut remarks = Vec::new();
+        for name in names {
+            let (base, remark) = LineDocument::base(&site.files, &context.folder.join(name))?;
+            header.documents.insert(name.to_owned(), base);
+            remarks.extend(remark);
+        }
+        let mut documents = ContextDocuments::of(context, &header, site)?;
+        documents.window.begin();
+        documents.logs.iter_mut().for_each(LineDocument::begin);
+        if let Some(copy) = &mut documents.transcript {
+            copy.lines = Some(Lines::new(copy.format, (copy.passes)()));
+        }
+        Ok((header, documents, remarks))
+    }
+
+    /// The documents that a header speaks of.
+    pub fn of(context: &Context, header: &Header, site: &Site) -> Result<ContextDocuments, Error> {
+        let entries = format("chibi")?;
+        let setting = |key: &str| header.settings.get(key).cloned();
+        let user = setting("user").unwrap_or_else(|| USER.to_owned());
+        let base = |name: &str| header.documents.get(name).copied();
+        let debug = if base("requests.jsonl").is_some() { Debug::Kept } else { Debug::LeftOut };
+        let passes = addressing(&context.name, &user, debug);
+        let window = LineDocument::new(&site.files, &context.window(), entries, base(WINDOW).unwrap_or(0))
+            .passing(Arc::clone(&passes));
+        let mut logs = Vec::new();
+        for (name, log, side) in LOGS {
+            if let Some(base) = base(name) {
+                let document = LineDocument::new(&site.files, &context.folder.join(name), format(log)?, base);
+                // They come from a log of this kind, and return to one.
+                let outline = Outline::new(document.format().info().name);
+                logs.push(document.outlined(outline).passing(logging(side)));
+            }
+        }
+        let transcript = Transcript::of(&context.folder);
+        let copies = transcript.holds_window();
+        Ok(ContextDocuments {
+            context: context.clone(),
+            site: site.clone(),
+            debug,
+            window,
+            logs,
+            transcript: copies.then_some(Copy { transcript, passes, format: entries, lines: None }),
+            _hold: None,
+        })
+    }
+
+    /// The same, with the context held until they are complete.
+    pub fn holding(mut self, hold: Option<Hold>) -> ContextDocuments {
+        self._hold = hold;
+        self
+    }
+
+    /// Whether the documents say everything that was given.
+    fn measure(&self, recorded: &Recorded, given: Given) -> Result<Journal, Error> {
+        let (mut exchange, debug) = (Exchange::default(), self.debug);
+        let mut of_window = |event: &Event<'_>| !(exchange.has(event) && debug == Debug::Kept);
+        if self.part(recorded, &self.window, given, &mut of_window)? == Journal::Needed {
+            return Ok(Journal::Needed);
+        }
+        for (document, (_, _, side)) in self.logs.iter().zip(LOGS) {
+            let mut exchange = Exchange::default();
+            let mut of_log = |event: &Event<'_>| exchange.has(event) && side_of(event) == side;
+            if self.part(recorded, document, given, &mut of_log)? == Journal::Needed {
+                return Ok(Journal::Needed);
+            }
+        }
+        Ok(Journal::Redundant)
+    }
+
+    fn part(
+        &self,
+        recorded: &Recorded,
+        document: &LineDocument,
+        given: Given,
+        belongs: &mut dyn FnMut(&Event<'_>) -> bool,
+    ) -> Result<Journal, Error> {
+        let path = document.path();
+        let bytes = self.site.files.reader(path, document.starts_at());
+        let bytes = bytes.map_err(|error| Error::at(path, Problem::Unreadable, error))?;
+        measure_part(recorded, Measured { format: document.format(), bytes }, given, belongs)
+    }
+}
+
+impl Documents for ContextDocuments {
+    fn add(&mut self, event: &Event<'_>) {
+        // Chibi's own order: what is for good first.
+        if let Some(copy) = &mut self.transcript {
+            copy.add(event, &self.site);
+        }
+        self.window.add(event);
+        self.logs.iter_mut().for_each(|log| log.add(event));
+    }
+
+    fn finish(&mut self, recorded: &Recorded, given: Given) -> Result<Finished, Error> {
+        let mut remarks = Vec::new();
+        let mut written = Vec::new();
+        if let Some(copy) = &mut self.transcript {
+            remarks.extend(copy.finish(recorded, &self.site)?);
+            written.push(self.context.folder.join("transcript"));
+        }
+        remarks.extend(self.window.finish(recorded)?);
+        for log in &mut self.logs {
+            remarks.extend(log.finish(recorded)?);
+        }
+        let journal = self.measure(recorded, given)?;
+        written.push(self.context.window());
+        for log in &self.logs {
+            let empty = self.site.files.length(log.path()).ok().flatten() == Some(0);
+            if empty && self.site.files.remove(log.path()).is_ok() {
+                continue;
+            }
+            written.push(log.path().to_owned());
+        }
+        Ok(Finished { journal, written, remarks })
+    }
+}
+
+/// Who speaks to a context where nobody says so.
+pub const USER: &str = "user";
+
+/// The copy of the entries that a transcript gets.
+struct Copy {
+    transcript: Transcript,
+    passes: Passes,
+    format: &'static dyn Format,
+    /// `None` when it is out of step: then it is completed at the end, by id.
+    lines: Option<Lines>,
+}
+
+/// How many bytes of entries are added at once when a transcript is completed.
+const BATCH_SIZE: usize = 1 << 20;
+
+impl Copy {
+    fn add(&mut self, event: &Event<'_>, site: &Site) {
+        let Some(lines) = &mut self.lines else { return };
+        let entries = lines.event(event);
+        let entries: Vec<&Entry> = entries.iter().collect();
+        let now = seconds(&site.clock);
+        if !entries.is_empty() && self.transcript.append(site.files.as_ref(), &entries, now, Sync::Later).is_err() {
+            self.lines = None;
+        }
+    }
+
+    /// Adds what the transcript lacks. Chibi may have written there too, so that entries are told by their ids.
+    fn finish(&mut self, recorded: &Recorded, site: &Site) -> Result<Vec<Remark>, Error> {
+        let (files, now) = (site.files.as_ref(), seconds(&site.clock));
+        if let Some(lines) = self.lines.take() {
+            let last = lines.finish();
+            let last: Vec<&Entry> = last.iter().collect();
+            if let Ok(remarks) = self.transcript.append(files, &last, now, Sync::Now) {
+                return Ok(remarks);
+            }
+        }
+        let held = self.transcript.held(files)?;
+        let mut remarks = self.transcript.append(files, &[], now, Sync::Now)?;
+        let mut lines = Lines::new(self.format, (self.passes)());
+        let mut missing: Vec<Entry> = Vec::new();
+        let mut failed = None;
+        let mut flush = |missing: &mut Vec<Entry>, most: usize| {
+            let size: usize = missing.iter().map(|entry| entry.line.len()).sum();
+            if size > most {
+                let entries: Vec<&Entry> = missing.iter().collect();
+                match self.transcript.append(files, &entries, now, Sync::Now) {
+                    Ok(more) => remarks.extend(more),
+                    Err(error) => failed = failed.take().or(Some(error)),
+                }
+                missing.clear();
+            }
+        };
+        recorded.read(&mut |event| {
+            missing.extend(lines.event(event).into_iter().filter(|entry| !held.has(entry)));
+            flush(&mut missing, BATCH_SIZE);
+        })?;
+        missing.extend(lines.finish().into_iter().filter(|entry| !held.has(entry)));
+        flush(&mut missing, 0);
+        failed.map_or(Ok(remarks), Err)
+    }
+}
+
+/// What turns events into entries.
+struct Lines {
+    writing: Writing,
+    pass: Pass,
+}
+
+impl Lines {
+    fn new(format: &dyn Format, pass: Pass) -> Lines {
+        Lines { writing: Writing::new(format, &Outline::default()), pass }
+    }
+
+    fn event(&mut self, event: &Event<'_>) -> Vec<Entry> {
+        (self.pass)(event).map(|event| entries(self.writing.event(&event))).unwrap_or_default()
+    }
+
+    fn finish(self) -> Vec<Entry> {
+        entries(self.writing.finish())
+    }
+}
+
+fn entries(pieces: Vec<Written>) -> Vec<Entry> {
+    let records = pieces.into_iter().filter_map(|piece| match piece {
+        Written::Record(line) => Some(line),
+        Written::Glue(_) => None,
+    });
+    records.map(|line| Entry::new(&line)).collect()
+}
+
+/// Gives entries the names of who speaks to whom, and every entry an id of its own. What repeats something else is left out.
+fn addressing(context: &str, user: &str, debug: Debug) -> Passes {
+    let (context, user) = (context.to_owned(), user.to_owned());
+    Arc::new(move || {
+        let (context, user) = (context.clone(), user.clone());
+        let mut exchange = Exchange::default();
+        let mut last: Option<String> = None;
+        Box::new(move |event| {
+            let logged = exchange.has(event) && debug == Debug::Kept;
+            let same = event.id.is_some() && event.id.as_deref() == last.as_deref() && event.part.index > 0;
+            if !same {
+                last = event.id.as_deref().map(str::to_owned);
+            }
+            if logged || event.restates {
+                return None;
+            }
+            let mut event = event.clone().into_owned();
+            if same {
+                // The parts of one record share an id, and entries do not.
+                event.id = last.as_ref().map(|id| format!("{id}-{}", event.part.index).into());
+            }
+            event.part = Part::default();
+            let (from, to) = address(&event, &context, &user);
+            event.from = event.from.or(from.map(|from| from.to_owned().into()));
+            event.to = event.to.or(to.map(|to| to.to_owned().into()));
+            Some(event)
+        })
+    })
+}
+
+/// Who speaks to whom. In the document an assistant writes to `user`, by which Chibi knows it.
+fn address<'n>(event: &Event<'_>, context: &'n str, user: &'n str) -> (Option<&'n str>, Option<&'n str>) {
+    match &event.body {
+        Body::Message { role: Role::Assistant, .. } => (Some(context), Some("user")),
+        Body::Message { role: Role::System | Role::Developer, .. } => (Some("system"), Some(context)),
+        Body::Message { role: Role::User | Role::Tool | Role::Unknown, .. } => (Some(user), Some(context)),
+        Body::ToolCall { .. } => (Some(context), None),
+        Body::ToolResult { .. } => (None, Some(context)),
+        Body::Compaction { .. } => (Some("system"), Some(context)),
+        Body::Fact { .. } | Body::Thinking { .. } | Body::Failure { .. } | Body::Stop { .. } | Body::Other { .. } => {
+            (None, None)
+        }
+    }
+}
+
+/// Only what belongs into one of the logs.
+fn logging(side: Side) -> Passes {
+    Arc::new(move || {
+        let mut exchange = Exchange::default();
+        Box::new(move |event| (exchange.has(event) && side_of(event) == side).then(|| event.clone().into_owned()))
+    })
+}
+
+fn side_of(event: &Event<'_>) -> Side {
+    let response = matches!(&event.body, Body::Fact { name, .. } if name == "response");
+    if response || event.extra.get("chibi-responses").is_some() { Side::Response } else { Side::Request }
+}
+
+fn format(name: &str) -> Result<&'static dyn Format, Error> {
+    named(name).ok_or_else(|| Error::about(std::path::Path::new(name), Problem::NoLayout))
+}

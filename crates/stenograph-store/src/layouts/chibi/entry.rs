@@ -1,0 +1,303 @@
+//! One entry of a context: a line, byte for byte, and what must be known of it to move it about. What an entry says to people is
+//! the format's business, not this file's.
+
+use std::borrow::Cow;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+
+use stenograph::frame::RECORD_SIZE_MAX;
+use stenograph::json::{Draft, Object};
+use stenograph::model::Role;
+use stenograph::text::{Text, quote};
+
+use crate::error::{Error, Problem};
+use crate::files::Files;
+
+/// An entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// The line, without its newline.
+    pub line: Vec<u8>,
+    /// Its id; `None` for what is no entry at all.
+    pub id: Option<String>,
+    /// Its type.
+    pub entry_type: Option<String>,
+    /// When, in seconds since 1970.
+    pub seconds: Option<u64>,
+    /// Which call it is or answers.
+    pub call: Option<String>,
+    /// Who speaks, when it is a message.
+    pub role: Option<Role>,
+    /// How many bytes its content has.
+    pub content_size: usize,
+    /// A fingerprint of what it says, whatever its id.
+    said: u64,
+}
+
+/// The types of entries before which a window does not reach back.
+const ANCHORS: [&str; 3] = ["context_created", "compaction", "archival"];
+
+impl Entry {
+    /// Reads a line.
+    pub fn new(line: &[u8]) -> Entry {
+        let object = std::str::from_utf8(line).ok().and_then(Object::parse);
+        let text = |key: &str| object.as_ref().and_then(|object| object.peek_str(key)).map(Cow::into_owned);
+        let content = object.as_ref().and_then(|object| object.peek("content")).and_then(Text::from_json);
+        let (entry_type, call) = (text("entry_type"), text("tool_call_id"));
+        let mut said = DefaultHasher::new();
+        match (&content, &entry_type) {
+            (Some(content), Some(_)) => (&entry_type, &call, content.wtf8()).hash(&mut said),
+            _ => line.hash(&mut said),
+        }
+        Entry {
+            line: line.to_owned(),
+            id: text("id"),
+            seconds: object.as_ref().and_then(|object| object.peek("timestamp")).and_then(stenograph::json::number),
+            role: match entry_type.as_deref() {
+                Some("message") => Some(role(text("role").as_deref(), text("to").as_deref())),
+                _ => None,
+            },
+            content_size: content.map_or(0, |content| content.wtf8().len()),
+            entry_type,
+            call,
+            said: said.finish(),
+        }
+    }
+
+    /// Whether a window begins with it.
+    pub fn is_anchor(&self) -> bool {
+        self.entry_type.as_deref().is_some_and(|entry_type| ANCHORS.contains(&entry_type))
+    }
+
+    /// A fingerprint of what it anchors, when it is an anchor.
+    pub fn anchor(&self) -> Option<u64> {
+        let mut anchor = DefaultHasher::new();
+        (&self.entry_type, self.summary()).hash(&mut anchor);
+        self.is_anchor().then(|| anchor.finish())
+    }
+
+    /// Whether entries that stand before it may belong to the window it begins.
+    pub fn may_keep(&self) -> bool {
+        self.entry_type.as_deref() == Some("compaction")
+    }
+
+    fn summary(&self) -> Option<String> {
+        self.metadata()?.take_text("summary").map(|text| text.decode().into_owned())
+    }
+
+    /// What it says, whatever its id: entries that were written anew with other ids are known by it.
+    pub fn said(&self) -> u64 {
+        self.said
+    }
+
+    /// What tells it from every other entry: its id and what it says, so that nothing is lost where an id stands twice.
+    pub fn identity(&self) -> (u64, u64) {
+        let mut id = DefaultHasher::new();
+        self.id.hash(&mut id);
+        (id.finish(), self.said)
+    }
+
+    /// Whether a summary in one of them would be a summary in the other, too.
+    pub fn sums_up_like(&self, other: &Entry) -> bool {
+        match (self.summary(), other.summary()) {
+            (Some(one), Some(other)) => one == other,
+            _ => true,
+        }
+    }
+
+    fn metadata(&self) -> Option<Object<'_>> {
+        Object::parse(std::str::from_utf8(&self.line).ok()?)?.open("metadata")
+    }
+
+    /// The ids that its metadata says were kept after it.
+    pub fn kept(&self) -> Vec<String> {
+        let items = self.metadata().and_then(|mut metadata| metadata.take_items(KEPT)).unwrap_or_default();
+        items.into_iter().filter_map(|raw| Some(Text::from_json(raw)?.exact()?.into_owned())).collect()
+    }
+}
+
+/// Chibi's own rule: the field, else whom the message is for.
+fn role(role: Option<&str>, to: Option<&str>) -> Role {
+    match (role, to) {
+        (Some("user"), _) => Role::User,
+        (Some("agent"), _) => Role::Assistant,
+        (Some("system"), _) => Role::System,
+        (_, Some("user")) => Role::Assistant,
+        _ => Role::User,
+    }
+}
+
+/// Where a marker says which entries before it stay in the window.
+const KEPT: &str = "kept";
+
+/// What a window begins with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Anchor {
+    /// A conversation begins.
+    Created,
+    /// What came before was archived, and nothing stands in its place.
+    Archival,
+    /// What came before was archived, and this summary stands in its place.
+    Compaction(String),
+}
+
+/// Who, where and when: what a new entry needs besides what it says.
+#[derive(Clone, Debug)]
+pub struct Stamp {
+    /// Its id.
+    pub id: String,
+    /// Seconds since 1970.
+    pub seconds: u64,
+}
+
+impl Stamp {
+    /// A stamp with a random id.
+    pub fn random(seconds: u64) -> Stamp {
+        Stamp { id: uuid::Uuid::new_v4().to_string(), seconds }
+    }
+}
+
+impl Anchor {
+    /// What an entry that is an anchor says.
+    pub fn of(entry: &Entry) -> Anchor {
+        match entry.entry_type.as_deref() {
+            Some("compaction") => Anchor::Compaction(entry.summary().unwrap_or_default()),
+            Some("archival") => Anchor::Archival,
+            _ => Anchor::Created,
+        }
+    }
+
+    /// The entry. `kept` names entries that stand before it and are in the window all the same.
+    pub fn entry(&self, context: &str, stamp: &Stamp, kept: &[&str]) -> Entry {
+        let (entry_type, content, summary) = match self {
+            Anchor::Created => ("context_created", "Context created", None),
+            Anchor::Archival => ("archival", "Context archived/cleared", None),
+            Anchor::Compaction(summary) => ("compaction", "Context compacted", Some(summary)),
+        };
+        let mut draft = Draft::new();
+        draft.set_str("id", &stamp.id);
+        draft.set("timestamp", stamp.seconds.to_string());
+        draft.set_str("from", "system");
+        draft.set_str("to", context);
+        draft.set_str("content", content);
+        draft.set_str("entry_type", entry_type);
+        let mut metadata = Draft::new();
+        metadata.set_opt("summary", summary.map(String::as_str));
+        if !kept.is_empty() {
+            let ids: Vec<String> = kept.iter().map(|id| quote(id)).collect();
+            metadata.set(KEPT, format!("[{}]", ids.join(",")));
+        }
+        if !metadata.is_empty() {
+            draft.nest("metadata", metadata);
+        }
+        Entry::new(draft.render(None).as_bytes())
+    }
+}
+
+/// Reads all lines of a file that are not blank; a file that is not there has none.
+pub fn each(files: &dyn Files, path: &Path, visit: &mut dyn FnMut(Entry) -> Result<(), Error>) -> Result<(), Error> {
+    each_at(files, path, &mut |entry, _| visit(entry))
+}
+
+/// The same, with the offset at which each line ends, its newline included.
+pub fn each_at(
+    files: &dyn Files,
+    path: &Path,
+    visit: &mut dyn FnMut(Entry, u64) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let unreadable = |error| Error::at(path, Problem::Unreadable, error);
+    if files.length(path).map_err(unreadable)?.is_none() {
+        return Ok(());
+    }
+    let mut reader = BufReader::with_capacity(64 << 10, files.reader(path, 0).map_err(unreadable)?);
+    let mut line = Vec::new();
+    let (mut first, mut offset) = (true, 0);
+    loop {
+        line.clear();
+        let limit = RECORD_SIZE_MAX as u64 + 1;
+        let length = reader.by_ref().take(limit).read_until(b'\n', &mut line).map_err(unreadable)?;
+        if length == 0 {
+            return Ok(());
+        }
+        if length as u64 == limit && !line.ends_with(b"\n") {
+            return Err(Error::about(path, Problem::TooLarge { size_max: RECORD_SIZE_MAX as u64 }));
+        }
+        offset += length as u64;
+        let bytes = line.strip_suffix(b"\n").unwrap_or(&line);
+        let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
+        let bytes = if first { bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes) } else { bytes };
+        first = false;
+        if !bytes.trim_ascii().is_empty() {
+            visit(Entry::new(bytes), offset)?;
+        }
+    }
+}
+
+/// The entries as lines of a file.
+pub fn lines(entries: &[&Entry]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for entry in entries {
+        bytes.extend_from_slice(&entry.line);
+        bytes.push(b'\n');
+    }
+    bytes
+}
+
+/// The largest window that is held in memory. It is what a model sees, and no model sees as much.
+pub const WINDOW_SIZE_MAX: u64 = 512 << 20;
+
+/// All entries of a file that fits into memory.
+pub fn all(files: &dyn Files, path: &Path) -> Result<Vec<Entry>, Error> {
+    let length = files.length(path).map_err(|error| Error::at(path, Problem::Unreadable, error))?;
+    if length.unwrap_or(0) > WINDOW_SIZE_MAX {
+        return Err(Error::about(path, Problem::TooLarge { size_max: WINDOW_SIZE_MAX }));
+    }
+    let mut entries = Vec::new();
+    each(files, path, &mut |entry| {
+        entries.push(entry);
+        Ok(())
+    })?;
+    Ok(entries)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::Disk;
+
+    #[test]
+    fn an_entry_is_known_by_its_id_and_by_what_it_says() {
+        let line = r#"{"id":"1","timestamp":7,"from":"a","to":"b","content":"h\u00e4","entry_type":"message","x":1}"#;
+        let entry = Entry::new(line.as_bytes());
+        assert_eq!((entry.id.as_deref(), entry.seconds, entry.content_size), (Some("1"), Some(7), 3));
+        assert_eq!(entry.role, Some(Role::User));
+        let again = Entry::new(line.replace("\"1\"", "\"2\"").replace("\\u00e4", "ä").as_bytes());
+        assert_eq!(entry.said(), again.said());
+        assert_ne!(entry.identity(), again.identity());
+        let torn = Entry::new(b"{\"id\":\"1\"");
+        assert_eq!((torn.id, torn.entry_type), (None, None));
+    }
+
+    #[test]
+    fn an_anchor_is_spelled_as_chibi_spells_it() {
+        let stamp = Stamp { id: "u".into(), seconds: 5 };
+        let entry = Anchor::Archival.entry("default", &stamp, &[]);
+        let expected = r#"{"id":"u","timestamp":5,"from":"system","to":"default","content":"Context archived/cleared","entry_type":"archival"}"#;
+        assert_eq!(String::from_utf8(entry.line.clone()).unwrap(), expected);
+        assert!(entry.is_anchor());
+        let marker = Anchor::Compaction("sum".into()).entry("default", &stamp, &["a", "b\""]);
+        assert_eq!(marker.kept(), ["a", "b\""]);
+        assert!(String::from_utf8(marker.line).unwrap().contains(r#""metadata":{"summary":"sum","kept":["a","b\""]}"#));
+    }
+
+    #[test]
+    fn blank_lines_and_a_missing_newline_are_no_entries() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.jsonl");
+        assert_eq!(all(&Disk, &path).unwrap(), []);
+        std::fs::write(&path, "\u{feff}{\"id\":\"1\"}\r\n\n  \n{\"id\":\"2\"}").unwrap();
+        let ids: Vec<_> = all(&Disk, &path).unwrap().into_iter().map(|entry| entry.id.unwrap()).collect();
+        assert_eq!(ids, ["1", "2"]);
+    }
+}

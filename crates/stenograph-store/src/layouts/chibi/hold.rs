@@ -1,0 +1,280 @@
+//! Who may change a context: Chibi's own lock, `.lock`, which says when its holder was last seen alive, kept so that a real Chibi
+//! and a recorder respect each other. Beside it stands a lock of ours that the system lets go of when its process dies, so that
+//! nobody waits for a dead recorder. Nothing here touches what a context says.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use crate::error::{Error, Problem};
+use crate::layouts::Clock;
+use crate::lock::Lock;
+use crate::tail::Remark;
+
+/// How often a holder says that it is alive, unless Chibi was told otherwise.
+pub const HEARTBEAT_SECONDS: u64 = 30;
+
+/// How often a lock that is in the way is looked at: each look may find that another one cleared it away.
+const LOOKS: usize = 3;
+
+/// A context that is held until this is dropped.
+#[derive(Debug)]
+pub struct Hold {
+    path: PathBuf,
+    beat: Arc<Beat>,
+    heart: Option<JoinHandle<()>>,
+    /// What there is to say about a lock that was in the way.
+    pub remark: Option<Remark>,
+    _own: Lock,
+}
+
+/// What the heart shares with the holder.
+#[derive(Debug, Default)]
+struct Beat {
+    stopped: Mutex<bool>,
+    bell: Condvar,
+}
+
+/// What a context's lock says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// Somebody holds it.
+    Active,
+    /// Its holder was last seen too long ago.
+    Stale,
+}
+
+impl Hold {
+    /// Holds a context, or says who does.
+    pub fn take(folder: &Path, clock: &Clock, heartbeat_seconds: u64) -> Result<Hold, Error> {
+        let own = Lock::take(&folder.join(OWN)).map_err(|error| error.about_path(folder))?;
+        let path = folder.join(".lock");
+        let mut remark = None;
+        for look in 1..=LOOKS {
+            match create(&path, seconds(clock)) {
+                Ok(()) => break,
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                    return Err(Error::at(&path, Problem::Unwritable, error));
+                }
+                Err(_) => {}
+            }
+            let said = fs::read_to_string(&path).unwrap_or_default();
+            let text = if is_ours(&said) {
+                // We hold the lock that its holder held as long as it lived.
+                "was left behind by a recorder that was killed, and is taken over"
+            } else if is_stale(&said, seconds(clock), heartbeat_seconds) {
+                "was not kept up by its holder, and is taken over"
+            } else {
+                return Err(Error::about(folder, Problem::Locked { holder: None }));
+            };
+            if look == LOOKS {
+                return Err(Error::about(folder, Problem::Locked { holder: None }));
+            }
+            match fs::remove_file(&path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(Error::at(&path, Problem::Unwritable, error));
+                }
+                _ => remark = Some(Remark::new(&path, text)),
+            }
+        }
+        let beat = Arc::new(Beat::default());
+        let heart = {
+            let (beat, path, clock) = (Arc::clone(&beat), path.clone(), Arc::clone(clock));
+            let interval = Duration::from_secs(heartbeat_seconds.max(1));
+            std::thread::spawn(move || beat.keep(&path, &clock, interval))
+        };
+        Ok(Hold { path, beat, heart: Some(heart), remark, _own: own })
+    }
+
+    /// Holds a context unless this very process does already.
+    pub fn take_unless_held(folder: &Path, clock: &Clock) -> Result<Option<Hold>, Error> {
+        match Hold::take(folder, clock, HEARTBEAT_SECONDS) {
+            Ok(hold) => Ok(Some(hold)),
+            Err(Error { problem: Problem::Locked { holder: Some(holder) }, .. }) if holder == std::process::id() => {
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        *self.beat.stopped.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.beat.bell.notify_all();
+        if let Some(heart) = self.heart.take() {
+            let _ = heart.join();
+        }
+        // A holder that slept too long may have lost it to a Chibi.
+        if fs::read_to_string(&self.path).is_ok_and(|said| is_ours(&said)) {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+impl Beat {
+    fn keep(&self, path: &Path, clock: &Clock, interval: Duration) {
+        let mut stopped = self.stopped.lock().unwrap_or_else(PoisonError::into_inner);
+        while !*stopped {
+            let (woken, wait) = self.bell.wait_timeout(stopped, interval).unwrap_or_else(PoisonError::into_inner);
+            stopped = woken;
+            let lost = || fs::read_to_string(path).is_ok_and(|said| !is_ours(&said));
+            if wait.timed_out() && !*stopped && (lost() || renew(path, seconds(clock)).is_err()) {
+                return;
+            }
+        }
+    }
+}
+
+/// The lock of ours.
+const OWN: &str = ".steno.lock";
+
+/// Chibi writes the seconds alone, and reads them with spaces around: a newline after them says that they are ours.
+fn spelled(seconds: u64) -> String {
+    format!("{seconds}\n")
+}
+
+fn is_ours(said: &str) -> bool {
+    said.strip_suffix('\n').is_some_and(|said| said.parse::<u64>().is_ok())
+}
+
+fn create(path: &Path, seconds: u64) -> io::Result<()> {
+    // Made whole beside its place and linked there, so that nobody ever reads half a number and takes it for stale.
+    let made = path.with_file_name(format!(".lock.{}", std::process::id()));
+    fs::write(&made, spelled(seconds))?;
+    let linked = fs::hard_link(&made, path);
+    let _ = fs::remove_file(&made);
+    match linked {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+            // Not every file system has links.
+            let mut file = File::options().write(true).create_new(true).open(path)?;
+            file.write_all(spelled(seconds).as_bytes())
+        }
+        linked => linked,
+    }
+}
+
+fn renew(path: &Path, seconds: u64) -> io::Result<()> {
+    let made = path.with_file_name(format!(".lock.{}", std::process::id()));
+    fs::write(&made, spelled(seconds))?;
+    fs::rename(&made, path)
+}
+
+/// Chibi's rule: older than one and a half heartbeats, or unreadable.
+fn is_stale(said: &str, now: u64, heartbeat_seconds: u64) -> bool {
+    match said.trim().parse::<u64>() {
+        Ok(seen) => now.saturating_sub(seen) > heartbeat_seconds.saturating_mul(3) / 2,
+        Err(_) => true,
+    }
+}
+
+/// What the lock of a context says; `None` when nobody holds it.
+pub fn status(folder: &Path, now: u64, heartbeat_seconds: u64) -> Option<Status> {
+    let path = folder.join(".lock");
+    if !path.exists() {
+        return None;
+    }
+    let said = fs::read_to_string(&path).unwrap_or_default();
+    let dead = is_ours(&said) && is_free(&folder.join(OWN));
+    Some(if dead || is_stale(&said, now, heartbeat_seconds) { Status::Stale } else { Status::Active })
+}
+
+/// Whether nobody holds the lock of ours. Only looks: nothing is made or removed.
+fn is_free(path: &Path) -> bool {
+    match File::open(path) {
+        Ok(file) => file.try_lock_shared().is_ok(),
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
+    }
+}
+
+/// Whole seconds since 1970.
+pub fn seconds(clock: &Clock) -> u64 {
+    clock().to_seconds().and_then(|seconds| u64::try_from(seconds).ok()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use stenograph::time::{Time, Unit};
+
+    use super::*;
+
+    fn at(now: &Arc<AtomicU64>) -> Clock {
+        let now = Arc::clone(now);
+        Arc::new(move || Time { text: now.load(Ordering::SeqCst).to_string().into(), unit: Unit::Seconds })
+    }
+
+    fn taken(folder: &Path, now: u64) -> Result<Hold, Error> {
+        Hold::take(folder, &at(&Arc::new(AtomicU64::new(now))), HEARTBEAT_SECONDS)
+    }
+
+    #[test]
+    fn a_context_is_held_as_chibi_holds_it_and_let_go_of() {
+        let folder = tempfile::tempdir().unwrap();
+        let hold = taken(folder.path(), 1_000).unwrap();
+        let said = fs::read_to_string(folder.path().join(".lock")).unwrap();
+        assert_eq!(said.trim().parse::<u64>(), Ok(1_000));
+        assert_eq!(status(folder.path(), 1_010, HEARTBEAT_SECONDS), Some(Status::Active));
+        let refused = taken(folder.path(), 1_010).unwrap_err();
+        assert_eq!(refused.problem, Problem::Locked { holder: Some(std::process::id()) });
+        drop(hold);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+        assert_eq!(status(folder.path(), 1_010, HEARTBEAT_SECONDS), None);
+    }
+
+    #[test]
+    fn a_chibi_that_is_alive_is_respected_and_a_stale_one_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(".lock");
+        fs::write(&path, "1000").unwrap();
+        for now in [1_000, 1_045, 900] {
+            let refused = taken(folder.path(), now).unwrap_err();
+            assert_eq!(refused.problem, Problem::Locked { holder: None });
+            assert_eq!(status(folder.path(), now, HEARTBEAT_SECONDS), Some(Status::Active));
+        }
+        assert_eq!(status(folder.path(), 1_046, HEARTBEAT_SECONDS), Some(Status::Stale));
+        assert!(taken(folder.path(), 1_046).unwrap().remark.is_some());
+        for unreadable in ["", "soon", "-1"] {
+            fs::write(&path, unreadable).unwrap();
+            taken(folder.path(), 1_000).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_dead_recorder_is_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        // What a kill leaves behind: both files, and nobody who holds the second one.
+        fs::write(folder.path().join(".lock"), spelled(1_000)).unwrap();
+        fs::write(folder.path().join(OWN), "4194304\n").unwrap();
+        assert_eq!(status(folder.path(), 1_001, HEARTBEAT_SECONDS), Some(Status::Stale));
+        let hold = taken(folder.path(), 1_001).unwrap();
+        assert!(hold.remark.as_ref().unwrap().text.contains("killed"));
+    }
+
+    #[test]
+    fn a_lock_that_somebody_else_took_is_not_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let hold = taken(folder.path(), 1_000).unwrap();
+        fs::write(folder.path().join(".lock"), "2000").unwrap();
+        drop(hold);
+        assert_eq!(fs::read_to_string(folder.path().join(".lock")).unwrap(), "2000");
+    }
+
+    #[test]
+    fn the_heart_beats() {
+        let folder = tempfile::tempdir().unwrap();
+        let now = Arc::new(AtomicU64::new(1_000));
+        let hold = Hold::take(folder.path(), &at(&now), 1).unwrap();
+        now.store(2_000, Ordering::SeqCst);
+        let path = folder.path().join(".lock");
+        while fs::read_to_string(&path).unwrap() != spelled(2_000) {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        drop(hold);
+        assert!(!path.exists());
+    }
+}

@@ -1,0 +1,297 @@
+//! The inbox of a context: messages that other contexts left. Every message is taken by exactly one reader, and by at least one
+//! when somebody crashes: it is removed only after it was handed over. Everything happens under the lock that Chibi takes, too.
+
+use std::borrow::Cow;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use stenograph::frame::RECORD_SIZE_MAX;
+use stenograph::json::{Draft, Object};
+
+use super::entry::{self, Entry, Stamp};
+use super::latch::Latch;
+use super::transcript::{Sync, append_lines};
+use crate::error::{Error, Problem};
+use crate::files::{Files, folder_of, make_folder, replace};
+use crate::tail::Remark;
+
+/// The format of an inbox.
+pub const INBOX_FORMAT: &str = "chibi-inbox";
+
+/// A message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// Who it is from.
+    pub from: String,
+    /// What it says.
+    pub content: String,
+    /// The line it stands on.
+    pub line: String,
+}
+
+/// What was found in an inbox.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Mail {
+    /// The messages, in the order they came.
+    pub messages: Vec<Message>,
+    /// Whether more wait than are taken at once.
+    pub more: bool,
+    /// What there is to say.
+    pub remarks: Vec<Remark>,
+}
+
+/// How much is taken at once.
+const MAIL_SIZE_MAX: u64 = 64 << 20;
+
+fn path_in(folder: &Path) -> PathBuf {
+    folder.join("inbox.jsonl")
+}
+
+fn latched(folder: &Path) -> Result<Latch, Error> {
+    Latch::wait(&folder.join(".inbox.lock"))
+}
+
+/// Leaves a message, and returns when it is on disk.
+pub fn send(
+    files: &dyn Files,
+    folder: &Path,
+    (from, to): (&str, &str),
+    content: &str,
+    stamp: &Stamp,
+) -> Result<Vec<Remark>, Error> {
+    make_folder(files, folder).map_err(|error| Error::at(folder, Problem::Unwritable, error))?;
+    let _latch = latched(folder)?;
+    append_lines(files, &path_in(folder), &[&Entry::new(line((from, to), content, stamp).as_bytes())], Sync::Now)
+}
+
+/// The line of a message.
+pub fn line((from, to): (&str, &str), content: &str, stamp: &Stamp) -> String {
+    let mut draft = Draft::new();
+    draft.set_str("id", &stamp.id);
+    draft.set("timestamp", stamp.seconds.to_string());
+    draft.set_str("from", from);
+    draft.set_str("to", to);
+    draft.set_str("content", content);
+    draft.render(None)
+}
+
+/// Looks at the messages and leaves them there.
+pub fn peek(files: &dyn Files, folder: &Path) -> Result<Mail, Error> {
+    Ok(read(files, folder)?.mail)
+}
+
+/// Hands the messages over and removes them once `hand_over` says that they have arrived. When it fails they stay.
+pub fn take<E: From<Error>>(
+    files: &dyn Files,
+    folder: &Path,
+    hand_over: impl FnOnce(&Mail) -> Result<(), E>,
+) -> Result<Mail, E> {
+    let path = path_in(folder);
+    let length = files.length(&path).map_err(|error| Error::at(&path, Problem::Unreadable, error))?;
+    if length.unwrap_or(0) == 0 {
+        return Ok(Mail::default());
+    }
+    let _latch = latched(folder)?;
+    let mut found = read(files, folder)?;
+    let aside = found.keep_odd_lines(files, folder)?;
+    found.mail.remarks.extend(aside);
+    if !found.mail.messages.is_empty() {
+        hand_over(&found.mail)?;
+    }
+    found.clear(files, &path)?;
+    Ok(found.mail)
+}
+
+/// How many messages wait.
+pub fn count(files: &dyn Files, folder: &Path) -> Result<u64, Error> {
+    let mut count = 0;
+    entry::each(files, &path_in(folder), &mut |entry| {
+        count += u64::from(message(&entry.line).is_some());
+        Ok(())
+    })?;
+    Ok(count)
+}
+
+/// The messages as Chibi puts them before a prompt.
+pub fn block(messages: &[Message]) -> String {
+    let lines: String =
+        messages.iter().map(|message| format!("[From: {}] {}\n", message.from, message.content)).collect();
+    format!("--- INBOX MESSAGES ---\n{lines}--- END INBOX ---\n\n")
+}
+
+/// What was read of an inbox.
+#[derive(Debug, Default)]
+struct Found {
+    mail: Mail,
+    /// Lines that are no messages.
+    odd: Vec<Entry>,
+    /// How many bytes were read.
+    length: u64,
+}
+
+fn read(files: &dyn Files, folder: &Path) -> Result<Found, Error> {
+    let path = path_in(folder);
+    let unreadable = |error| Error::at(&path, Problem::Unreadable, error);
+    let mut found = Found::default();
+    if files.length(&path).map_err(unreadable)?.is_none() {
+        return Ok(found);
+    }
+    let mut reader = BufReader::new(files.reader(&path, 0).map_err(unreadable)?);
+    let mut line = Vec::new();
+    while found.length < MAIL_SIZE_MAX {
+        line.clear();
+        let limit = RECORD_SIZE_MAX as u64;
+        let length = reader.by_ref().take(limit).read_until(b'\n', &mut line).map_err(unreadable)? as u64;
+        if length == 0 {
+            return Ok(found);
+        }
+        if length == limit && !line.ends_with(b"\n") {
+            return Err(Error::about(&path, Problem::TooLarge { size_max: limit }));
+        }
+        found.length += length;
+        let bytes = line.trim_ascii();
+        match message(bytes) {
+            _ if bytes.is_empty() => {}
+            Some(message) => found.mail.messages.push(message),
+            None => found.odd.push(Entry::new(bytes)),
+        }
+    }
+    found.mail.more = !reader.fill_buf().map_err(unreadable)?.is_empty();
+    Ok(found)
+}
+
+/// A message; Chibi asks for all five fields, but only these two are needed to hand it over.
+fn message(line: &[u8]) -> Option<Message> {
+    let line = std::str::from_utf8(line).ok()?.trim_start_matches('\u{feff}');
+    let mut object = Object::parse(line)?;
+    let content = object.take_text("content")?.decode().into_owned();
+    let from = object.take_str("from").map_or_else(|| "unknown".to_owned(), Cow::into_owned);
+    Some(Message { from, content, line: line.to_owned() })
+}
+
+impl Found {
+    /// Keeps lines that are no messages in a file beside the inbox. Chibi loses them.
+    fn keep_odd_lines(&self, files: &dyn Files, folder: &Path) -> Result<Vec<Remark>, Error> {
+        if self.odd.is_empty() {
+            return Ok(Vec::new());
+        }
+        let aside = folder.join("inbox.unread.jsonl");
+        // After a crash in between they stand there already.
+        let kept: Vec<Vec<u8>> = entry::all(files, &aside)?.into_iter().map(|entry| entry.line).collect();
+        let missing: Vec<&Entry> = self.odd.iter().filter(|entry| !kept.contains(&entry.line)).collect();
+        let mut remarks = append_lines(files, &aside, &missing, Sync::Now)?;
+        let (count, noun) = (self.odd.len(), if self.odd.len() == 1 { "line is" } else { "lines are" });
+        let text = format!("{count} {noun} no message, and kept in {}", aside.display());
+        remarks.push(Remark::new(&path_in(folder), text));
+        Ok(remarks)
+    }
+
+    /// Removes what was read. What somebody added without asking for the lock stays.
+    fn clear(&self, files: &dyn Files, path: &Path) -> Result<(), Error> {
+        let unwritable = |error| Error::at(path, Problem::Unwritable, error);
+        let length = files.length(path).map_err(unwritable)?.unwrap_or(0);
+        if length > self.length {
+            let rest = files.read(path, self.length).map_err(unwritable)?;
+            return replace(files, path, &rest).map_err(unwritable);
+        }
+        if length > 0 {
+            let mut file = files.open(path).map_err(unwritable)?;
+            file.truncate(0).and_then(|()| file.sync()).map_err(unwritable)?;
+            files.sync_folder(folder_of(path)).map_err(unwritable)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::Disk;
+
+    fn sent(folder: &Path, content: &str) {
+        let stamp = Stamp { id: format!("id of {content}"), seconds: 5 };
+        assert_eq!(send(&Disk, folder, ("main", "research"), content, &stamp).unwrap(), []);
+    }
+
+    fn contents(mail: &Mail) -> Vec<&str> {
+        mail.messages.iter().map(|message| message.content.as_str()).collect()
+    }
+
+    #[test]
+    fn a_message_is_sent_looked_at_and_taken_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = &folder.path().join("new");
+        sent(folder, "one");
+        sent(folder, "two\nlines");
+        let line = std::fs::read_to_string(folder.join("inbox.jsonl")).unwrap();
+        let first =
+            "{\"id\":\"id of one\",\"timestamp\":5,\"from\":\"main\",\"to\":\"research\",\"content\":\"one\"}\n";
+        assert!(line.starts_with(first), "{line}");
+        assert_eq!(contents(&peek(&Disk, folder).unwrap()), ["one", "two\nlines"]);
+        let mail = take::<Error>(&Disk, folder, |_| Ok(())).unwrap();
+        assert_eq!(
+            block(&mail.messages),
+            "--- INBOX MESSAGES ---\n[From: main] one\n[From: main] two\nlines\n--- END INBOX ---\n\n"
+        );
+        assert_eq!(take::<Error>(&Disk, folder, |_| Ok(())).unwrap(), Mail::default());
+        assert_eq!(std::fs::read(folder.join("inbox.jsonl")).unwrap(), b"");
+    }
+
+    #[test]
+    fn what_could_not_be_handed_over_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        sent(folder.path(), "one");
+        let failed = take(&Disk, folder.path(), |_| Err(Error::about(folder.path(), Problem::Unwritable)));
+        assert!(failed.is_err());
+        assert_eq!(contents(&peek(&Disk, folder.path()).unwrap()), ["one"]);
+    }
+
+    #[test]
+    fn lines_that_are_no_messages_are_kept_aside_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("inbox.jsonl");
+        std::fs::write(&path, "oops\n{\"content\":\"a\"}\n\n{\"from\":1}\n{\"content\":").unwrap();
+        let failed = take(&Disk, folder.path(), |_| Err(Error::about(folder.path(), Problem::Unwritable)));
+        assert!(failed.is_err());
+        let mail = take::<Error>(&Disk, folder.path(), |_| Ok(())).unwrap();
+        assert_eq!((contents(&mail), mail.messages[0].from.as_str()), (vec!["a"], "unknown"));
+        assert!(mail.remarks[0].text.contains("3 lines are no message"));
+        let aside = std::fs::read_to_string(folder.path().join("inbox.unread.jsonl")).unwrap();
+        assert_eq!(aside, "oops\n{\"from\":1}\n{\"content\":\n");
+    }
+
+    #[test]
+    fn what_comes_without_a_lock_while_mail_is_taken_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        sent(folder.path(), "one");
+        let path = folder.path().join("inbox.jsonl");
+        let add = |_: &Mail| {
+            let mut bytes = std::fs::read(&path).unwrap();
+            bytes.extend_from_slice(b"{\"content\":\"two\"}\n");
+            std::fs::write(&path, bytes).unwrap();
+            Ok::<(), Error>(())
+        };
+        take(&Disk, folder.path(), add).unwrap();
+        assert_eq!(contents(&peek(&Disk, folder.path()).unwrap()), ["two"]);
+    }
+
+    #[test]
+    fn many_who_take_at_once_get_every_message_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let taken = std::sync::Mutex::new(Vec::new());
+        std::thread::scope(|scope| {
+            scope.spawn(|| (0..100).for_each(|number| sent(folder.path(), &number.to_string())));
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    while taken.lock().unwrap().len() < 100 {
+                        let mail = take::<Error>(&Disk, folder.path(), |_| Ok(())).unwrap();
+                        taken.lock().unwrap().extend(mail.messages.into_iter().map(|message| message.content));
+                    }
+                });
+            }
+        });
+        let mut taken: Vec<u32> = taken.into_inner().unwrap().iter().map(|content| content.parse().unwrap()).collect();
+        taken.sort_unstable();
+        assert_eq!(taken, (0..100).collect::<Vec<_>>());
+    }
+}

@@ -1,0 +1,63 @@
+//! `transcript.md`: what was put aside, for people, in the manner of 0.5.0. It is only ever added to.
+
+use std::path::Path;
+
+use stenograph::format::named;
+use stenograph::model::Outline;
+use stenograph::{read, write};
+
+use super::entry::{self, Entry};
+use crate::error::{Error, Problem};
+use crate::files::{Files, folder_of, write_all};
+
+/// Adds what was said after the first `length` bytes, where a crash may have left some of it already.
+pub fn append(files: &dyn Files, path: &Path, spoken: &[&Entry], length: u64) -> Result<(), Error> {
+    let unwritable = |error| Error::at(path, Problem::Unwritable, error);
+    let there = files.length(path).map_err(unwritable)?.unwrap_or(0);
+    let text = text(spoken);
+    if text.is_empty() {
+        return Ok(());
+    }
+    let length = length.min(there);
+    let mut wanted = Vec::new();
+    if length > 0 {
+        // Every message ends with a blank line; whoever forgot it before does not run into this one.
+        let end = files.read(path, length.saturating_sub(2)).map_err(unwritable)?;
+        let before = end.get(..usize::try_from(length.min(2)).unwrap_or(0)).unwrap_or_default();
+        wanted.extend(match before {
+            [b'\n', b'\n'] => "".bytes(),
+            [.., b'\n'] => "\n".bytes(),
+            _ => "\n\n".bytes(),
+        });
+    }
+    wanted.extend_from_slice(&text);
+    let left = if there > length { files.read(path, length).map_err(unwritable)? } else { Vec::new() };
+    let missing = if left.starts_with(&wanted) {
+        &[]
+    } else {
+        // What somebody else added in the meantime stays, and all of ours follows it.
+        wanted.strip_prefix(left.as_slice()).unwrap_or(&wanted)
+    };
+    let mut file = files.open(path).map_err(unwritable)?;
+    write_all(file.as_mut(), missing).and_then(|()| file.sync()).map_err(unwritable)?;
+    files.sync_folder(folder_of(path)).map_err(unwritable)
+}
+
+/// Takes back what was said last, where nothing stands after it: it is in the window again.
+pub fn take_back(files: &dyn Files, path: &Path, spoken: &[&Entry]) -> Result<(), Error> {
+    let unwritable = |error| Error::at(path, Problem::Unwritable, error);
+    let text = text(spoken);
+    let there = files.length(path).map_err(unwritable)?.unwrap_or(0);
+    let Some(before) = there.checked_sub(text.len() as u64).filter(|_| !text.is_empty()) else { return Ok(()) };
+    if files.read(path, before).map_err(unwritable)? == text {
+        let mut file = files.open(path).map_err(unwritable)?;
+        file.truncate(before).and_then(|()| file.sync()).map_err(unwritable)?;
+    }
+    Ok(())
+}
+
+fn text(spoken: &[&Entry]) -> Vec<u8> {
+    let (Some(entries), Some(page)) = (named("chibi"), named("chibi-markdown")) else { return Vec::new() };
+    let events = read::all(entries, &entry::lines(spoken)).events;
+    write::all(page, &Outline::of(entries.info().name, &events), &events)
+}

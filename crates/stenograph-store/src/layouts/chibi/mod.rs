@@ -1,0 +1,110 @@
+//! Chibi's layout: a folder for each context, with its window, what was put aside, its inbox and what was logged of requests.
+//! The commands on contexts rest on this folder too; nothing here prints or reads the environment.
+
+mod compaction;
+pub mod context;
+mod documents;
+pub mod entry;
+pub mod hold;
+pub mod inbox;
+mod latch;
+mod markdown;
+mod partitions;
+mod pending;
+pub mod transcript;
+mod undo;
+pub mod window;
+
+pub use compaction::Choice;
+pub use context::{Context, HOME, Look, contexts};
+pub use entry::{Anchor, Entry, Stamp};
+pub use hold::{Hold, Status};
+pub use transcript::Transcript;
+pub use window::{Changed, Place, Window};
+
+use std::path::{Path, PathBuf};
+
+use super::{Documents, Ground, Info, Layout, Loaded, Opened, Site, Stamps, Target};
+use crate::error::{Error, Problem};
+use crate::files::{Files, folder_of, make_folder};
+use crate::journal::{Recorded, Settings};
+use documents::{ContextDocuments, USER};
+use hold::HEARTBEAT_SECONDS;
+
+const NAME: &str = "chibi";
+
+/// The layout.
+pub struct Chibi;
+
+impl Layout for Chibi {
+    fn info(&self) -> &'static Info {
+        &Info {
+            name: NAME,
+            title: "a context of Chibi's: a folder with context.jsonl",
+            path: "the folder of the context; with --set context=NAME a home of Chibi's (by default ~/.chibi or CHIBI_HOME)",
+            keys: &[("context", "the name of the context"), ("user", "the name of who speaks to it")],
+        }
+    }
+
+    fn open(&self, target: &Target, site: &Site) -> Result<Opened, Error> {
+        let context = chosen(target, site)?;
+        let folder = &context.folder;
+        make_folder(site.files.as_ref(), folder).map_err(|error| Error::at(folder, Problem::Unwritable, error))?;
+        let hold = Hold::take(folder, &site.clock, HEARTBEAT_SECONDS)?;
+        let ground = Ground::of_journal(&context.journal(), site)?;
+        let user = target.settings.get("user").map_or(USER, String::as_str);
+        let (header, documents, mut remarks) = ContextDocuments::begin(&context, user, target.debug, site)?;
+        remarks.extend(hold.remark.clone());
+        let window = context.window();
+        let same = target.load.as_deref().is_some_and(|load| crate::identity::is_same(load, &window));
+        let mut opened = Opened::new(ground, header, Box::new(documents));
+        opened.stamps = Stamps::TimeAndId;
+        opened.loaded = if same { Loaded::InPlace } else { Loaded::ToBeRecorded };
+        opened.locks.push(Box::new(hold));
+        opened.remarks = remarks;
+        Ok(opened)
+    }
+
+    fn resume(&self, recorded: &Recorded, site: &Site) -> Result<Box<dyn Documents>, Error> {
+        let mut context = Context::at(folder_of(&recorded.journal));
+        if let Some(name) = recorded.header.settings.get("context") {
+            context.name.clone_from(name);
+        }
+        let hold = Hold::take_unless_held(&context.folder, &site.clock)?;
+        Ok(Box::new(ContextDocuments::of(&context, &recorded.header, site)?.holding(hold)))
+    }
+
+    fn at_home(&self, settings: &Settings) -> Option<String> {
+        let name = settings.get("context").map_or("default", String::as_str);
+        Some(format!("{HOME}/contexts/{name}"))
+    }
+
+    fn reads(&self, folder: &Path, files: &dyn Files) -> Option<Vec<PathBuf>> {
+        let context = Context::at(folder);
+        if context.is_recorded(files) { context.reads(files).ok() } else { None }
+    }
+}
+
+/// The context that a recording goes to.
+fn chosen(target: &Target, site: &Site) -> Result<Context, Error> {
+    let name = target.settings.get("context").map(String::as_str);
+    let home = || site.home.as_ref().map(|home| home.join(".chibi"));
+    match (&target.path, name) {
+        (Some(path), None) => Ok(Context::at(path)),
+        (Some(path), Some(name)) => {
+            let named = Context::named(path, name)?;
+            // The folder itself may be named as well as its home.
+            if path.ends_with(Path::new("contexts").join(name)) {
+                return Ok(Context { folder: path.clone(), ..named });
+            }
+            Ok(named)
+        }
+        (None, name) => {
+            let home = home().ok_or_else(|| Error::about(Path::new(HOME), Problem::Missing))?;
+            Context::named(&home, name.unwrap_or("default"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,419 @@
+//! Today's `transcript/` folder: entries go to the active file, which becomes a partition when it is full or old, and a manifest
+//! lists the partitions. Chibi's rules, with one exception: a partition never takes the place of another one of its name.
+
+use std::borrow::Cow;
+use std::path::{Component, Path, PathBuf};
+
+use stenograph::json::{self, Draft, Object};
+use stenograph::model::Role;
+use stenograph::text::quote;
+
+use super::entry::{self, Entry};
+use super::latch::Latch;
+use super::transcript::{Sync, append_lines};
+use crate::error::{Error, Problem};
+use crate::files::{Files, make_folder, replace};
+use crate::tail::Remark;
+
+/// The folder.
+#[derive(Debug)]
+pub struct Partitions {
+    folder: PathBuf,
+    /// What is in the active file, as long as nobody else writes to it.
+    active: Option<Active>,
+}
+
+/// When the active file becomes a partition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Policy {
+    entries_max: u64,
+    age_seconds_max: u64,
+    tokens_max: Option<u64>,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Policy { entries_max: 1_000, age_seconds_max: 30 * 24 * 60 * 60, tokens_max: Some(100_000) }
+    }
+}
+
+/// What the manifest says. It is written at the first rotation, so that there may be none.
+#[derive(Debug, Default)]
+struct Manifest {
+    active: Option<String>,
+    /// The partitions as they are spelled: what is not known here stays.
+    partitions: Vec<String>,
+    policy: Policy,
+    /// The manifest as it was read.
+    text: Option<String>,
+}
+
+/// The active file in numbers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Active {
+    length: u64,
+    entries: u64,
+    prompts: u64,
+    tokens: u64,
+    first_seconds: Option<u64>,
+    last_seconds: Option<u64>,
+}
+
+/// Chibi's estimate for its partitions.
+const BYTES_PER_TOKEN: usize = 3;
+
+const ACTIVE: &str = "active.jsonl";
+const MANIFEST_SIZE_MAX: u64 = 64 << 20;
+
+impl Partitions {
+    /// The partitions in this folder.
+    pub fn new(folder: PathBuf) -> Partitions {
+        Partitions { folder, active: None }
+    }
+
+    /// All files, oldest first: the listed ones, those a crash kept from being listed, and the active one.
+    pub fn files(&self, files: &dyn Files) -> Result<Vec<PathBuf>, Error> {
+        let manifest = self.manifest(files)?;
+        let mut paths = Vec::new();
+        for partition in &manifest.partitions {
+            let file = Object::parse(partition).and_then(|object| Some(object.peek_str("file")?.into_owned()));
+            if let Some(file) = file {
+                paths.push(self.below(&file)?);
+            }
+        }
+        paths.extend(self.unlisted(files, &manifest)?);
+        let active = self.active_path(files, &manifest)?;
+        if !paths.contains(&active) {
+            paths.push(active);
+        }
+        Ok(paths)
+    }
+
+    /// Appends entries, and begins a new file whenever the active one is full.
+    pub fn append(
+        &mut self,
+        files: &dyn Files,
+        entries: &[&Entry],
+        now: u64,
+        sync: Sync,
+    ) -> Result<Vec<Remark>, Error> {
+        let _latch = Latch::wait(&self.folder.join(".transcript.lock"))?;
+        let mut manifest = self.manifest(files)?;
+        let mut remarks = self.adopt(files, &mut manifest)?;
+        let mut rest = entries;
+        loop {
+            let path = self.active_path(files, &manifest)?;
+            let mut active = self.known(files, &path)?;
+            let fits = rest.iter().position(|entry| {
+                active.add(entry);
+                active.is_full(&manifest.policy, now)
+            });
+            let (batch, after) = rest.split_at(fits.map_or(rest.len(), |last| last + 1));
+            self.active = None;
+            remarks.extend(append_lines(files, &path, batch, sync)?);
+            rest = after;
+            if !active.is_full(&manifest.policy, now) || active.entries == 0 {
+                let length = files.length(&path).map_err(|error| Error::at(&path, Problem::Unreadable, error))?;
+                active.length = length.unwrap_or(0);
+                self.active = Some(active);
+                return Ok(remarks);
+            }
+            self.rotate(files, &mut manifest, &path, &active)?;
+            if rest.is_empty() {
+                return Ok(remarks);
+            }
+        }
+    }
+
+    /// Makes the active file a partition. Should a crash come before the manifest is written, the partition is found unlisted.
+    fn rotate(&self, files: &dyn Files, manifest: &mut Manifest, path: &Path, active: &Active) -> Result<(), Error> {
+        let folder = self.folder.join("partitions");
+        let unwritable = |error| Error::at(path, Problem::Unwritable, error);
+        make_folder(files, &folder).map_err(unwritable)?;
+        files.open(path).and_then(|mut file| file.sync()).map_err(unwritable)?;
+        let range = format!("{}-{}", active.first_seconds.unwrap_or(0), active.last_seconds.unwrap_or(0));
+        let mut name = format!("{range}.jsonl");
+        let mut number = 1_u32;
+        while files.length(&folder.join(&name)).map_err(unwritable)?.is_some() {
+            name = format!("{range}-{number}.jsonl");
+            number += 1;
+        }
+        files.rename(path, &folder.join(&name)).map_err(unwritable)?;
+        files.sync_folder(&folder).and_then(|()| files.sync_folder(&self.folder)).map_err(unwritable)?;
+        manifest.list(&format!("partitions/{name}"), active);
+        manifest.active = Some(ACTIVE.to_owned());
+        self.write_manifest(files, manifest)
+    }
+
+    /// Lists partitions that a crash kept from being listed: Chibi would never find them.
+    fn adopt(&self, files: &dyn Files, manifest: &mut Manifest) -> Result<Vec<Remark>, Error> {
+        if self.active.is_some() {
+            return Ok(Vec::new());
+        }
+        let unlisted = self.unlisted(files, manifest)?;
+        for path in &unlisted {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            manifest.list(&format!("partitions/{name}"), &Active::of(files, path)?);
+        }
+        if unlisted.is_empty() {
+            return Ok(Vec::new());
+        }
+        // The active file it names may be the very one that was moved.
+        manifest.active = manifest.active.take().filter(|active| active == ACTIVE);
+        self.write_manifest(files, manifest)?;
+        let said = "a partition that its manifest did not list is listed now";
+        Ok(unlisted.iter().map(|path| Remark::new(path, said)).collect())
+    }
+
+    fn unlisted(&self, files: &dyn Files, manifest: &Manifest) -> Result<Vec<PathBuf>, Error> {
+        let folder = self.folder.join("partitions");
+        let found = files.list(&folder).map_err(|error| Error::at(&folder, Problem::Unreadable, error))?;
+        let listed = |path: &Path| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let file = quote(&format!("partitions/{name}"));
+            manifest.partitions.iter().any(|partition| {
+                Object::parse(partition).and_then(|object| object.peek("file").map(|raw| raw == file)) == Some(true)
+            })
+        };
+        let mut unlisted: Vec<PathBuf> = found
+            .into_iter()
+            .filter(|path| path.extension().is_some_and(|ending| ending == "jsonl") && !listed(path))
+            .collect();
+        let start = |path: &PathBuf| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            name.split('-').next().and_then(|start| start.parse::<u64>().ok())
+        };
+        unlisted.sort_by_key(start);
+        Ok(unlisted)
+    }
+
+    fn known(&self, files: &dyn Files, path: &Path) -> Result<Active, Error> {
+        let length = files.length(path).map_err(|error| Error::at(path, Problem::Unreadable, error))?;
+        match &self.active {
+            Some(active) if Some(active.length) == length => Ok(active.clone()),
+            _ => Active::of(files, path),
+        }
+    }
+
+    fn active_path(&self, files: &dyn Files, manifest: &Manifest) -> Result<PathBuf, Error> {
+        let legacy = self.folder.join("context.jsonl");
+        let unreadable = |error| Error::at(&legacy, Problem::Unreadable, error);
+        match &manifest.active {
+            Some(active) => self.below(active),
+            None if manifest.text.is_none() && files.length(&legacy).map_err(unreadable)?.is_some() => Ok(legacy),
+            None => Ok(self.folder.join(ACTIVE)),
+        }
+    }
+
+    /// A path that a manifest names. It must not lead out of the folder.
+    fn below(&self, name: &str) -> Result<PathBuf, Error> {
+        let path = Path::new(name);
+        let inside = path.components().all(|step| matches!(step, Component::Normal(_))) && !name.is_empty();
+        if inside { Ok(self.folder.join(path)) } else { Err(Error::about(path, Problem::BadName)) }
+    }
+
+    fn manifest(&self, files: &dyn Files) -> Result<Manifest, Error> {
+        let path = self.folder.join("manifest.json");
+        let unreadable = |error| Error::at(&path, Problem::Unreadable, error);
+        match files.length(&path).map_err(unreadable)? {
+            None => return Ok(Manifest::default()),
+            Some(length) if length > MANIFEST_SIZE_MAX => {
+                return Err(Error::about(&path, Problem::TooLarge { size_max: MANIFEST_SIZE_MAX }));
+            }
+            Some(_) => {}
+        }
+        let bytes = files.read(&path, 0).map_err(unreadable)?;
+        let damaged = || Error::at(&path, Problem::Unreadable, std::io::ErrorKind::InvalidData.into());
+        Manifest::parse(String::from_utf8(bytes).map_err(|_| damaged())?).ok_or_else(damaged)
+    }
+
+    fn write_manifest(&self, files: &dyn Files, manifest: &Manifest) -> Result<(), Error> {
+        let path = self.folder.join("manifest.json");
+        let text = json::indent(&manifest.render(), 0);
+        replace(files, &path, text.as_bytes()).map_err(|error| Error::at(&path, Problem::Unwritable, error))
+    }
+}
+
+impl Manifest {
+    fn parse(text: String) -> Option<Manifest> {
+        let mut object = Object::parse(&text)?;
+        let active = object.peek_str("active_partition").map(Cow::into_owned);
+        let partitions = object.take_items("partitions").unwrap_or_default();
+        let partitions = partitions.into_iter().map(|raw| json::compact(raw).into_owned()).collect();
+        let mut policy = Policy::default();
+        if let Some(mut stated) = object.open("rotation_policy") {
+            policy.entries_max = stated.take_number("max_entries").unwrap_or(policy.entries_max).max(1);
+            policy.age_seconds_max = stated.take_number("max_age_seconds").unwrap_or(policy.age_seconds_max).max(60);
+            policy.tokens_max = stated.take_number("max_tokens").map(|tokens| tokens.max(1));
+        }
+        Some(Manifest { active, partitions, policy, text: Some(text) })
+    }
+
+    fn list(&mut self, file: &str, active: &Active) {
+        let mut draft = Draft::new();
+        draft.set_str("file", file);
+        draft.set("start_ts", active.first_seconds.unwrap_or(0).to_string());
+        draft.set("end_ts", active.last_seconds.unwrap_or(0).to_string());
+        draft.set("entry_count", active.entries.to_string());
+        draft.set("prompt_count", active.prompts.to_string());
+        draft.set("token_count", active.tokens.to_string());
+        self.partitions.push(draft.render(None));
+    }
+
+    /// The manifest again, with everything it had that is not known here.
+    fn render(&self) -> String {
+        let mut draft = Draft::new();
+        draft.default("version", "1");
+        draft.set_str("active_partition", self.active.as_deref().unwrap_or(ACTIVE));
+        draft.set("partitions", format!("[{}]", self.partitions.join(",")));
+        let mut policy = Draft::new();
+        policy.set("max_entries", self.policy.entries_max.to_string());
+        policy.set("max_age_seconds", self.policy.age_seconds_max.to_string());
+        policy.set_number("max_tokens", self.policy.tokens_max);
+        draft.default("rotation_policy", policy.render(None));
+        let before = self.text.as_deref().and_then(Object::parse).map(|mut object| {
+            object.take("active_partition");
+            object.take("partitions");
+            object.rest()
+        });
+        draft.render(before.as_ref())
+    }
+}
+
+impl Active {
+    fn of(files: &dyn Files, path: &Path) -> Result<Active, Error> {
+        let length = files.length(path).map_err(|error| Error::at(path, Problem::Unreadable, error))?;
+        let mut active = Active { length: length.unwrap_or(0), ..Active::default() };
+        entry::each(files, path, &mut |entry| {
+            active.add(&entry);
+            Ok(())
+        })?;
+        Ok(active)
+    }
+
+    fn add(&mut self, entry: &Entry) {
+        // What Chibi cannot read it does not count.
+        if entry.entry_type.is_none() {
+            return;
+        }
+        self.entries += 1;
+        self.prompts += u64::from(entry.role == Some(Role::User));
+        self.tokens = self.tokens.saturating_add(entry.content_size.div_ceil(BYTES_PER_TOKEN) as u64);
+        self.first_seconds = self.first_seconds.or(entry.seconds);
+        self.last_seconds = entry.seconds.or(self.last_seconds);
+    }
+
+    fn is_full(&self, policy: &Policy, now: u64) -> bool {
+        self.entries >= policy.entries_max
+            || policy.tokens_max.is_some_and(|tokens| self.tokens >= tokens)
+            || self.first_seconds.is_some_and(|first| now.saturating_sub(first) >= policy.age_seconds_max)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::Disk;
+
+    fn message(number: u64, content: &str) -> Entry {
+        let line = format!(
+            r#"{{"id":"{number}","timestamp":{},"from":"a","to":"b","content":"{content}","entry_type":"message"}}"#,
+            1_000 + number
+        );
+        Entry::new(line.as_bytes())
+    }
+
+    fn append(partitions: &mut Partitions, entries: &[Entry], now: u64) -> Vec<Remark> {
+        let entries: Vec<&Entry> = entries.iter().collect();
+        partitions.append(&Disk, &entries, now, Sync::Now).unwrap()
+    }
+
+    fn ids(partitions: &Partitions) -> Vec<u64> {
+        let mut ids = Vec::new();
+        for path in partitions.files(&Disk).unwrap() {
+            ids.extend(entry::all(&Disk, &path).unwrap().iter().map(|entry| entry.id.clone().unwrap()));
+        }
+        ids.iter().map(|id| id.parse().unwrap()).collect()
+    }
+
+    fn names(folder: &Path) -> Vec<String> {
+        let found = Disk.list(folder).unwrap();
+        found.iter().map(|path| path.file_name().unwrap().to_str().unwrap().to_owned()).collect()
+    }
+
+    #[test]
+    fn a_full_file_becomes_a_partition_and_nothing_is_counted_twice() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut partitions = Partitions::new(folder.path().to_owned());
+        append(&mut partitions, &(0..999).map(|number| message(number, "x")).collect::<Vec<_>>(), 2_000);
+        assert!(!folder.path().join("manifest.json").exists());
+        append(&mut partitions, &(999..2_500).map(|number| message(number, "x")).collect::<Vec<_>>(), 2_000);
+        assert_eq!(names(&folder.path().join("partitions")), ["1000-1999.jsonl", "2000-2999.jsonl"]);
+        assert_eq!(ids(&partitions), (0..2_500).collect::<Vec<_>>());
+        let manifest = std::fs::read_to_string(folder.path().join("manifest.json")).unwrap();
+        let manifest = Manifest::parse(manifest).unwrap();
+        assert_eq!(
+            manifest.partitions[0],
+            r#"{"file":"partitions/1000-1999.jsonl","start_ts":1000,"end_ts":1999,"entry_count":1000,"prompt_count":1000,"token_count":1000}"#
+        );
+        assert_eq!(manifest.policy, Policy::default());
+    }
+
+    #[test]
+    fn a_file_that_is_large_or_old_becomes_a_partition_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut partitions = Partitions::new(folder.path().to_owned());
+        append(&mut partitions, &[message(0, &"x".repeat(299_998))], 2_000);
+        assert!(folder.path().join("partitions/1000-1000.jsonl").exists());
+        append(&mut partitions, &[message(1, "x")], 1_001 + 30 * 24 * 60 * 60 - 1);
+        assert_eq!(names(&folder.path().join("partitions")).len(), 1);
+        append(&mut partitions, &[message(2, "x")], 1_001 + 30 * 24 * 60 * 60);
+        assert_eq!(names(&folder.path().join("partitions")).len(), 2);
+        assert_eq!(ids(&partitions), [0, 1, 2]);
+    }
+
+    #[test]
+    fn a_partition_never_takes_the_place_of_another() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut partitions = Partitions::new(folder.path().to_owned());
+        for _ in 0..3 {
+            append(&mut partitions, &[message(0, &"x".repeat(300_000))], 2_000);
+        }
+        let expected = ["1000-1000-1.jsonl", "1000-1000-2.jsonl", "1000-1000.jsonl"];
+        assert_eq!(names(&folder.path().join("partitions")), expected);
+        assert_eq!(ids(&partitions), [0, 0, 0]);
+    }
+
+    #[test]
+    fn an_unlisted_partition_is_read_and_then_listed() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut partitions = Partitions::new(folder.path().to_owned());
+        append(&mut partitions, &[message(1, "x")], 2_000);
+        std::fs::create_dir(folder.path().join("partitions")).unwrap();
+        let mut line = message(0, "y").line;
+        line.push(b'\n');
+        std::fs::write(folder.path().join("partitions/1000-1000.jsonl"), line).unwrap();
+        assert_eq!(ids(&partitions), [0, 1]);
+        let mut again = Partitions::new(folder.path().to_owned());
+        assert_eq!(append(&mut again, &[message(2, "x")], 2_000).len(), 1);
+        assert_eq!(ids(&again), [0, 1, 2]);
+        assert!(std::fs::read_to_string(folder.path().join("manifest.json")).unwrap().contains("1000-1000.jsonl"));
+    }
+
+    #[test]
+    fn a_manifest_keeps_what_is_not_known_here_and_leads_nowhere_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let manifest = r#"{"version":1,"active_partition":"active.jsonl","partitions":[{"file":"partitions/1-2.jsonl","bloom_file":"b"}],"rotation_policy":{"max_entries":2,"max_age_seconds":60,"x":1},"later":true}"#;
+        std::fs::write(folder.path().join("manifest.json"), manifest).unwrap();
+        let mut partitions = Partitions::new(folder.path().to_owned());
+        append(&mut partitions, &[message(0, "x"), message(1, "x"), message(2, "x")], 1_010);
+        let text = std::fs::read_to_string(folder.path().join("manifest.json")).unwrap();
+        for part in ["\"later\": true", "\"bloom_file\": \"b\"", "\"x\": 1", "1000-1001.jsonl"] {
+            assert!(text.contains(part), "{part} is not in {text}");
+        }
+        std::fs::write(folder.path().join("manifest.json"), manifest.replace("active.jsonl", "../x.jsonl")).unwrap();
+        assert_eq!(partitions.files(&Disk).unwrap_err().problem, Problem::BadName);
+        std::fs::write(folder.path().join("manifest.json"), "{").unwrap();
+        assert_eq!(partitions.files(&Disk).unwrap_err().problem, Problem::Unreadable);
+    }
+}

@@ -1,0 +1,85 @@
+//! What a change of a window is about to do, written down before it is done: whoever does it again after a crash goes on instead
+//! of beginning anew, so that nothing is said twice where there are no ids to tell by.
+
+use std::path::PathBuf;
+
+use stenograph::json::{Draft, Object};
+use stenograph::text::quote;
+
+use super::context::Context;
+use super::entry::Entry;
+use crate::error::{Error, Problem};
+use crate::files::{Files, replace};
+
+/// A change that was begun.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pending {
+    /// How long `transcript.md` was before.
+    pub markdown_length: u64,
+    /// What the window will begin with.
+    pub anchor: Entry,
+    /// What it began with before.
+    first: String,
+}
+
+impl Pending {
+    /// Where it is written down.
+    pub fn path(context: &Context) -> PathBuf {
+        context.folder.join(".steno-pending.json")
+    }
+
+    /// Begins a change, or goes on with the one that was begun on the same window to the same end.
+    pub fn begin(files: &dyn Files, context: &Context, window: &[Entry], anchor: Entry) -> Result<Pending, Error> {
+        let first = window.first().map(|entry| String::from_utf8_lossy(&entry.line).into_owned()).unwrap_or_default();
+        let begun = Pending::read(files, context)?.filter(|begun| begun.first == first);
+        let markdown_length = match begun {
+            Some(begun)
+                if begun.anchor.entry_type == anchor.entry_type
+                    && begun.anchor.sums_up_like(&anchor)
+                    && begun.anchor.kept() == anchor.kept() =>
+            {
+                return Ok(begun);
+            }
+            // Another summary of the same entries: people were told of these already.
+            Some(begun) => begun.markdown_length,
+            None => {
+                let page = context.markdown();
+                let length = files.length(&page).map_err(|error| Error::at(&page, Problem::Unreadable, error))?;
+                length.unwrap_or(0)
+            }
+        };
+        let pending = Pending { markdown_length, anchor, first };
+        let path = Pending::path(context);
+        replace(files, &path, pending.render().as_bytes())
+            .map_err(|error| Error::at(&path, Problem::Unwritable, error))?;
+        Ok(pending)
+    }
+
+    /// The change that was begun; a note that makes no sense counts for nothing.
+    pub fn read(files: &dyn Files, context: &Context) -> Result<Option<Pending>, Error> {
+        let path = Pending::path(context);
+        let unreadable = |error| Error::at(&path, Problem::Unreadable, error);
+        if files.length(&path).map_err(unreadable)?.is_none() {
+            return Ok(None);
+        }
+        let bytes = files.read(&path, 0).map_err(unreadable)?;
+        Ok(std::str::from_utf8(&bytes).ok().and_then(Pending::parse))
+    }
+
+    fn parse(text: &str) -> Option<Pending> {
+        let mut object = Object::parse(text)?;
+        Some(Pending {
+            markdown_length: object.take_number("markdown_length")?,
+            anchor: Entry::new(object.take_str("anchor")?.as_bytes()),
+            first: object.take_str("first")?.into_owned(),
+        })
+    }
+
+    fn render(&self) -> String {
+        let mut draft = Draft::new();
+        draft.set("markdown_length", self.markdown_length.to_string());
+        draft.set("anchor", quote(&String::from_utf8_lossy(&self.anchor.line)));
+        draft.set("first", quote(&self.first));
+        draft.render(None)
+    }
+}

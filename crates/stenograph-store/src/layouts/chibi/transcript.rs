@@ -1,0 +1,260 @@
+//! Where a context's entries stand for good: the archive of the document, the one transcript of 0.5.0, or today's folder of
+//! partitions. Entries are only ever added, and those that stand there already are not added again.
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+
+use super::entry::{self, Entry};
+use super::partitions::Partitions;
+use crate::error::{Error, Problem};
+use crate::files::{Files, folder_of, make_folder, write_all};
+use crate::tail::{self, LastLine, Remark};
+
+/// The transcript of a context.
+#[derive(Debug)]
+pub enum Transcript {
+    /// `transcript_archive.jsonl`: what left the window. The window holds the rest.
+    Archive(PathBuf),
+    /// `transcript.jsonl`, as 0.5.0 wrote it: everything, the window's entries too.
+    Single(PathBuf),
+    /// `transcript/`, as Chibi writes it today: everything, the window's entries too.
+    Folder(Partitions),
+}
+
+/// What was added to a transcript.
+#[derive(Debug, Default)]
+pub struct Added {
+    /// How many entries were not there yet.
+    pub entries: usize,
+    /// What there is to say.
+    pub remarks: Vec<Remark>,
+}
+
+/// When what was written has to be on disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sync {
+    /// Before anything else happens.
+    Now,
+    /// When somebody asks for it.
+    Later,
+}
+
+impl Transcript {
+    /// The transcript of the context in this folder.
+    pub fn of(folder: &Path) -> Transcript {
+        let partitions = folder.join("transcript");
+        let single = folder.join("transcript.jsonl");
+        if partitions.is_dir() {
+            Transcript::Folder(Partitions::new(partitions))
+        } else if single.is_file() {
+            Transcript::Single(single)
+        } else {
+            Transcript::Archive(folder.join("transcript_archive.jsonl"))
+        }
+    }
+
+    /// Whether the entries of the window stand here as well.
+    pub fn holds_window(&self) -> bool {
+        match self {
+            Transcript::Archive(_) => false,
+            Transcript::Single(_) | Transcript::Folder(_) => true,
+        }
+    }
+
+    /// Its files, oldest first.
+    pub fn files(&self, files: &dyn Files) -> Result<Vec<PathBuf>, Error> {
+        match self {
+            Transcript::Archive(path) | Transcript::Single(path) => Ok(vec![path.clone()]),
+            Transcript::Folder(partitions) => partitions.files(files),
+        }
+    }
+
+    /// Reads all its entries, oldest first.
+    pub fn each(&self, files: &dyn Files, visit: &mut dyn FnMut(Entry) -> Result<(), Error>) -> Result<(), Error> {
+        for path in self.files(files)? {
+            entry::each(files, &path, visit)?;
+        }
+        Ok(())
+    }
+
+    /// Which entries stand here.
+    pub fn held(&self, files: &dyn Files) -> Result<Known, Error> {
+        let mut known = Known::new(self);
+        self.each(files, &mut |entry| {
+            known.add(&entry);
+            Ok(())
+        })?;
+        Ok(known)
+    }
+
+    /// Adds the entries that do not stand here yet, in their order, and makes them durable.
+    pub fn add_missing(&mut self, files: &dyn Files, entries: &[&Entry], now: u64) -> Result<Added, Error> {
+        let mut known = self.held(files)?;
+        let missing: Vec<&Entry> = entries.iter().copied().filter(|entry| !known.take(entry)).collect();
+        let remarks = self.append(files, &missing, now, Sync::Now)?;
+        Ok(Added { entries: missing.len(), remarks })
+    }
+
+    /// Adds an anchor that was made for this transcript, unless it stands there already.
+    pub fn add_anchor(&mut self, files: &dyn Files, anchor: &Entry, now: u64) -> Result<Vec<Remark>, Error> {
+        let missing: &[&Entry] = if self.held(files)?.has(anchor) { &[] } else { &[anchor] };
+        self.append(files, missing, now, Sync::Now)
+    }
+
+    /// Appends entries.
+    pub fn append(
+        &mut self,
+        files: &dyn Files,
+        entries: &[&Entry],
+        now: u64,
+        sync: Sync,
+    ) -> Result<Vec<Remark>, Error> {
+        match self {
+            Transcript::Archive(path) | Transcript::Single(path) => append_lines(files, path, entries, sync),
+            Transcript::Folder(partitions) => partitions.append(files, entries, now, sync),
+        }
+    }
+}
+
+/// Appends entries to a file of lines. Half a line at its end is moved aside first.
+pub fn append_lines(files: &dyn Files, path: &Path, entries: &[&Entry], sync: Sync) -> Result<Vec<Remark>, Error> {
+    let unwritable = |error| Error::at(path, Problem::Unwritable, error);
+    if entries.is_empty() && sync == Sync::Later {
+        return Ok(Vec::new());
+    }
+    make_folder(files, folder_of(path)).map_err(unwritable)?;
+    let tail = tail::settle(files, path, LastLine::MayLackNewline)?;
+    if entries.is_empty() && tail.length == 0 {
+        return Ok(tail.remark.into_iter().collect());
+    }
+    let mut bytes = Vec::new();
+    if tail.lacks_newline {
+        bytes.push(b'\n');
+    }
+    for entry in entries {
+        bytes.extend_from_slice(&entry.line);
+        bytes.push(b'\n');
+    }
+    let mut file = files.open(path).map_err(unwritable)?;
+    if let Err(error) = write_all(file.as_mut(), &bytes) {
+        // Half of it must not stay: whoever writes next would write on half a line.
+        let _ = file.truncate(tail.length);
+        return Err(unwritable(error));
+    }
+    if sync == Sync::Now {
+        // What was there before may have been left unsynced by whoever wrote it, and is counted on from now on.
+        file.sync().map_err(unwritable)?;
+        files.sync_folder(folder_of(path)).map_err(unwritable)?;
+    }
+    Ok(tail.remark.into_iter().collect())
+}
+
+/// The entries that stand somewhere, in some tens of bytes each.
+#[derive(Debug)]
+pub struct Known {
+    identities: HashSet<(u64, u64)>,
+    /// Where Chibi writes its window anew with other ids: how often something is said that the window may hold, and which
+    /// anchors there are.
+    said: Option<HashMap<u64, usize>>,
+    anchors: HashSet<u64>,
+}
+
+impl Known {
+    /// Nothing yet.
+    pub fn new(transcript: &Transcript) -> Known {
+        let said = transcript.holds_window().then(HashMap::new);
+        Known { identities: HashSet::new(), said, anchors: HashSet::new() }
+    }
+
+    /// Takes notice of an entry.
+    pub fn add(&mut self, entry: &Entry) {
+        let new = self.identities.insert(entry.identity());
+        let Some(said) = &mut self.said else { return };
+        if let Some(anchor) = entry.anchor() {
+            self.anchors.insert(anchor);
+            // A window reaches back no further, unless something was kept. Whoever says the same after that says it anew.
+            if !entry.may_keep() {
+                said.clear();
+            }
+        } else if new {
+            *said.entry(entry.said()).or_default() += 1;
+        }
+    }
+
+    /// Whether the entry stands there; an entry with another id that says the same counts once.
+    pub fn take(&mut self, entry: &Entry) -> bool {
+        let known = self.identities.contains(&entry.identity());
+        let again = match (entry.anchor(), &self.said) {
+            // What a window begins with was made for it, unless it has a summary that stands nowhere else.
+            (Some(anchor), Some(_)) => !entry.may_keep() || self.anchors.contains(&anchor),
+            (Some(_), None) => false,
+            (None, _) => self.count_down(entry.said()),
+        };
+        if !known && !again {
+            self.identities.insert(entry.identity());
+        }
+        known || again
+    }
+
+    /// Whether this very entry stands there.
+    pub fn has(&self, entry: &Entry) -> bool {
+        self.identities.contains(&entry.identity())
+    }
+
+    fn count_down(&mut self, said: u64) -> bool {
+        match self.said.as_mut().and_then(|counts| counts.get_mut(&said)) {
+            Some(count) if *count > 0 => {
+                *count -= 1;
+                true
+            }
+            _ => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::Disk;
+
+    fn message(id: &str, content: &str) -> Entry {
+        let line = format!(
+            r#"{{"id":"{id}","timestamp":5,"from":"a","to":"b","content":"{content}","entry_type":"message"}}"#
+        );
+        Entry::new(line.as_bytes())
+    }
+
+    #[test]
+    fn what_stands_in_the_archive_is_not_added_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let (one, two) = (message("1", "yes"), message("2", "yes"));
+        let mut archive = Transcript::of(folder.path());
+        assert_eq!(archive.add_missing(&Disk, &[&one], 9).unwrap().entries, 1);
+        assert_eq!(archive.add_missing(&Disk, &[&one, &two], 9).unwrap().entries, 1);
+        assert_eq!(archive.add_missing(&Disk, &[&one, &two], 9).unwrap().entries, 0);
+        // One id that says two things is two entries.
+        assert_eq!(archive.add_missing(&Disk, &[&message("1", "no")], 9).unwrap().entries, 1);
+        assert_eq!(entry::all(&Disk, &folder.path().join("transcript_archive.jsonl")).unwrap().len(), 3);
+    }
+
+    #[test]
+    fn a_window_that_chibi_wrote_anew_is_known_by_what_it_says() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("transcript.jsonl"), "").unwrap();
+        let mut transcript = Transcript::of(folder.path());
+        transcript.add_missing(&Disk, &[&message("1", "yes"), &message("2", "no")], 9).unwrap();
+        let anew = [message("x", "yes"), message("y", "no"), message("z", "yes")];
+        let anew: Vec<&Entry> = anew.iter().collect();
+        assert_eq!(transcript.add_missing(&Disk, &anew, 9).unwrap().entries, 1);
+    }
+
+    #[test]
+    fn half_a_line_at_the_end_is_moved_aside_and_said() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("transcript_archive.jsonl"), "{\"id\":\"0\"}\n{\"id\":").unwrap();
+        let mut archive = Transcript::of(folder.path());
+        let added = archive.add_missing(&Disk, &[&message("1", "a")], 9).unwrap();
+        assert!(added.remarks[0].text.contains("torn-1"));
+        assert_eq!(entry::all(&Disk, &folder.path().join("transcript_archive.jsonl")).unwrap().len(), 2);
+    }
+}

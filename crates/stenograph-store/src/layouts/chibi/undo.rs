@@ -1,0 +1,74 @@
+//! Bringing back what the last compaction put aside. The window is whole before the archive is cut, so that a crash in between
+//! leaves entries in both and loses none.
+
+use std::collections::HashSet;
+
+use super::entry::{self, Anchor, Entry, Stamp};
+use super::hold::seconds;
+use super::transcript::Transcript;
+use super::window::{Changed, Window, place_of};
+use crate::error::{Error, Problem};
+use crate::files::replace;
+
+impl Window {
+    /// Undoes the compaction that the window begins with; `None` when it begins with none.
+    pub fn bring_back(mut self) -> Result<Option<Changed>, Error> {
+        let Some(marker) = self.entries.first().filter(|entry| entry.may_keep()).cloned() else { return Ok(None) };
+        let now = seconds(&self.site.clock);
+        let mut transcript = Transcript::of(&self.context.folder);
+        let files = self.site.files.clone();
+        let files = files.as_ref();
+        let mut aside = put_aside_by(&marker, &transcript, files)?;
+        let before = aside.first().filter(|anchor| !anchor.kept().is_empty());
+        let kept = self.kept_by_anchor(&transcript, before)?;
+        aside.splice(aside.len().min(1)..aside.len().min(1), kept);
+        let back: HashSet<(u64, u64)> = aside.iter().map(Entry::identity).collect();
+        let stayed = self.entries.iter().skip(1).filter(|entry| !back.contains(&entry.identity()));
+        let mut window: Vec<Entry> = aside.iter().chain(stayed).cloned().collect();
+        if transcript.holds_window() {
+            // The transcript is only added to: a new anchor says what belongs after it.
+            let ids: Vec<&str> =
+                window.iter().filter(|entry| !entry.is_anchor()).filter_map(|entry| entry.id.as_deref()).collect();
+            let anchor = Anchor::Created.entry(&self.context.name, &Stamp::random(now), &ids);
+            self.remarks.extend(transcript.add_anchor(files, &anchor, now)?);
+            window.retain(|entry| !entry.is_anchor());
+            window.insert(0, anchor);
+        }
+        let lines: Vec<&Entry> = window.iter().collect();
+        self.write(&lines)?;
+        let archived = back.len();
+        if let Transcript::Archive(path) = &transcript {
+            let mut kept = Vec::new();
+            entry::each(files, path, &mut |entry| {
+                if !back.contains(&entry.identity()) {
+                    kept.extend_from_slice(&entry.line);
+                    kept.push(b'\n');
+                }
+                Ok(())
+            })?;
+            replace(files, path, &kept).map_err(|error| Error::at(path, Problem::Unwritable, error))?;
+        }
+        self.end()?;
+        let anchor = window.first().filter(|entry| entry.is_anchor()).cloned();
+        let transcript = place_of(&transcript, &self.context);
+        Ok(Some(Changed { archived, entries: window.len(), anchor, transcript, remarks: self.remarks }))
+    }
+}
+
+/// What a compaction put aside: in an archive everything from the anchor of the window before it on, in a transcript everything
+/// between that anchor and the marker.
+fn put_aside_by(marker: &Entry, transcript: &Transcript, files: &dyn crate::files::Files) -> Result<Vec<Entry>, Error> {
+    let mut aside: Vec<Entry> = Vec::new();
+    let mut past = false;
+    transcript.each(files, &mut |entry| {
+        past |= transcript.holds_window() && entry.identity() == marker.identity();
+        if !past {
+            if entry.is_anchor() {
+                aside.clear();
+            }
+            aside.push(entry);
+        }
+        Ok(())
+    })?;
+    Ok(aside)
+}

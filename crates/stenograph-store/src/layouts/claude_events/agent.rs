@@ -1,0 +1,224 @@
+//! Who is recorded: what the list of agents at work and the telemetry say about an agent, whatever it does. Nothing here touches
+//! a file.
+
+use stenograph::json::Draft;
+use stenograph::time::{Time, Unit};
+
+use super::project::Project;
+use crate::error::Error;
+use crate::journal::Settings;
+use crate::lock::safe_component;
+
+/// An agent at work.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Agent {
+    /// Its id, by which the list has it.
+    pub id: String,
+    /// What kind of agent it is.
+    pub kind: String,
+    /// The session it works for.
+    pub session: String,
+    /// What it is to do.
+    pub task: Option<String>,
+    /// The branch it works on.
+    pub branch: Option<String>,
+    /// The commit it started from.
+    pub commit: Option<String>,
+    /// The folder of the project, from the root.
+    pub project: String,
+    /// When it started, in milliseconds since 1970.
+    pub started_ms: i64,
+}
+
+/// What GoodVibes calls an agent whose kind it is not told.
+const KIND_UNKNOWN: &str = "unknown";
+
+/// How much of a text is kept where it is only a summary, in units of UTF-16 as GoodVibes counts.
+pub const SUMMARY_UNITS_MAX: usize = 500;
+
+/// When an agent started, in the header of its journal.
+pub const STARTED: &str = "started_ms";
+const PROJECT: &str = "project";
+
+impl Agent {
+    /// The agent that was announced. An id that is missing is made up, and says when the agent started.
+    pub fn announced(settings: &Settings, project: &Project, started_ms: i64) -> Result<Agent, Error> {
+        let said = |key: &str| settings.get(key).cloned();
+        let id = |key: &str| match settings.get(key) {
+            Some(id) => safe_component(id).map(str::to_owned),
+            None => Ok(made_up(started_ms)),
+        };
+        Ok(Agent {
+            id: id("agent")?,
+            kind: said("type").unwrap_or_else(|| KIND_UNKNOWN.to_owned()),
+            session: id("session")?,
+            task: said("task"),
+            branch: said("branch"),
+            commit: said("commit"),
+            project: project.name_from_root(),
+            started_ms,
+        })
+    }
+
+    /// What the header of a journal says of it.
+    pub fn settings(&self) -> Settings {
+        let mut settings = Settings::from([
+            ("agent".to_owned(), self.id.clone()),
+            ("type".to_owned(), self.kind.clone()),
+            ("session".to_owned(), self.session.clone()),
+            (PROJECT.to_owned(), self.project.clone()),
+            (STARTED.to_owned(), self.started_ms.to_string()),
+        ]);
+        for (key, value) in [("task", &self.task), ("branch", &self.branch), ("commit", &self.commit)] {
+            settings.extend(value.clone().map(|value| (key.to_owned(), value)));
+        }
+        settings
+    }
+
+    /// The agent that a header speaks of.
+    pub fn of(settings: &Settings) -> Option<Agent> {
+        let said = |key: &str| settings.get(key).cloned();
+        Some(Agent {
+            id: said("agent")?,
+            kind: said("type")?,
+            session: said("session")?,
+            task: said("task"),
+            branch: said("branch"),
+            commit: said("commit"),
+            project: said(PROJECT)?,
+            started_ms: said(STARTED)?.parse().ok()?,
+        })
+    }
+
+    /// When it started, as GoodVibes spells it.
+    pub fn started_at(&self) -> String {
+        iso(self.started_ms)
+    }
+
+    /// Its entry in the list of agents at work.
+    pub fn entry(&self, transcript: &str) -> String {
+        let mut draft = Draft::new();
+        self.identify(&mut draft);
+        draft.set_opt("task_description", self.task.as_deref().map(beginning).as_deref());
+        draft.set_str("transcript_path", transcript);
+        draft.render(None)
+    }
+
+    /// Says who it is: the fields that the list and the telemetry share, in their order.
+    pub fn identify(&self, draft: &mut Draft<'_>) {
+        draft.set_str("agent_id", &self.id);
+        draft.set_str("agent_type", &self.kind);
+        draft.set_str("session_id", &self.session);
+        draft.set_str("project", &self.project);
+        draft.set_str("project_name", project_name(&self.project));
+        draft.set_opt("git_branch", self.branch.as_deref());
+        draft.set_opt("git_commit", self.commit.as_deref());
+        draft.set_str("started_at", &self.started_at());
+    }
+
+    /// The word for its kind that GoodVibes puts among the keywords: what follows the plug-in's name.
+    pub fn keyword(&self) -> Option<&str> {
+        let word = self.kind.rsplit(':').next().unwrap_or_default();
+        Some(word).filter(|word| !word.is_empty() && *word != KIND_UNKNOWN)
+    }
+}
+
+/// A random UUID that sorts by its moment (version 7).
+fn made_up(millis: i64) -> String {
+    let mut random = [0; 10];
+    random.iter_mut().zip(uuid::Uuid::new_v4().as_bytes()).for_each(|(byte, new)| *byte = *new);
+    uuid::Builder::from_unix_timestamp_millis(millis.unsigned_abs(), &random).into_uuid().to_string()
+}
+
+/// The moment that a made-up id says.
+pub fn moment_of(id: &str) -> Option<i64> {
+    let id = uuid::Uuid::parse_str(id).ok().filter(|id| id.get_version_num() == 7)?;
+    i64::try_from(id.as_u128() >> 80).ok()
+}
+
+/// A moment in milliseconds since 1970.
+pub fn millis(time: &Time<'_>) -> Option<i64> {
+    Some(time.instant()?.as_millisecond())
+}
+
+/// A moment as JavaScript spells it.
+pub fn iso(millis: i64) -> String {
+    let time = Time { text: millis.max(0).to_string().into(), unit: Unit::Millis };
+    time.to_iso_millis().unwrap_or_default()
+}
+
+/// The beginning of a text. JavaScript would cut a character in two; here it goes as a whole.
+pub fn beginning(text: &str) -> String {
+    let mut units = 0;
+    let fits = |char: &char| {
+        units += char.len_utf16();
+        units <= SUMMARY_UNITS_MAX
+    };
+    text.chars().take_while(fits).collect()
+}
+
+/// The name of a project by GoodVibes' rule: the folder's, or that of the folder above where it looks like a temporary one.
+fn project_name(project: &str) -> &str {
+    const HEX_LENGTH_MIN: usize = 8;
+    let mut names = project.split(['/', '\\']).filter(|name| !name.is_empty()).rev();
+    let last = names.next().unwrap_or_default();
+    let hex = last.len() >= HEX_LENGTH_MIN && last.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if hex || matches!(last, "tmp" | "temp") { names.next().unwrap_or(last) } else { last }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Problem;
+
+    fn announced(pairs: &[(&str, &str)]) -> Result<Agent, Error> {
+        let settings = pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        let now = millis(&Time::iso("2026-01-08T11:12:44.501+01:00".into()).unwrap()).unwrap();
+        Agent::announced(&settings, &Project::at(std::path::Path::new("/home/ana/shop")), now)
+    }
+
+    #[test]
+    fn an_agent_returns_from_the_header_of_its_journal() {
+        for pairs in [&[][..], &[("agent", "a1"), ("task", "Fix it."), ("branch", "main"), ("commit", "9c1e04b")]] {
+            let agent = announced(pairs).unwrap();
+            assert_eq!(Agent::of(&agent.settings()), Some(agent));
+        }
+    }
+
+    #[test]
+    fn an_entry_has_the_fields_of_goodvibes_in_their_order() {
+        let agent = announced(&[("agent", "a1"), ("session", "s1"), ("type", "goodvibes:tester"), ("branch", "main")]);
+        assert_eq!(
+            agent.unwrap().entry("/t/a1.jsonl"),
+            "{\"agent_id\":\"a1\",\"agent_type\":\"goodvibes:tester\",\"session_id\":\"s1\",\"project\":\"/home/ana/shop\",\
+             \"project_name\":\"shop\",\"git_branch\":\"main\",\"started_at\":\"2026-01-08T10:12:44.501Z\",\
+             \"transcript_path\":\"/t/a1.jsonl\"}"
+        );
+    }
+
+    #[test]
+    fn ids_are_made_up_where_they_are_missing_and_cannot_lead_out_of_their_folder() {
+        let (one, other) = (announced(&[]).unwrap(), announced(&[]).unwrap());
+        assert!(one.id != other.id && one.session != other.session && one.kind == "unknown");
+        assert_eq!((moment_of(&one.id), moment_of("a1")), (Some(one.started_ms), None));
+        for bad in [("agent", "../a"), ("agent", ""), ("session", "a/b")] {
+            assert_eq!(announced(&[bad]).unwrap_err().problem, Problem::BadName);
+        }
+    }
+
+    #[test]
+    fn a_project_that_looks_temporary_is_named_after_the_folder_above() {
+        for (project, name) in
+            [("/home/ana/shop/", "shop"), ("/srv/shop/deadbeef01", "shop"), ("C:\\work\\tmp", "work"), ("/", "")]
+        {
+            assert_eq!(project_name(project), name);
+        }
+    }
+
+    #[test]
+    fn a_beginning_ends_between_characters() {
+        assert_eq!(beginning(&"x".repeat(501)).len(), 500);
+        assert_eq!(beginning(&format!("{}😀", "x".repeat(499))), "x".repeat(499));
+        assert_eq!(beginning("short"), "short");
+    }
+}

@@ -1,0 +1,122 @@
+//! Sub-agents of Claude Code as the GoodVibes plug-in sees them: an event log for each, `.goodvibes/state/agent-tracking.json` with
+//! those at work, and `.goodvibes/telemetry/YYYY-MM.jsonl` with a line for each that ended. How events are spelled is the
+//! format's part.
+//!
+//! The logs stand in the project too, at `.goodvibes/transcripts/{session}/{agent}.jsonl`: Claude Code's own folder below the
+//! home folder is not ours to write into, and everything about a project moves with it. `--set log=FILE` says otherwise.
+
+mod agent;
+mod project;
+mod reads;
+mod recording;
+mod seen;
+mod telemetry;
+mod tracking;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use stenograph::format::{Format, named};
+
+use super::{Documents, Ground, Info, Layout, Loaded, Opened, Site, Target};
+use crate::document::LineDocument;
+use crate::error::{Error, Problem};
+use crate::files::{Files, folder_of};
+use crate::journal::{Header, Recorded};
+use crate::lock::safe_component;
+use crate::recover;
+use agent::Agent;
+use project::Project;
+use recording::{Recording, Stage};
+
+/// The layout.
+pub struct ClaudeEvents;
+
+const NAME: &str = "claude-events";
+
+/// The way from the journal's folder to the project, in the header.
+const FOLDER: &str = "folder";
+
+impl Layout for ClaudeEvents {
+    fn info(&self) -> &'static Info {
+        &Info {
+            name: NAME,
+            title: "an agent's event log, with GoodVibes' list of agents at work and its monthly telemetry",
+            path: "the folder of the project (the current folder by default); \
+                   the log is .goodvibes/transcripts/SESSION/AGENT.jsonl in it",
+            keys: &[
+                ("agent", "the id of the agent (made up where it is missing)"),
+                ("type", "what kind of agent it is, such as goodvibes:test-engineer"),
+                ("session", "the id of the session it works for (made up where it is missing)"),
+                ("task", "what it is to do; the list of agents has the first 500 characters"),
+                ("branch", "the branch it works on"),
+                ("commit", "the commit it started from"),
+                ("log", "the event log, in place of the usual one"),
+            ],
+        }
+    }
+
+    fn open(&self, target: &Target, site: &Site) -> Result<Opened, Error> {
+        let folder = target.path.clone().unwrap_or_else(|| PathBuf::from("."));
+        let project = Project::at(&folder);
+        let now = agent::millis(&(site.clock)()).unwrap_or(0);
+        let session = target.settings.get("session").map(|session| safe_component(session)).transpose()?;
+        let mut agent =
+            Agent::announced(&target.settings, &project, project.start(session, now, site.files.as_ref())?)?;
+        let log = match target.settings.get("log") {
+            Some(file) => PathBuf::from(file),
+            None => project.log(&agent.session, &agent.id),
+        };
+        let name = log.file_name().and_then(|name| name.to_str());
+        let name = name.ok_or_else(|| Error::about(&log, Problem::BadName))?.to_owned();
+        let ground = Ground::of_journal(&recover::beside(&log), site)?;
+        let (base, remark) = LineDocument::base(&site.files, &log)?;
+        if base > 0 {
+            start_later(&mut agent, &project, site);
+        }
+        let mut settings = agent.settings();
+        settings.insert(FOLDER.to_owned(), project.seen_from(folder_of(&log))?);
+        let header = Header { layout: NAME.to_owned(), settings, documents: BTreeMap::from([(name, base)]) };
+        let document = LineDocument::new(&site.files, &log, format()?, base);
+        let recording = Recording::new(document, agent, project, site, Stage::Live);
+        let same = target.load.as_deref().is_some_and(|load| crate::identity::is_same(load, &log));
+        let loaded = if same { Loaded::InPlace } else { Loaded::ToBeRecorded };
+        let remarks = remark.into_iter().collect();
+        Ok(Opened { loaded, remarks, ..Opened::new(ground, header, Box::new(recording)) })
+    }
+
+    fn resume(&self, recorded: &Recorded, site: &Site) -> Result<Box<dyn Documents>, Error> {
+        let unknown = || Error::about(&recorded.journal, Problem::NoLayout);
+        let header = &recorded.header;
+        let agent = Agent::of(&header.settings).ok_or_else(unknown)?;
+        let way = header.settings.get(FOLDER).ok_or_else(unknown)?;
+        let project = Project::seen(folder_of(&recorded.journal), way);
+        let (name, base) = header.documents.first_key_value().ok_or_else(unknown)?;
+        // The log is always beside its journal: a header must not lead anywhere else.
+        let log = recorded.document(name);
+        if Path::new(name).file_name().is_none_or(|file| file != name.as_str()) {
+            return Err(Error::about(&log, Problem::BadName));
+        }
+        let document = LineDocument::new(&site.files, &log, format()?, *base);
+        Ok(Box::new(Recording::new(document, agent, project, site, Stage::Resumed)))
+    }
+
+    fn reads(&self, folder: &Path, files: &dyn Files) -> Option<Vec<PathBuf>> {
+        reads::reads(folder, files)
+    }
+}
+
+fn format() -> Result<&'static dyn Format, Error> {
+    named(NAME).ok_or_else(|| Error::about(Path::new(NAME), Problem::NoLayout))
+}
+
+/// A recording is told from an earlier one of the same agent by the moment it started, so no two start at the same one, whatever
+/// the clock says.
+fn start_later(agent: &mut Agent, project: &Project, site: &Site) {
+    while let Ok(Some(_)) = telemetry::find(site.files.as_ref(), &project.telemetry(), agent) {
+        agent.started_ms += 1;
+    }
+}

@@ -1,0 +1,186 @@
+//! What the telemetry says about what an agent did, gathered as it happens. It remembers names and the last words, never a
+//! conversation.
+
+use stenograph::json::Object;
+use stenograph::model::{Body, Content, Event, Input, Role};
+
+use super::agent::{beginning, millis};
+use crate::journal::{Author, author};
+
+/// What is remembered of an agent's events.
+#[derive(Clone, Debug, Default)]
+pub struct Seen {
+    tools: Names,
+    files: Names,
+    /// The last thing the assistant said.
+    said: Option<String>,
+    /// The last word of an agent that said so where it stopped.
+    result: Option<String>,
+    /// Whether the agent ended well, where its last stop says so.
+    success: Option<bool>,
+    last_ms: Option<i64>,
+    stopped_ms: Option<i64>,
+}
+
+/// Names in the order they were seen first, each once.
+#[derive(Clone, Debug, Default)]
+struct Names {
+    names: Vec<String>,
+    left_out: u64,
+}
+
+/// How many tools or files a line names, and how long a name may be: an agent that touches more is told by its log.
+const NAMES_MAX: usize = 1000;
+const NAME_SIZE_MAX: usize = 4096;
+
+impl Names {
+    fn see(&mut self, name: &str) {
+        if self.names.iter().any(|known| known == name) {
+            return;
+        }
+        if self.names.len() < NAMES_MAX && name.len() <= NAME_SIZE_MAX {
+            self.names.push(name.to_owned());
+        } else {
+            self.left_out += 1;
+        }
+    }
+}
+
+impl Seen {
+    /// Takes notice of an event.
+    pub fn add(&mut self, event: &Event<'_>) {
+        let moment = event.time.as_ref().and_then(millis);
+        if author(event) == Author::Stop {
+            self.stopped_ms = moment;
+        } else {
+            self.last_ms = moment.or(self.last_ms);
+        }
+        if event.restates {
+            return;
+        }
+        match &event.body {
+            Body::Message { role: Role::Assistant, content } => {
+                self.said = text(content).or_else(|| self.said.take());
+            }
+            Body::ToolCall { name, input, .. } => {
+                self.tools.see(name);
+                if let Some(file) = file_changed(name, input) {
+                    self.files.see(&file);
+                }
+            }
+            Body::Stop { success, content, .. } if author(event) == Author::Given => {
+                self.success = *success;
+                self.result = content.as_ref().and_then(text).or_else(|| self.result.take());
+            }
+            Body::Message { .. }
+            | Body::Fact { .. }
+            | Body::Thinking { .. }
+            | Body::ToolResult { .. }
+            | Body::Compaction { .. }
+            | Body::Failure { .. }
+            | Body::Stop { .. }
+            | Body::Other { .. } => {}
+        }
+    }
+
+    /// The tools that were used.
+    pub fn tools(&self) -> &[String] {
+        &self.tools.names
+    }
+
+    /// The files that were changed.
+    pub fn files(&self) -> &[String] {
+        &self.files.names
+    }
+
+    /// The beginning of what the agent said last.
+    pub fn summary(&self) -> &str {
+        self.said.as_deref().or(self.result.as_deref()).unwrap_or_default()
+    }
+
+    /// Whether the agent itself said how it ended.
+    pub fn success(&self) -> Option<bool> {
+        self.success
+    }
+
+    /// When the last event came that somebody gave.
+    pub fn last_ms(&self) -> Option<i64> {
+        self.last_ms
+    }
+
+    /// When the recorder said that it ended.
+    pub fn stopped_ms(&self) -> Option<i64> {
+        self.stopped_ms
+    }
+
+    /// How many names of tools and files found no room, as often as they were seen.
+    pub fn left_out(&self) -> u64 {
+        self.tools.left_out + self.files.left_out
+    }
+}
+
+fn text(content: &Content<'_>) -> Option<String> {
+    let text = content.joined();
+    (!text.is_empty()).then(|| beginning(&text.decode()))
+}
+
+/// The tools that change files, in the two spellings that GoodVibes knows and with those it forgot, and where they say which.
+const CHANGING: [&str; 6] = ["Write", "Edit", "MultiEdit", "NotebookEdit", "write_file", "edit_file"];
+const PATHS: [&str; 4] = ["file_path", "notebook_path", "path", "file"];
+
+fn file_changed(tool: &str, input: &Input<'_>) -> Option<String> {
+    match input {
+        Input::Json(raw) if CHANGING.contains(&tool) => {
+            let input = Object::parse(raw)?;
+            PATHS.iter().find_map(|key| input.peek_str(key).filter(|path| !path.is_empty())).map(String::from)
+        }
+        Input::Json(_) | Input::Text(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stenograph::format::named;
+    use stenograph::read;
+
+    fn seen(lines: &str) -> Seen {
+        let mut seen = Seen::default();
+        let events = read::all(named("claude-events").unwrap(), lines.as_bytes()).events;
+        events.iter().for_each(|event| seen.add(event));
+        seen
+    }
+
+    #[test]
+    fn the_last_words_are_the_assistants_and_the_result_only_where_there_are_none() {
+        let said = "{\"type\":\"text\",\"text\":\"Done.\"}\n{\"role\":\"user\",\"content\":\"Thanks.\"}\n";
+        let result = "{\"type\":\"result\",\"result\":\"All is well.\",\"success\":true}\n";
+        assert_eq!(seen(&format!("{said}{result}")).summary(), "Done.");
+        assert_eq!(seen(result).summary(), "All is well.");
+        assert_eq!((seen("").summary(), seen(result).success()), ("", Some(true)));
+    }
+
+    #[test]
+    fn a_file_is_named_by_whatever_key_the_tool_has_for_it() {
+        let call =
+            |name: &str, input: &str| format!("{{\"type\":\"tool_use\",\"name\":\"{name}\",\"input\":{input}}}\n");
+        let calls = [
+            call("write_file", r#"{"path":"/a"}"#),
+            call("MultiEdit", r#"{"file_path":"/b","edits":[]}"#),
+            call("NotebookEdit", r#"{"notebook_path":"/c"}"#),
+            call("Read", r#"{"file_path":"/d"}"#),
+            call("Write", r#"{"file_path":7}"#),
+        ];
+        let seen = seen(&calls.concat());
+        assert_eq!(seen.files(), ["/a", "/b", "/c"]);
+        assert_eq!(seen.tools(), ["write_file", "MultiEdit", "NotebookEdit", "Read", "Write"]);
+    }
+
+    #[test]
+    fn no_agent_makes_a_line_grow_without_end() {
+        let mut names = Names::default();
+        (0..2000).for_each(|number| names.see(&number.to_string()));
+        names.see(&"x".repeat(5000));
+        assert_eq!((names.names.len(), names.left_out), (NAMES_MAX, 1001));
+    }
+}

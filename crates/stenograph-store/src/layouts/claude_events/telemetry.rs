@@ -1,0 +1,148 @@
+//! `telemetry/YYYY-MM.jsonl`: a line for every agent that came to its end, in the file of the month it was written in. Lines are
+//! only ever added. Whoever calls holds the project's lock.
+
+use std::collections::HashMap;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use stenograph::json::{Draft, Object};
+use stenograph::text::quote;
+use stenograph::time::Time;
+
+use super::agent::{Agent, iso, millis};
+use super::project::LOG_ENDING;
+use super::seen::Seen;
+use crate::error::{Error, Problem};
+use crate::files::{Files, folder_of, make_folder, write_all};
+use crate::tail::{self, LastLine, Remark};
+
+/// How an agent ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// It did what it was to do.
+    Completed,
+    /// It did not, or nobody knows.
+    Failed,
+}
+
+/// The line about an agent.
+pub fn line(agent: &Agent, seen: &Seen, status: Status, ended_ms: i64) -> String {
+    let list = |names: &[String]| {
+        let names: Vec<String> = names.iter().map(|name| quote(name)).collect();
+        format!("[{}]", names.join(","))
+    };
+    let mut draft = Draft::new();
+    draft.set_str("event", "subagent_complete");
+    agent.identify(&mut draft);
+    draft.set_str("ended_at", &iso(ended_ms));
+    draft.set_number("duration_ms", u64::try_from(ended_ms - agent.started_ms).ok());
+    draft.set_str(
+        "status",
+        match status {
+            Status::Completed => "completed",
+            Status::Failed => "failed",
+        },
+    );
+    // All other keywords come from GoodVibes' own lists of words.
+    draft.set("keywords", list(&agent.keyword().map(str::to_owned).into_iter().collect::<Vec<_>>()));
+    draft.set("files_modified", list(seen.files()));
+    draft.set("tools_used", list(seen.tools()));
+    draft.set_str("summary", seen.summary());
+    draft.render(None)
+}
+
+/// Adds a line to a month. Half a line that somebody left there is moved aside first.
+pub fn append(files: &dyn Files, folder: &Path, month: &str, line: &str) -> Result<Vec<Remark>, Error> {
+    let path = folder.join(format!("{month}.{LOG_ENDING}"));
+    let unwritable = |error| Error::at(&path, Problem::Unwritable, error);
+    make_folder(files, folder).map_err(unwritable)?;
+    let tail = tail::settle(files, &path, LastLine::MayLackNewline)?;
+    let line = format!("{}{line}\n", if tail.lacks_newline { "\n" } else { "" });
+    let mut file = files.open(&path).map_err(unwritable)?;
+    let added = write_all(file.as_mut(), line.as_bytes())
+        .and_then(|()| file.sync())
+        .and_then(|()| files.sync_folder(folder_of(&path)));
+    if let Err(error) = added {
+        // What may be there in part, or may not last, goes: it is added again later. What somebody else added meanwhile stays.
+        let ours = tail.length..=tail.length + line.len() as u64;
+        if files.length(&path).ok().flatten().is_some_and(|length| ours.contains(&length)) {
+            let _ = file.truncate(tail.length);
+        }
+        return Err(unwritable(error));
+    }
+    Ok(tail.remark.into_iter().collect())
+}
+
+/// The file that has a line about this very recording of an agent. The latest month is looked at first.
+pub fn find(files: &dyn Files, folder: &Path, agent: &Agent) -> Result<Option<PathBuf>, Error> {
+    let started = agent.started_at();
+    let mut found = None;
+    each(files, folder, &mut |path, line| {
+        let says = |key: &str, value: &str| line.peek_str(key).as_deref() == Some(value);
+        if says("started_at", &started) && says("agent_id", &agent.id) && says("session_id", &agent.session) {
+            found = Some(path.to_owned());
+        }
+        if found.is_some() { Go::NoFurther } else { Go::On }
+    })?;
+    Ok(found)
+}
+
+/// When agents started, by session and id: the first time each of them did.
+pub fn starts(files: &dyn Files, folder: &Path) -> Result<HashMap<(String, String), i64>, Error> {
+    let mut starts = HashMap::new();
+    each(files, folder, &mut |_, line| {
+        let name = |key: &str| line.peek_str(key).map(String::from);
+        let started = line.peek_str("started_at").and_then(Time::iso).and_then(|time| millis(&time));
+        if let (Some(session), Some(agent), Some(started)) = (name("session_id"), name("agent_id"), started) {
+            let start = starts.entry((session, agent)).or_insert(started);
+            *start = started.min(*start);
+        }
+        Go::On
+    })?;
+    Ok(starts)
+}
+
+/// Makes a line durable that was found.
+pub fn settle(files: &dyn Files, path: &Path) -> Result<(), Error> {
+    let synced = files.open(path).and_then(|mut file| file.sync()).and_then(|()| files.sync_folder(folder_of(path)));
+    synced.map_err(|error| Error::at(path, Problem::Unwritable, error))
+}
+
+/// No line of ours is longer; a longer one is looked at in pieces, none of which is anybody's line.
+const LINE_SIZE_MAX: u64 = 16 << 20;
+
+/// Whether whoever looks at lines has seen enough.
+#[derive(PartialEq, Eq)]
+enum Go {
+    On,
+    NoFurther,
+}
+
+/// Looks at all lines, those of the latest month first.
+fn each(files: &dyn Files, folder: &Path, look: &mut dyn FnMut(&Path, &Object<'_>) -> Go) -> Result<(), Error> {
+    let unreadable = |path: &Path, error| Error::at(path, Problem::Unreadable, error);
+    let months = files.list(folder).map_err(|error| unreadable(folder, error))?;
+    for path in months.iter().rev().filter(|path| path.extension().is_some_and(|ending| ending == LOG_ENDING)) {
+        let reader = files.reader(path, 0).map_err(|error| unreadable(path, error))?;
+        if lines(reader, &mut |line| look(path, line)).map_err(|error| unreadable(path, error))? == Go::NoFurther {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn lines(reader: Box<dyn Read>, look: &mut dyn FnMut(&Object<'_>) -> Go) -> std::io::Result<Go> {
+    let mut reader = BufReader::new(reader);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        if reader.by_ref().take(LINE_SIZE_MAX).read_until(b'\n', &mut line)? == 0 {
+            return Ok(Go::On);
+        }
+        // A line that a crash cut off is not there.
+        let whole = line.ends_with(b"\n").then(|| std::str::from_utf8(&line).ok()).flatten();
+        if whole.and_then(Object::parse).is_some_and(|object| look(&object) == Go::NoFurther) {
+            return Ok(Go::NoFurther);
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! `agent-tracking.json`: the agents at work. An entry is put in when one starts and taken out when it ends; what others wrote
+//! there stays. Whoever calls holds the project's lock.
+
+use std::path::Path;
+
+use stenograph::json::{Object, indent};
+use stenograph::text::quote;
+
+use super::agent::Agent;
+use crate::error::{Error, Problem};
+use crate::files::{Files, folder_of, make_folder, replace};
+use crate::tail::{self, Remark};
+
+/// How large a list may be: it has some hundred bytes for each agent at work.
+const SIZE_MAX: u64 = 64 << 20;
+
+/// Puts an agent on the list.
+pub fn enter(files: &dyn Files, path: &Path, agent: &Agent, transcript: &str) -> Result<Vec<Remark>, Error> {
+    let Table { text, mut remarks } = Table::read(files, path)?;
+    let mut members = members(&text);
+    if let Some((_, other)) = members.iter().find(|(id, _)| *id == agent.id)
+        && !is_of_session(other, agent)
+    {
+        let text = format!("the agent {} was listed for another session: that entry is replaced", agent.id);
+        remarks.push(Remark::new(path, text));
+    }
+    members.retain(|(id, _)| *id != agent.id);
+    members.push((agent.id.clone(), agent.entry(transcript)));
+    write(files, path, &members)?;
+    Ok(remarks)
+}
+
+/// Takes an agent off the list. The entry of another recording of an agent with the same id stays.
+pub fn leave(files: &dyn Files, path: &Path, agent: &Agent) -> Result<Vec<Remark>, Error> {
+    let Table { text, remarks } = Table::read(files, path)?;
+    let mut members = members(&text);
+    let before = members.len();
+    members.retain(|(id, entry)| *id != agent.id || !is_of_recording(entry, agent));
+    if members.len() < before || !remarks.is_empty() {
+        write(files, path, &members)?;
+    }
+    Ok(remarks)
+}
+
+fn is_of_session(entry: &str, agent: &Agent) -> bool {
+    Object::parse(entry).is_some_and(|entry| entry.peek_str("session_id").as_deref() == Some(&agent.session))
+}
+
+fn is_of_recording(entry: &str, agent: &Agent) -> bool {
+    let started = agent.started_at();
+    is_of_session(entry, agent)
+        && Object::parse(entry).is_some_and(|entry| entry.peek_str("started_at").as_deref() == Some(&started))
+}
+
+/// The list as it stands there.
+struct Table {
+    text: String,
+    remarks: Vec<Remark>,
+}
+
+impl Table {
+    fn read(files: &dyn Files, path: &Path) -> Result<Table, Error> {
+        let unreadable = |error| Error::at(path, Problem::Unreadable, error);
+        let empty = |remarks| Table { text: "{}".to_owned(), remarks };
+        match files.length(path).map_err(unreadable)? {
+            None | Some(0) => return Ok(empty(Vec::new())),
+            Some(length) if length > SIZE_MAX => {
+                return Err(Error::about(path, Problem::TooLarge { size_max: SIZE_MAX }));
+            }
+            Some(_) => {}
+        }
+        let bytes = files.read(path, 0).map_err(unreadable)?;
+        let unmarked = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
+        match std::str::from_utf8(unmarked) {
+            Ok(text) if Object::parse(text).is_some() => {
+                return Ok(Table { text: text.to_owned(), remarks: Vec::new() });
+            }
+            Ok(text) if text.trim().is_empty() => return Ok(empty(Vec::new())),
+            _ => {}
+        }
+        let aside = tail::move_aside(files, path, &bytes);
+        let aside = aside.map_err(|error| Error::at(path, Problem::Unwritable, error))?;
+        let text = format!("is no list of agents; what stood there is now in {}", aside.display());
+        Ok(empty(vec![Remark::new(path, text)]))
+    }
+}
+
+fn members(text: &str) -> Vec<(String, String)> {
+    let object = Object::parse(text);
+    object.map_or_else(Vec::new, |object| object.pairs().map(|(id, raw)| (id.to_owned(), raw.to_owned())).collect())
+}
+
+/// Writes the list as GoodVibes does: indented by two spaces, without a newline at the end.
+fn write(files: &dyn Files, path: &Path, members: &[(String, String)]) -> Result<(), Error> {
+    let mut text = String::from("{");
+    for (at, (id, entry)) in members.iter().enumerate() {
+        text.push_str(if at == 0 { "\n  " } else { ",\n  " });
+        text.push_str(&format!("{}: {}", quote(id), indent(entry, 1)));
+    }
+    text.push_str(if members.is_empty() { "}" } else { "\n}" });
+    let written = make_folder(files, folder_of(path)).and_then(|()| replace(files, path, text.as_bytes()));
+    written.map_err(|error| Error::at(path, Problem::Unwritable, error))
+}

@@ -1,0 +1,287 @@
+//! CycoD's layout: a chat history, and a trajectory for people. Both are saved in its history folder without being asked for, and
+//! wherever somebody asks for them besides. See `README.md` beside this file. What one document looks like is in `document.rs`,
+//! which documents there are in `plan.rs`; `newest.rs` and `ready.rs` are for whoever goes on with a conversation.
+
+mod body;
+mod complete;
+mod document;
+mod newest;
+mod plan;
+mod ready;
+#[cfg(test)]
+mod tests;
+mod title;
+
+pub use newest::{History, newest};
+pub use ready::{Ready, ready};
+
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use stenograph::convert::{self, Carry};
+use stenograph::format::{Detected, Format, detect};
+use stenograph::formats::{cycod_trajectory::CycodTrajectory, openai_chat::OpenaiChat};
+use stenograph::model::{Body, Content, Event};
+
+use super::{Documents, Finished, Given, Ground, Info, Layout, Loaded, Opened, Site, Target};
+use crate::document::measure;
+use crate::error::{Error, Problem};
+use crate::files::{Files, folder_of, replace};
+use crate::identity::is_same;
+use crate::journal::{Header, Recorded};
+use crate::recover;
+use crate::source::{Passes, Source};
+use crate::tail::Remark;
+use document::Document;
+use plan::{Plan, Planned, Role};
+
+/// The layout.
+pub struct Cycod;
+
+/// The name of the layout.
+const NAME: &str = "cycod";
+
+/// What a document is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Messages, one a line.
+    Chat,
+    /// Markdown for people.
+    Trajectory,
+}
+
+impl Kind {
+    fn format(self) -> &'static dyn Format {
+        match self {
+            Kind::Chat => &OpenaiChat,
+            Kind::Trajectory => &CycodTrajectory,
+        }
+    }
+
+    fn format_name(self) -> &'static str {
+        self.format().info().name
+    }
+
+    /// What a file of that name is: Markdown is a trajectory, everything else a chat history.
+    fn of(path: &Path) -> Kind {
+        match path.extension() {
+            Some(ending) if ending.eq_ignore_ascii_case("md") => Kind::Trajectory,
+            _ => Kind::Chat,
+        }
+    }
+}
+
+impl Layout for Cycod {
+    fn info(&self) -> &'static Info {
+        &Info {
+            name: NAME,
+            title: "CycoD's chat history and trajectory, saved in ~/.cycod/history too",
+            path: "the chat history, or the trajectory if it ends in .md; a folder gets chat-history-{time}.jsonl; may hold \
+                   {fileName} {filePath} {fileBase} {fileExt} {timeStamp} {time}",
+            keys: &[
+                ("title", "the title of the conversation"),
+                (plan::AUTO_SAVE_CHAT, "true or false: the chat history is saved in ~/.cycod/history too"),
+                (plan::AUTO_SAVE_TRAJECTORY, "true or false: the trajectory is"),
+            ],
+        }
+    }
+
+    fn open(&self, target: &Target, site: &Site) -> Result<Opened, Error> {
+        let Plan { asked, saved, mut remarks } = Plan::new(target, site)?;
+        let files = &site.files;
+        let mut documents = Vec::new();
+        let mut ground = None;
+        let mut in_place = false;
+        if let Some(path) = &asked {
+            // Before anything is looked at: another recorder may be in the middle of a line, or have left half of one.
+            ground = Some(Ground::of_journal(&recover::beside(path), site)?);
+            in_place = target.load.as_deref().is_some_and(|load| is_same(load, path));
+            let kind = Kind::of(path);
+            let (base, remark) = Document::base(files, path, kind)?;
+            remarks.extend(remark);
+            if base > 0 && !in_place {
+                remarks.push(Remark::new(path, "is there already: what is recorded goes on after it"));
+            }
+            documents.push(Kept { role: Role::Asked, document: Document::new(files, path, kind, base) });
+        }
+        for Planned { path, kind, role } in saved {
+            let load = target.load.as_deref().filter(|_| in_place);
+            match save(files, &path, kind, load) {
+                Ok(document) => documents.push(Kept { role, document }),
+                Err(error) if !documents.is_empty() => remarks.push(Remark::new(&path, not_saved(&error))),
+                Err(error) => return Err(error),
+            }
+        }
+        let ground = match (ground, documents.first()) {
+            (Some(ground), _) => ground,
+            (None, Some(first)) => Ground::of_journal(&recover::beside(first.document.path()), site)?,
+            (None, None) => return Err(Error::about(Path::new(NAME), Problem::NoLayout)),
+        };
+        let header = header(&ground.journal, target, &documents)?;
+        documents.iter_mut().for_each(|kept| kept.document.begin());
+        let mut opened = Opened::new(ground, header, Box::new(Recording { documents, files: Arc::clone(files) }));
+        opened.loaded = if in_place { Loaded::InPlace } else { Loaded::ToBeRecorded };
+        opened.first = target.settings.get("title").map(title).into_iter().collect();
+        opened.remarks = remarks;
+        Ok(opened)
+    }
+
+    fn resume(&self, recorded: &Recorded, site: &Site) -> Result<Box<dyn Documents>, Error> {
+        let mut documents = Vec::new();
+        for role in Role::ALL {
+            let Some(name) = recorded.header.settings.get(role.name()) else { continue };
+            let path = recorded.document(name);
+            let kind = match role {
+                Role::Asked => Kind::of(&path),
+                Role::SavedChat => Kind::Chat,
+                Role::SavedTrajectory => Kind::Trajectory,
+            };
+            let base = recorded.header.documents.get(name).copied().unwrap_or(0);
+            documents.push(Kept { role, document: Document::new(&site.files, &path, kind, base) });
+        }
+        if documents.is_empty() {
+            return Err(Error::about(&recorded.journal, Problem::NoLayout));
+        }
+        Ok(Box::new(Recording { documents, files: Arc::clone(&site.files) }))
+    }
+
+    fn reads(&self, folder: &Path, files: &dyn Files) -> Option<Vec<PathBuf>> {
+        let names = files.list(folder).ok()?;
+        let is_ours =
+            |path: &&PathBuf| newest::is_history(path) || is_lone_trajectory(path, &names) || is_journal(path, files);
+        let mut found: Vec<PathBuf> = names.iter().filter(is_ours).cloned().collect();
+        // What stands beside a journal is part of it, whatever it is called.
+        let beside = found.iter().filter(|path| path.extension().is_some_and(|ending| ending == recover::ENDING));
+        let beside: Vec<PathBuf> = beside.map(|journal| journal.with_extension("")).collect();
+        found.extend(beside.into_iter().filter(|path| names.contains(path)));
+        found.sort();
+        found.dedup();
+        Some(found).filter(|found| !found.is_empty())
+    }
+}
+
+/// Whether a file is a journal of this layout: its first line says so.
+fn is_journal(path: &Path, files: &dyn Files) -> bool {
+    const HEADER_SIZE_MAX: u64 = 64 << 10;
+    let mut line = Vec::new();
+    path.extension().is_some_and(|ending| ending == recover::ENDING)
+        && files.reader(path, 0).is_ok_and(|file| file.take(HEADER_SIZE_MAX).read_to_end(&mut line).is_ok())
+        && line.split(|byte| *byte == b'\n').next().is_some_and(|line| {
+            let layout = format!("\"layout\":\"{NAME}\"");
+            String::from_utf8_lossy(line).contains(&layout)
+        })
+}
+
+/// Whether a trajectory says what no chat history beside it does: both have the same moment in their names.
+fn is_lone_trajectory(path: &Path, names: &[PathBuf]) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let Some(moment) = name.strip_prefix("trajectory-").and_then(|rest| rest.strip_suffix(".md")) else { return false };
+    !names.contains(&path.with_file_name(format!("chat-history-{moment}.jsonl")))
+}
+
+fn title(text: &String) -> Event<'static> {
+    Event::new(Body::Fact { name: "title".into(), content: Some(Content::text(text.clone())) })
+}
+
+fn not_saved(error: &Error) -> String {
+    // The path is said already.
+    let error = error.to_string();
+    let why = error.rsplit_once(": ").map_or(error.as_str(), |(_, why)| why);
+    format!("is not saved: {why}")
+}
+
+/// What the journal's first line says: which documents there are, by their paths from the journal's folder, and what is not ours
+/// in each.
+fn header(journal: &Path, target: &Target, documents: &[Kept]) -> Result<Header, Error> {
+    let mut settings = target.settings.clone();
+    let mut lengths = BTreeMap::new();
+    for Kept { role, document } in documents {
+        let path = document.path();
+        let name = if folder_of(path) == folder_of(journal) { path.file_name().map(Path::new) } else { None };
+        let absolute = std::path::absolute(path).map_err(|error| Error::at(path, Problem::Unwritable, error))?;
+        let name = name.unwrap_or(&absolute).to_str().ok_or_else(|| Error::about(path, Problem::BadName))?;
+        settings.insert(role.name().to_owned(), name.to_owned());
+        lengths.insert(name.to_owned(), document.others());
+    }
+    Ok(Header { layout: NAME.to_owned(), settings, documents: lengths })
+}
+
+/// Makes a document that is saved without being asked for. It holds the conversation that goes on elsewhere, too.
+fn save(files: &Arc<dyn Files>, path: &Path, kind: Kind, load: Option<&Path>) -> Result<Document, Error> {
+    let path = plan::claim(files, path, kind)?;
+    let base = load.map_or(Ok(0), |load| seed(files, &path, kind, load))?;
+    Ok(Document::new(files, &path, kind, base))
+}
+
+/// Fills a document with the conversation that goes on elsewhere, and says how much of it that is.
+fn seed(files: &Arc<dyn Files>, path: &Path, kind: Kind, load: &Path) -> Result<u64, Error> {
+    let bytes = Source::open(load, Passes::Once)?.read_whole(SEED_SIZE_MAX)?;
+    let mut made = Vec::new();
+    match detect(&bytes) {
+        Detected::Format(from) => {
+            let converted = convert::convert(from, &mut bytes.as_slice(), kind.format(), &mut made, Carry::Not);
+            converted.map_err(|error| Error::at(load, Problem::Unreadable, error))?;
+        }
+        Detected::Tie(_) | Detected::Unknown => {}
+    }
+    replace(files.as_ref(), path, &made).map_err(|error| Error::at(path, Problem::Unwritable, error))?;
+    Ok(Document::base(files, path, kind)?.0)
+}
+
+/// A conversation that is larger is not copied into the history folder: the file it is in has it.
+const SEED_SIZE_MAX: u64 = 256 << 20;
+
+/// The documents of a recording.
+struct Recording {
+    documents: Vec<Kept>,
+    files: Arc<dyn Files>,
+}
+
+struct Kept {
+    role: Role,
+    document: Document,
+}
+
+impl Drop for Recording {
+    fn drop(&mut self) {
+        // A recording that came to nothing leaves no empty files where nobody asked for any.
+        for Kept { role, document } in &self.documents {
+            if *role != Role::Asked && document.is_claimed_only() {
+                let _ = self.files.remove(document.path());
+            }
+        }
+    }
+}
+
+impl Documents for Recording {
+    fn add(&mut self, event: &Event<'_>) {
+        self.documents.iter_mut().for_each(|kept| kept.document.add(event));
+    }
+
+    fn finish(&mut self, recorded: &Recorded, given: Given) -> Result<Finished, Error> {
+        let mut finished = Finished { journal: super::Journal::Needed, written: Vec::new(), remarks: Vec::new() };
+        for (at, Kept { document, .. }) in self.documents.iter_mut().enumerate() {
+            let path = document.path().to_owned();
+            match document.finish(recorded) {
+                Ok(remarks) => finished.remarks.extend(remarks),
+                // What nobody asked for must not be in the way of what somebody did.
+                Err(error) if at > 0 => {
+                    finished.remarks.push(Remark::new(&path, not_saved(&error)));
+                    continue;
+                }
+                Err(error) => return Err(error),
+            }
+            finished.written.push(path);
+        }
+        if let Some(Kept { document, .. }) = self.documents.first() {
+            finished.journal = measure(recorded, document.measured()?, given)?;
+        }
+        finished.written.retain(|path| {
+            let mut saved = self.documents.iter().filter(|kept| kept.role != Role::Asked);
+            !saved.any(|kept| kept.document.path() == path && kept.document.is_claimed_only())
+        });
+        Ok(finished)
+    }
+}

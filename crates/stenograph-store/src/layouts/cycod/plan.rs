@@ -1,0 +1,150 @@
+//! Which documents a recording makes, and what they are called. CycoD saves both kinds in its history folder unless it is told
+//! not to, and an explicit one besides; one path is written once.
+
+use std::io;
+use std::path::{Path, PathBuf, absolute};
+use std::sync::Arc;
+
+use stenograph::formats::openai_chat::file_name;
+use stenograph::time::Time;
+
+use super::Kind;
+use crate::error::{Error, Problem};
+use crate::files::{Files, folder_of, make_folder};
+use crate::layouts::{Site, Target};
+use crate::tail::Remark;
+
+/// What a recording makes.
+#[derive(Debug)]
+pub struct Plan {
+    /// The document that was asked for.
+    pub asked: Option<PathBuf>,
+    /// Those that are saved besides.
+    pub saved: Vec<Planned>,
+    /// What there is to say.
+    pub remarks: Vec<Remark>,
+}
+
+/// A document to be made.
+#[derive(Debug)]
+pub struct Planned {
+    /// Where.
+    pub path: PathBuf,
+    /// What it is.
+    pub kind: Kind,
+    /// Why it is made.
+    pub role: Role,
+}
+
+/// Why a document is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Somebody asked for it.
+    Asked,
+    /// Chat histories are saved.
+    SavedChat,
+    /// Trajectories are.
+    SavedTrajectory,
+}
+
+impl Role {
+    /// All of them, what matters most first.
+    pub const ALL: [Role; 3] = [Role::Asked, Role::SavedChat, Role::SavedTrajectory];
+
+    /// How a journal's header calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Role::Asked => "asked",
+            Role::SavedChat => "saved_chat",
+            Role::SavedTrajectory => "saved_trajectory",
+        }
+    }
+}
+
+/// The names of CycoD's files, by itself and by default.
+const CHAT_TEMPLATE: &str = "chat-history-{time}.jsonl";
+const TRAJECTORY_TEMPLATE: &str = "trajectory-{time}.md";
+
+/// The folder in the home folder that CycoD saves them in.
+const HISTORY: &str = ".cycod/history";
+
+/// The keys that switch saving on and off.
+pub const AUTO_SAVE_CHAT: &str = "auto_save_chat_history";
+pub const AUTO_SAVE_TRAJECTORY: &str = "auto_save_trajectory";
+
+impl Plan {
+    /// The documents of a recording.
+    pub fn new(target: &Target, site: &Site) -> Result<Plan, Error> {
+        let now = (site.clock)();
+        let mut asked = target.path.as_deref().map(|path| explicit(path, target, &now)).transpose()?;
+        let mut saved = Vec::new();
+        let mut remarks = Vec::new();
+        for (key, template, kind, role) in [
+            (AUTO_SAVE_CHAT, CHAT_TEMPLATE, Kind::Chat, Role::SavedChat),
+            (AUTO_SAVE_TRAJECTORY, TRAJECTORY_TEMPLATE, Kind::Trajectory, Role::SavedTrajectory),
+        ] {
+            if !is_on(target, key) {
+                continue;
+            }
+            let Some(home) = &site.home else {
+                let text = "is not saved: there is no home folder";
+                remarks.push(Remark::new(&Path::new("~").join(HISTORY).join(template), text));
+                continue;
+            };
+            let path = home.join(HISTORY).join(file_name(template, None, &now));
+            let same = asked.as_deref().is_some_and(|asked| absolute(asked).ok() == absolute(&path).ok());
+            if !same {
+                saved.push(Planned { path, kind, role });
+            }
+        }
+        // Somebody wants a recording: where nothing would be saved, it is the file that CycoD makes without a name.
+        if asked.is_none() && saved.is_empty() {
+            asked = Some(PathBuf::from(file_name(CHAT_TEMPLATE, None, &now)));
+        }
+        Ok(Plan { asked, saved, remarks })
+    }
+}
+
+fn is_on(target: &Target, key: &str) -> bool {
+    let off = ["false", "0", "no", "off"];
+    !target.settings.get(key).is_some_and(|value| off.contains(&value.trim().to_ascii_lowercase().as_str()))
+}
+
+/// The path that was asked for: a template, filled in; in a folder, the usual name.
+fn explicit(given: &Path, target: &Target, now: &Time<'_>) -> Result<PathBuf, Error> {
+    let text = given.to_str().ok_or_else(|| Error::about(given, Problem::BadName))?;
+    let loaded = target.load.as_deref().map(Path::to_string_lossy);
+    let named = file_name(text, loaded.as_deref(), now);
+    let path = if named.is_empty() { given.to_owned() } else { PathBuf::from(named) };
+    Ok(if path.is_dir() || text.ends_with(['/', '\\']) {
+        path.join(file_name(CHAT_TEMPLATE, loaded.as_deref(), now))
+    } else {
+        path
+    })
+}
+
+/// How many recordings may begin in the same instant.
+const SAME_MOMENT_MAX: u32 = 1_000;
+
+/// Makes the file of a document that is saved. Its name has a moment in it, and two recordings may begin in the same one: then the
+/// next that is free is taken.
+pub fn claim(files: &Arc<dyn Files>, path: &Path, kind: Kind) -> Result<PathBuf, Error> {
+    let unwritable = |error| Error::at(path, Problem::Unwritable, error);
+    make_folder(files.as_ref(), folder_of(path)).map_err(unwritable)?;
+    let ending = match kind {
+        Kind::Chat => "jsonl",
+        Kind::Trajectory => "md",
+    };
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let (start, moment) = stem.rsplit_once('-').unwrap_or((&stem, "0"));
+    let moment: u64 = moment.parse().unwrap_or(0);
+    for later in 0..SAME_MOMENT_MAX {
+        let path = path.with_file_name(format!("{start}-{}.{ending}", moment + u64::from(later)));
+        match files.create_new(&path) {
+            Ok(_) => return Ok(path),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(unwritable(error)),
+        }
+    }
+    Err(Error::about(path, Problem::Exists))
+}

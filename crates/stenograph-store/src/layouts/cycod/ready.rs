@@ -1,0 +1,190 @@
+//! A conversation, ready to be sent: the messages of a chat history as CycoD has them once it has loaded it. The file itself is
+//! left as it is.
+
+use std::io;
+
+use stenograph::edit::trim::{Account, Limits, Moment, Rule, Trim, Trimmed, trim};
+use stenograph::edit::{self, Original};
+use stenograph::format::Want;
+use stenograph::formats::openai_chat::NOT_ANSWERED;
+use stenograph::json::Draft;
+use stenograph::model::{Body, Event, Note, Outline};
+use stenograph::read::{Reading, Sink};
+use stenograph::write;
+
+use super::Kind;
+
+/// A conversation, ready to be sent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ready {
+    /// Its title.
+    pub title: Option<String>,
+    /// Its messages, each a JSON object on one line.
+    pub messages: Vec<String>,
+    /// How many calls got an answer that says that there is none.
+    pub answered: u64,
+    /// How many answers were left out because nobody asked for them: no model takes them.
+    pub orphans: u64,
+    /// How many lines were left out because they are no messages.
+    pub others: u64,
+}
+
+/// The messages of a chat history.
+pub fn ready(bytes: &[u8]) -> Ready {
+    let mut preparing = Preparing { ready: Ready::default(), record: Vec::new(), open: Vec::new() };
+    let mut reading = Reading::new(Kind::Chat.format(), Want::All);
+    reading.feed(bytes, &mut preparing);
+    reading.end(&mut preparing);
+    preparing.give_answers();
+    preparing.ready
+}
+
+impl Ready {
+    /// Makes the conversation fit, as the newest turn and the system prompts allow, and gives an account of it. A call and its
+    /// answer go together.
+    pub fn trim(&mut self, limits: Limits) -> io::Result<Account> {
+        let mut bytes = self.messages.join("\n").into_bytes();
+        bytes.push(b'\n');
+        let original = Original::read(Kind::Chat.format(), &bytes)?;
+        let how = Trim { rule: Rule::Pairs, limits, ..Trim::default() };
+        let Trimmed { plan, account } = trim(&original.events, Moment::Load, &how);
+        let trimmed = ready(&edit::apply(&original, &plan)?.bytes);
+        self.messages = trimmed.messages;
+        Ok(account)
+    }
+}
+
+struct Preparing {
+    ready: Ready,
+    /// The parts of the record that is being read.
+    record: Vec<Event<'static>>,
+    /// The calls that have no answer yet.
+    open: Vec<String>,
+}
+
+impl Sink for Preparing {
+    fn event(&mut self, event: &Event<'_>) {
+        self.record.push(event.clone().into_owned());
+        if event.part.index.saturating_add(1) >= event.part.of {
+            let record = std::mem::take(&mut self.record);
+            self.record(&record);
+        }
+    }
+
+    fn note(&mut self, _note: Note) {}
+}
+
+impl Preparing {
+    fn record(&mut self, events: &[Event<'static>]) {
+        let Some(first) = events.first() else { return };
+        match &first.body {
+            Body::Fact { name, content } => {
+                if name == "title" {
+                    self.ready.title = content.as_ref().map(|content| content.joined().decode().into_owned());
+                }
+            }
+            Body::ToolResult { call: Some(call), .. } => {
+                match self.open.iter().position(|open| *open == **call) {
+                    Some(at) => {
+                        self.open.remove(at);
+                        self.put(events);
+                    }
+                    None => self.ready.orphans += 1,
+                };
+            }
+            // An old answer names the tool and not the call.
+            Body::ToolResult { call: None, .. } => self.put(events),
+            Body::Message { .. } | Body::Thinking { .. } | Body::ToolCall { .. } => {
+                self.give_answers();
+                self.put(events);
+                self.open = events.iter().filter(|event| is_call(event)).filter_map(called).collect();
+            }
+            Body::Compaction { .. } | Body::Failure { .. } | Body::Stop { .. } | Body::Other { .. } => {
+                self.ready.others += 1;
+            }
+        }
+    }
+
+    fn put(&mut self, events: &[Event<'static>]) {
+        // Without an outline nothing is attached that a record only carries.
+        let message = write::fragment(Kind::Chat.format(), &Outline::default(), events);
+        match message.and_then(|message| String::from_utf8(message).ok()) {
+            Some(message) => self.ready.messages.push(message),
+            None => self.ready.others += 1,
+        }
+    }
+
+    /// Answers the calls that nobody answered, in the words of CycoD: no model takes a conversation without.
+    fn give_answers(&mut self) {
+        for call in std::mem::take(&mut self.open) {
+            let mut answer = Draft::new();
+            answer.set_str("role", "tool");
+            answer.set_str("tool_call_id", &call);
+            answer.set_str("content", NOT_ANSWERED);
+            self.ready.messages.push(answer.render(None));
+            self.ready.answered += 1;
+        }
+    }
+}
+
+fn is_call(event: &Event<'_>) -> bool {
+    matches!(event.body, Body::ToolCall { .. })
+}
+
+fn called(event: &Event<'_>) -> Option<String> {
+    event.call().map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CALL: &str = r#"{"role":"assistant","content":"Looking","tool_calls":[{"id":"a","function":{"name":"look","arguments":"{}"},"type":"function"},{"id":"b","function":{"name":"look","arguments":"{}"},"type":"function"}]}"#;
+
+    #[test]
+    fn dangling_calls_are_answered_as_cycod_does() {
+        let answer = r#"{"role":"tool","tool_call_id":"b","content":"seen"}"#;
+        let user = r#"{"role": "user", "content": "h\u0069"}"#;
+        let source = format!(
+            "\u{feff}{{\"_meta\":{{\"title\":\"Oak\",\"titleLocked\":false}}}}\n{CALL}\n{answer}\n{user}\n{CALL}"
+        );
+        let ready = ready(source.as_bytes());
+        let dangling = |id: &str| {
+            format!(
+                r#"{{"role":"tool","tool_call_id":"{id}","content":"{{\"result\": \"...unknown; tool not called...\"}}"}}"#
+            )
+        };
+        let user = r#"{"role":"user","content":"h\u0069"}"#.to_owned();
+        let expected =
+            [CALL.to_owned(), answer.to_owned(), dangling("a"), user, CALL.to_owned(), dangling("a"), dangling("b")];
+        assert_eq!(ready.messages, expected);
+        assert_eq!((ready.title.as_deref(), ready.answered), (Some("Oak"), 3));
+    }
+
+    #[test]
+    fn what_is_trimmed_can_still_be_sent() {
+        let long = "x".repeat(4000);
+        let answers = format!(
+            "{{\"role\":\"tool\",\"tool_call_id\":\"a\",\"content\":\"{long}\"}}\n\
+             {{\"role\":\"tool\",\"tool_call_id\":\"b\",\"content\":\"b\"}}\n"
+        );
+        let user = |text: &str| format!("{{\"role\":\"user\",\"content\":\"{text}\"}}\n");
+        let source = [user("old"), format!("{CALL}\n"), answers, user("and a new one")].concat();
+        let mut fits = ready(source.as_bytes());
+        let account = fits.trim(Limits { chat: 300, ..Limits::NONE }).unwrap();
+        assert!(account.is_reached() && account.before > 1000 && account.after <= 300);
+        assert_eq!(fits.messages.last().unwrap(), user("and a new one").trim_end());
+        assert_eq!(ready(fits.messages.join("\n").as_bytes()).answered, 0);
+        let account = ready(source.as_bytes()).trim(Limits { chat: 1, ..Limits::NONE }).unwrap();
+        assert!(!account.is_reached());
+    }
+
+    #[test]
+    fn what_no_model_takes_is_left_out_and_counted() {
+        let source = "{\"banana\":1}\n{\"role\":\"user\",\"content\":\"a\"}\n\
+                      {\"role\":\"tool\",\"tool_call_id\":\"x\",\"content\":\"y\"}\nnot json\n";
+        let ready = ready(source.as_bytes());
+        assert_eq!(ready.messages, [r#"{"role":"user","content":"a"}"#]);
+        assert_eq!((ready.orphans, ready.others), (1, 2));
+    }
+}

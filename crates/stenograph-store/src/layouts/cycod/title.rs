@@ -1,0 +1,233 @@
+//! What stands at the beginning of a document and speaks of all of it: the `_meta` line of a chat history, the header of a
+//! trajectory. It is found, made and changed here; nothing here opens a file.
+
+use stenograph::formats::openai_chat::TITLE_LOCKED;
+use stenograph::json::{Draft, Object};
+use stenograph::model::{Body, Content, Event, Outline, Part};
+use stenograph::text::Text;
+use stenograph::{read, write};
+
+use super::Kind;
+
+/// What is known of a conversation as a whole.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Title {
+    /// The title, as a JSON string.
+    text: Option<String>,
+    lock: Lock,
+    /// Whatever else stands in a `_meta` line, as a JSON object.
+    rest: Option<String>,
+}
+
+/// Whether a title is to stay as it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Lock {
+    Locked,
+    #[default]
+    Unlocked,
+}
+
+/// A longer one is no title, and stays in the journal.
+const TITLE_SIZE_MAX: usize = 64 << 10;
+
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+const META_OPENS: &[u8] = b"{\"_meta\":";
+const TITLE_OPENS: &[u8] = b"# Title: ";
+const RULE: &[u8] = b"---";
+
+impl Title {
+    /// Whether an event speaks of the conversation as a whole: it has no place among the messages.
+    pub fn is_about(event: &Event<'_>) -> bool {
+        match &event.body {
+            Body::Fact { name, content } => match name.as_ref() {
+                "title" => content.is_some(),
+                "_meta" => event.extra.get(Kind::Chat.format_name()).is_some(),
+                name => name == TITLE_LOCKED,
+            },
+            _ => false,
+        }
+    }
+
+    /// Takes notice of such an event.
+    pub fn take(&mut self, event: &Event<'_>) {
+        let Body::Fact { name, content } = &event.body else { return };
+        if name == TITLE_LOCKED {
+            self.lock = Lock::Locked;
+            return;
+        }
+        if let Some(content) = content {
+            let text = content.joined().to_json();
+            if text.len() <= TITLE_SIZE_MAX {
+                self.text = Some(text);
+            }
+        }
+        // A line of CycoD's own says all of it anew.
+        if let Some(residue) = event.extra.get(Kind::Chat.format_name()) {
+            let mut rest = String::new();
+            match (residue.raw("_meta"), residue.object("_meta")) {
+                (Some(raw), _) => rest.push_str(raw),
+                (None, Some(object)) => object.write_json(&mut rest),
+                (None, None) => {}
+            }
+            self.rest = Some(rest).filter(|rest| rest.len() > 2 && rest.len() <= TITLE_SIZE_MAX);
+            self.lock = Lock::Unlocked;
+        }
+    }
+
+    /// The bytes that say so in a document; none where nothing is known and the document can do without.
+    pub fn bytes(&self, kind: Kind) -> Vec<u8> {
+        match kind {
+            Kind::Chat => self.meta_line(),
+            Kind::Trajectory => self.header(kind),
+        }
+    }
+
+    fn meta_line(&self) -> Vec<u8> {
+        if *self == Title::default() {
+            return Vec::new();
+        }
+        let mut meta = Draft::new();
+        if let Some(text) = &self.text {
+            meta.set("title", text.clone());
+        }
+        meta.set("titleLocked", if self.lock == Lock::Locked { "true" } else { "false" });
+        let rest = self.rest.as_deref().and_then(Object::parse).map(|mut rest| {
+            rest.take("title");
+            rest.take("titleLocked");
+            rest.rest()
+        });
+        let rest = rest.filter(|rest| !rest.is_empty());
+        format!("{{\"_meta\":{}}}\n", meta.render(rest.as_ref())).into_bytes()
+    }
+
+    fn header(&self, kind: Kind) -> Vec<u8> {
+        let text = self.text.as_deref().and_then(Text::from_json).map(|text| text.decode().into_owned());
+        let fact = |name: &'static str, content| Event::new(Body::Fact { name: name.into(), content });
+        let mut facts = vec![fact("title", text.clone().map(Content::text))];
+        if self.lock == Lock::Locked {
+            facts.push(fact(TITLE_LOCKED, None));
+        }
+        let of = u32::try_from(facts.len()).unwrap_or(1);
+        for (index, fact) in (0..).zip(&mut facts) {
+            fact.part = Part { index, of };
+        }
+        let mut outline = Outline::default();
+        outline.title = text;
+        write::all(kind.format(), &outline, &facts)
+    }
+}
+
+/// What stands at the beginning of a document.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Head {
+    /// All of it.
+    pub bytes: Vec<u8>,
+    /// What it says.
+    pub title: Title,
+}
+
+/// How much of a document is looked at.
+pub const HEAD_SIZE_MAX: u64 = 1 << 20;
+
+impl Head {
+    /// The head of a document that begins so.
+    pub fn of(beginning: &[u8], kind: Kind) -> Head {
+        let mark = if beginning.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
+        let after = beginning.get(mark..).unwrap_or_default();
+        let length = match kind {
+            Kind::Chat => meta_length(after),
+            Kind::Trajectory => header_length(after),
+        };
+        let own = after.get(..length).unwrap_or_default();
+        let mut title = Title::default();
+        for event in read::all(kind.format(), own).events.iter().filter(|event| Title::is_about(event)) {
+            title.take(event);
+        }
+        Head { bytes: beginning.get(..mark + length).unwrap_or_default().to_vec(), title }
+    }
+
+    /// The head of the same document when this is known of it.
+    pub fn saying(&self, title: &Title, kind: Kind) -> Vec<u8> {
+        let mark = if self.bytes.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK } else { b"" };
+        [mark, &title.bytes(kind)].concat()
+    }
+}
+
+fn meta_length(bytes: &[u8]) -> usize {
+    match bytes.iter().position(|byte| *byte == b'\n') {
+        Some(newline) if bytes.starts_with(META_OPENS) => newline + 1,
+        _ => 0,
+    }
+}
+
+fn header_length(bytes: &[u8]) -> usize {
+    if !bytes.starts_with(TITLE_OPENS) {
+        return 0;
+    }
+    let mut length = 0;
+    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+        length += line.len();
+        if line.trim_ascii_end() == RULE && line.ends_with(b"\n") {
+            return length;
+        }
+    }
+    0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(facts: &[(&'static str, Option<&'static str>)]) -> Title {
+        let mut title = Title::default();
+        for (name, content) in facts {
+            let event = Event::new(Body::Fact { name: (*name).into(), content: content.map(Content::text) });
+            assert!(Title::is_about(&event));
+            title.take(&event);
+        }
+        title
+    }
+
+    #[test]
+    fn a_title_is_said_as_cycod_says_it() {
+        let title = told(&[("title", Some("Tall \"trees\""))]);
+        let line = "{\"_meta\":{\"title\":\"Tall \\\"trees\\\"\",\"titleLocked\":false}}\n";
+        assert_eq!(String::from_utf8(title.bytes(Kind::Chat)).unwrap(), line);
+        let header = "# Title: \"Tall \"trees\"\"\n**Status:** Unlocked\n\n---\n";
+        assert_eq!(String::from_utf8(title.bytes(Kind::Trajectory)).unwrap(), header);
+        let locked = told(&[("title", Some("Oak")), (TITLE_LOCKED, None)]);
+        assert!(String::from_utf8(locked.bytes(Kind::Chat)).unwrap().contains("\"titleLocked\":true"));
+        assert!(String::from_utf8(locked.bytes(Kind::Trajectory)).unwrap().contains("**Status:** Locked"));
+        assert!(Title::default().bytes(Kind::Chat).is_empty());
+        assert!(Title::default().bytes(Kind::Trajectory).starts_with(b"# Title: \"Untitled\"\n"));
+    }
+
+    #[test]
+    fn a_head_is_found_and_changed_and_what_nobody_knows_in_it_stays() {
+        let source = "\u{feff}{\"_meta\":{\"title\":\"Oak\",\"titleLocked\":true,\"colour\":3}}\n{\"role\":\"user\"}\n";
+        let head = Head::of(source.as_bytes(), Kind::Chat);
+        assert_eq!(head.bytes.len(), source.find('\n').unwrap() + 1);
+        assert_eq!(head.saying(&head.title, Kind::Chat), head.bytes);
+        let mut title = head.title.clone();
+        title.take(&Event::new(Body::Fact { name: "title".into(), content: Some(Content::text("Elm")) }));
+        let changed = "\u{feff}{\"_meta\":{\"title\":\"Elm\",\"titleLocked\":true,\"colour\":3}}\n";
+        assert_eq!(String::from_utf8(head.saying(&title, Kind::Chat)).unwrap(), changed);
+
+        let source = "# Title: \"Oak\"\n**Status:** Locked\n\n---\n\n\n> a\n";
+        let head = Head::of(source.as_bytes(), Kind::Trajectory);
+        assert!(head.bytes.ends_with(b"\n---\n") && source.as_bytes().starts_with(&head.bytes));
+        assert_eq!(head.saying(&head.title, Kind::Trajectory), head.bytes);
+    }
+
+    #[test]
+    fn what_is_no_head_is_none() {
+        for (source, kind) in [
+            ("{\"_meta\":{\"ti", Kind::Chat),
+            ("{\"role\":\"user\"}\n", Kind::Chat),
+            ("# Title: \"Oak\"\n**Sta", Kind::Trajectory),
+            ("> a\n---\n", Kind::Trajectory),
+        ] {
+            assert_eq!(Head::of(source.as_bytes(), kind), Head::default(), "{source}");
+        }
+    }
+}

@@ -1,0 +1,317 @@
+//! Putting runs away and bringing them back: `archive/YYYY-MM/<runId>.tar.gz`, every entry below `<runId>/`. What is put away is
+//! read back before its folder goes, and a crash at any moment leaves the run in one of its two places, whole.
+
+use std::fs;
+use std::io::{self, BufWriter, Read};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use stenograph::time::{Time, Unit};
+
+use super::compare::{self, Verdict};
+use super::run::METADATA_SIZE_MAX;
+use super::tree::{self, Entry, Kind};
+use super::{ARCHIVE_ENDING, Base, JOURNAL, METADATA, REMOVED, RESTORING, Run, Status, date_of};
+use crate::error::{Error, Problem};
+use crate::files::{Files, folder_of, make_folder, write_all};
+use crate::layouts::anew::Writing;
+use crate::lock::{self, Lock, safe_component};
+
+/// A run that was put away.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Archived {
+    /// The run.
+    pub id: String,
+    /// Where it is.
+    pub path: PathBuf,
+    /// When it was put away, in seconds since 1970.
+    pub moment: Option<i64>,
+    /// How many bytes it has.
+    pub size: u64,
+}
+
+/// Whether an archive stays when its run is brought back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Afterwards {
+    /// It goes: a run is in one place.
+    Removed,
+    /// It stays.
+    Kept,
+}
+
+/// A base in which this process alone moves runs. What a crash left half-done is cleared away first.
+#[derive(Debug)]
+pub struct House<'a> {
+    files: &'a dyn Files,
+    base: &'a Base,
+    _lock: Lock,
+}
+
+impl<'a> House<'a> {
+    /// Waits for nobody: who else moves runs is named.
+    pub fn enter(files: &'a dyn Files, base: &'a Base) -> Result<House<'a>, Error> {
+        if !base.path().is_dir() {
+            return Err(Error::about(base.path(), Problem::Missing));
+        }
+        let house = House { files, base, _lock: base.keep_house()? };
+        house.sweep()?;
+        Ok(house)
+    }
+
+    /// Removes what was on its way out, and what was on its way in: of both there is a whole archive.
+    fn sweep(&self) -> Result<(), Error> {
+        let runs = self.base.runs();
+        for path in self.files.list(&runs).map_err(|error| Error::at(&runs, Problem::Unreadable, error))? {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            if name.starts_with(REMOVED) || name.starts_with(RESTORING) {
+                tree::remove(self.files, &path)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts a run away, and gives the archive's path. One that goes on is refused.
+    pub fn archive(&self, run: &Run) -> Result<PathBuf, Error> {
+        let path = destination(self.base, run)?;
+        let folder = self.settled(run)?;
+        let entries = tree::walk(self.files, &folder)?;
+        if let Some(odd) = entries.iter().find(|entry| entry.kind == Kind::Odd) {
+            return Err(Error::about(&folder.join(&odd.path), Problem::Odd));
+        }
+        let unwritable = |error| Error::at(&path, Problem::Unwritable, error);
+        if path.exists() {
+            // A crash came after the archive was whole and before the folder was gone.
+            match compare::matches(self.files, &path, &folder, &run.id, &entries)? {
+                Verdict::Same => {}
+                Verdict::Differs => return Err(Error::about(&path, Problem::Differs)),
+            }
+        } else {
+            make_folder(self.files, folder_of(&path)).map_err(unwritable)?;
+            let temporary = path.with_file_name(format!(".{}{ARCHIVE_ENDING}.new", run.id));
+            let packed = self.pack(&temporary, &folder, &run.id, &entries);
+            let checked = packed.map_err(unwritable).and_then(|()| {
+                match compare::matches(self.files, &temporary, &folder, &run.id, &entries)? {
+                    Verdict::Same => self.files.rename(&temporary, &path).map_err(unwritable),
+                    Verdict::Differs => Err(Error::about(&folder, Problem::Changed)),
+                }
+            });
+            if checked.is_err() {
+                let _ = self.files.remove(&temporary);
+            }
+            checked?;
+            self.files.sync_folder(folder_of(&path)).map_err(unwritable)?;
+        }
+        self.take_away(&run.id)?;
+        Ok(path)
+    }
+
+    /// Removes a run for good. One that goes on is refused.
+    pub fn remove(&self, run: &Run) -> Result<(), Error> {
+        self.settled(run)?;
+        self.take_away(&run.id)
+    }
+
+    /// Removes an archive for good.
+    pub fn remove_archived(&self, archived: &Archived) -> Result<(), Error> {
+        let path = &archived.path;
+        let removed = self.files.remove(path).and_then(|()| self.files.sync_folder(folder_of(path)));
+        removed.map_err(|error| Error::at(path, Problem::Unwritable, error))
+    }
+
+    /// Brings a run back, and gives its folder. A run that is there is not touched.
+    pub fn restore(&self, archived: &Archived, afterwards: Afterwards) -> Result<PathBuf, Error> {
+        let id = safe_component(&archived.id)?;
+        let folder = self.base.run(id);
+        let unwritable = |error| Error::at(&folder, Problem::Unwritable, error);
+        if fs::symlink_metadata(&folder).is_ok() {
+            return Err(Error::about(&folder, Problem::Exists));
+        }
+        let meanwhile = self.base.runs().join(format!("{RESTORING}{id}"));
+        let unpacked = self.unpack(&archived.path, &meanwhile, id);
+        if unpacked.is_err() {
+            let _ = tree::remove(self.files, &meanwhile);
+        }
+        unpacked?;
+        self.files.rename(&meanwhile, &folder).map_err(unwritable)?;
+        self.files.sync_folder(folder_of(&folder)).map_err(unwritable)?;
+        match afterwards {
+            Afterwards::Removed => self.remove_archived(archived)?,
+            Afterwards::Kept => {}
+        }
+        Ok(folder)
+    }
+
+    /// The folder of a run that nobody writes any more.
+    fn settled(&self, run: &Run) -> Result<PathBuf, Error> {
+        destination(self.base, run)?;
+        let folder = self.base.run(&run.id);
+        if lock::beside(&folder.join(JOURNAL)).exists() {
+            // Whoever records here holds it; what a crash left of it goes.
+            drop(Lock::on(&folder.join(JOURNAL))?);
+        }
+        Ok(folder)
+    }
+
+    /// Takes the folder out of sight in one step, and then away: half a run is never seen.
+    fn take_away(&self, id: &str) -> Result<(), Error> {
+        let (folder, meanwhile) = (self.base.run(id), self.base.runs().join(format!("{REMOVED}{id}")));
+        let hidden = self.files.rename(&folder, &meanwhile).and_then(|()| self.files.sync_folder(&self.base.runs()));
+        hidden.map_err(|error| Error::at(&folder, Problem::Unwritable, error))?;
+        tree::remove(self.files, &meanwhile)
+    }
+
+    fn pack(&self, path: &Path, folder: &Path, id: &str, entries: &[Entry]) -> io::Result<()> {
+        let mut file = self.files.open(path)?;
+        file.truncate(0)?;
+        let out = BufWriter::with_capacity(256 << 10, Writing(file.as_mut()));
+        let mut builder = tar::Builder::new(GzEncoder::new(out, Compression::default()));
+        let root = Entry { path: PathBuf::new(), kind: Kind::Folder };
+        for entry in std::iter::once(&root).chain(entries) {
+            let (mut header, from) = (tar::Header::new_gnu(), folder.join(&entry.path));
+            header.set_metadata(&fs::symlink_metadata(&from)?);
+            let name = Path::new(id).join(&entry.path);
+            match entry.kind {
+                Kind::File { size } => {
+                    header.set_size(size);
+                    builder.append_data(&mut header, name, self.files.reader(&from, 0)?.take(size))?;
+                }
+                Kind::Folder => {
+                    header.set_size(0);
+                    builder.append_data(&mut header, name, io::empty())?;
+                }
+                Kind::Odd => {}
+            }
+        }
+        let out = builder.into_inner()?.finish()?;
+        out.into_inner().map_err(io::IntoInnerError::into_error)?;
+        file.sync()
+    }
+
+    fn unpack(&self, archive: &Path, folder: &Path, id: &str) -> Result<(), Error> {
+        make_folder(self.files, folder).map_err(|error| Error::at(folder, Problem::Unwritable, error))?;
+        compare::each_entry(archive, id, &mut |path, header, content| {
+            let target = folder.join(path);
+            let unwritable = |error| Error::at(&target, Problem::Unwritable, error);
+            match compare::kind_of(header) {
+                Kind::Folder => self.files.create_folder(&target).map_err(unwritable),
+                Kind::File { .. } => {
+                    self.files.create_folder(folder_of(&target)).map_err(unwritable)?;
+                    self.put(&target, header, content)
+                }
+                Kind::Odd => Err(Error::about(archive, Problem::LeadsOut)),
+            }
+        })?;
+        for entry in tree::walk(self.files, folder)?.iter().filter(|entry| entry.kind == Kind::Folder) {
+            let inner = folder.join(&entry.path);
+            self.files.sync_folder(&inner).map_err(|error| Error::at(&inner, Problem::Unwritable, error))?;
+        }
+        self.files.sync_folder(folder).map_err(|error| Error::at(folder, Problem::Unwritable, error))
+    }
+
+    fn put(&self, target: &Path, header: &tar::Header, content: &mut dyn Read) -> Result<(), Error> {
+        let unwritable = |error| Error::at(target, Problem::Unwritable, error);
+        let mut file = self.files.create_new(target).map_err(unwritable)?;
+        let mut buffer = vec![0; 64 << 10];
+        loop {
+            match content.read(&mut buffer) {
+                Ok(0) => break,
+                Ok(length) => {
+                    write_all(file.as_mut(), buffer.get(..length).unwrap_or_default()).map_err(unwritable)?;
+                }
+                Err(error) => return Err(compare::explain(target, error)),
+            }
+        }
+        file.sync().map_err(unwritable)?;
+        drop(file);
+        // When it was written and who may run it are worth having, and no reason to fail.
+        if let Ok(seconds) = header.mtime() {
+            let moment = UNIX_EPOCH.checked_add(Duration::from_secs(seconds));
+            let _ = moment.map(|moment| fs::File::open(target).and_then(|file| file.set_modified(moment)));
+        }
+        #[cfg(unix)]
+        if let Ok(mode) = header.mode() {
+            use std::os::unix::fs::PermissionsExt;
+            let _ = fs::set_permissions(target, fs::Permissions::from_mode(mode & 0o777 | 0o600));
+        }
+        Ok(())
+    }
+}
+
+/// All runs that were put away, by month and id. Names that are none of ours are passed over.
+pub fn list(files: &dyn Files, base: &Base) -> Result<Vec<Archived>, Error> {
+    let mut found = Vec::new();
+    let unreadable = |path: &Path, error| Error::at(path, Problem::Unreadable, error);
+    let folder = base.archive();
+    for month in files.list(&folder).map_err(|error| unreadable(&folder, error))? {
+        if !month.is_dir() {
+            continue;
+        }
+        for path in files.list(&month).map_err(|error| unreadable(&month, error))? {
+            let Some(id) = path.file_name().and_then(|name| name.to_str()?.strip_suffix(ARCHIVE_ENDING)) else {
+                continue;
+            };
+            let metadata = fs::symlink_metadata(&path).map_err(|error| unreadable(&path, error))?;
+            if safe_component(id).is_ok() && metadata.is_file() {
+                let moment = metadata.modified().ok().and_then(seconds);
+                found.push(Archived { id: id.to_owned(), path, moment, size: metadata.len() });
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Where a run would be put away. One that cannot be is refused.
+pub fn destination(base: &Base, run: &Run) -> Result<PathBuf, Error> {
+    let folder = base.run(safe_component(&run.id)?);
+    if tree::kind_of(&folder)? != Kind::Folder {
+        return Err(Error::about(&folder, Problem::Odd));
+    }
+    if run.status == Status::Running {
+        return Err(Error::about(&folder, Problem::Running));
+    }
+    Ok(base.archive().join(month_of(run, &folder)).join(format!("{}{ARCHIVE_ENDING}", run.id)))
+}
+
+impl Archived {
+    /// The run and its archive as one line of JSON.
+    pub fn to_json(&self, run: &Run) -> String {
+        let mut draft = run.draft();
+        draft.set_str("archive", &self.path.display().to_string());
+        draft.set("archiveSize", self.size.to_string());
+        draft.render(None)
+    }
+
+    /// The run as its archive tells of it.
+    pub fn read(&self) -> Run {
+        let mut stated = None;
+        let read = compare::each_entry(&self.path, &self.id, &mut |path, _, content| {
+            if path == Path::new(METADATA) {
+                let mut text = String::new();
+                let length = content.take(METADATA_SIZE_MAX).read_to_string(&mut text);
+                stated = length.is_ok().then_some(text);
+            }
+            Ok(())
+        });
+        Run::stated(&self.id, stated.as_deref(), read.err().map(|error| error.to_string()))
+    }
+}
+
+/// The month a run belongs to: by the date in its id, else by when it began, else by its folder.
+fn month_of(run: &Run, folder: &Path) -> String {
+    let by_folder = || {
+        let moment = fs::metadata(folder).and_then(|metadata| metadata.modified()).ok().and_then(seconds)?;
+        Time::number(moment.to_string().into(), Unit::Seconds)?.wall("%Y-%m")
+    };
+    let by_id = date_of(&run.id).and_then(|date| date.get(..7)).map(str::to_owned);
+    let by_start = || run.started.as_ref()?.wall("%Y-%m");
+    by_id.or_else(by_start).or_else(by_folder).unwrap_or_else(|| "1970-01".to_owned())
+}
+
+fn seconds(time: SystemTime) -> Option<i64> {
+    i64::try_from(time.duration_since(UNIX_EPOCH).ok()?.as_secs()).ok()
+}
+
+#[cfg(test)]
+mod tests;

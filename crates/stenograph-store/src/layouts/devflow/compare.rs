@@ -1,0 +1,100 @@
+//! Reading archives: each entry in turn, checked before anybody acts on it, and all of them against the folder they were made
+//! from. Archives are hostile: an entry that leads out of its run, and a link, are refused.
+
+use std::collections::HashMap;
+use std::io::{self, Read};
+use std::path::Path;
+
+use super::tree::{ENTRIES_MAX, Entry, Kind, path_within};
+use crate::error::{Error, Problem};
+use crate::files::Files;
+use crate::layouts::anew::are_equal;
+use crate::source::{Passes, Source};
+
+/// Whether an archive holds what a folder holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Every file and folder, byte for byte, and nothing else.
+    Same,
+    /// Something else.
+    Differs,
+}
+
+/// What is done with an entry: its path below the run, its header, its bytes.
+type Visit<'a> = dyn FnMut(&Path, &tar::Header, &mut dyn Read) -> Result<(), Error> + 'a;
+
+/// Visits the entries of an archive, the run's own folder left out, and reads it to its very end, where its checksum is.
+pub fn each_entry(archive: &Path, run: &str, visit: &mut Visit<'_>) -> Result<(), Error> {
+    let mut source = Source::open(archive, Passes::Once)?;
+    let mut archive_reader = tar::Archive::new(source.pass()?);
+    let mut count = 0;
+    for entry in archive_reader.entries().map_err(|error| explain(archive, error))? {
+        let mut entry = entry.map_err(|error| explain(archive, error))?;
+        count += 1;
+        if count > ENTRIES_MAX {
+            return Err(Error::about(archive, Problem::TooMany { most: ENTRIES_MAX as u64 }));
+        }
+        let header = entry.header().clone();
+        let within = entry.path().ok().and_then(|path| path_within(&path, run));
+        let Some(path) = within.filter(|_| kind_of(&header) != Kind::Odd) else {
+            return Err(Error::about(archive, Problem::LeadsOut));
+        };
+        if !path.as_os_str().is_empty() {
+            visit(&path, &header, &mut entry)?;
+        } else if kind_of(&header) != Kind::Folder {
+            return Err(Error::about(archive, Problem::LeadsOut));
+        }
+    }
+    if count == 0 {
+        let said = io::Error::new(io::ErrorKind::InvalidData, "there is nothing in it");
+        return Err(Error::at(archive, Problem::Unreadable, said));
+    }
+    let rest = io::copy(&mut archive_reader.into_inner(), &mut io::sink());
+    rest.map(|_| ()).map_err(|error| explain(archive, error))
+}
+
+/// What an entry is. Only files and folders are anything.
+pub fn kind_of(header: &tar::Header) -> Kind {
+    match header.entry_type() {
+        tar::EntryType::Regular | tar::EntryType::Continuous => Kind::File { size: header.size().unwrap_or(0) },
+        tar::EntryType::Directory => Kind::Folder,
+        _ => Kind::Odd,
+    }
+}
+
+/// Holds an archive against the folder it was made from.
+pub fn matches(
+    files: &dyn Files,
+    archive: &Path,
+    folder: &Path,
+    run: &str,
+    entries: &[Entry],
+) -> Result<Verdict, Error> {
+    let mut left: HashMap<&Path, Kind> = entries.iter().map(|entry| (entry.path.as_path(), entry.kind)).collect();
+    let mut verdict = Verdict::Same;
+    each_entry(archive, run, &mut |path, header, content| {
+        let same = match (left.remove(path), kind_of(header)) {
+            (Some(Kind::Folder), Kind::Folder) => true,
+            (Some(Kind::File { .. }), Kind::File { .. }) => {
+                let path = folder.join(path);
+                let unreadable = |error| Error::at(&path, Problem::Unreadable, error);
+                let mut original = files.reader(&path, 0).map_err(unreadable)?;
+                are_equal(content, original.as_mut()).map_err(|error| explain(archive, error))?
+            }
+            _ => false,
+        };
+        if !same {
+            verdict = Verdict::Differs;
+        }
+        Ok(())
+    })?;
+    Ok(if left.is_empty() { verdict } else { Verdict::Differs })
+}
+
+/// Why an archive could not be read.
+pub fn explain(archive: &Path, error: io::Error) -> Error {
+    match Error::inside(&error) {
+        Some(inside) => Error::new(&inside.place, inside.problem),
+        None => Error::at(archive, Problem::Unreadable, error),
+    }
+}

@@ -1,0 +1,247 @@
+//! Ending a run: the transcript is made of the journal by the same conversion that `steno convert` does, plain or compressed by its
+//! size; then `metadata.json` says how the run ended, and the index knows it. All of it can be done again after a crash.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+
+use flate2::Compression;
+use flate2::read::MultiGzDecoder;
+use flate2::write::GzEncoder;
+use stenograph::convert::{self, Carry, convert};
+use stenograph::format::{Format, Want};
+use stenograph::formats::devflow::{COMPRESS_SIZE_MIN, Devflow};
+use stenograph::json::{Draft, Object, number};
+use stenograph::model::{Event, Kind, Note};
+use stenograph::read::{Reading, Sink};
+use stenograph::time::Time;
+use stenograph::wire;
+
+use super::account::Account;
+use super::metadata::Metadata;
+use super::record::{DURATION, STARTED};
+use super::{Base, METADATA, TRANSCRIPT, TRANSCRIPT_COMPRESSED, index};
+use crate::document::{Measured, measure};
+use crate::error::{Error, Problem};
+use crate::files::{folder_of, replace};
+use crate::journal::{self, Recorded};
+use crate::layouts::anew::{meanwhile, write_anew};
+use crate::layouts::{self, Finished, Given, Site};
+use crate::tail::Remark;
+
+/// The documents of a run. They are made when it ends: until then everything is in the journal.
+pub struct Documents {
+    site: Site,
+}
+
+impl Documents {
+    /// The documents of a run in this place.
+    pub fn new(site: &Site) -> Documents {
+        Documents { site: site.clone() }
+    }
+
+    /// The metadata of a run that ended.
+    fn metadata(recorded: &Recorded, account: &Account) -> Metadata {
+        let settings = &recorded.header.settings;
+        let folder = folder_of(&recorded.journal);
+        // A folder may have been renamed: its name is the id.
+        let run = folder.file_name().unwrap_or_default().to_string_lossy();
+        let (status, error) = account.status(recorded.ended.as_ref());
+        let started = settings.get(STARTED).and_then(|text| Time::iso(text.clone().into()));
+        let stated = settings.get(DURATION).and_then(|text| number(text));
+        let took = || {
+            let (start, end) = (started.as_ref()?.instant()?, account.ended.as_ref()?.instant()?);
+            u64::try_from(end.as_millisecond() - start.as_millisecond()).ok()
+        };
+        Metadata {
+            status,
+            error,
+            ended: account.ended.as_ref().and_then(|time| time.to_iso().map(|text| text.into_owned())),
+            tokens_in: account.tokens_in(),
+            tokens_out: account.tokens_out(),
+            cost: account.cost(),
+            duration_ms: stated.or_else(took),
+            ..Metadata::running(&run, settings)
+        }
+    }
+
+    /// Writes the transcript, in the form its size asks for, and removes the other one: two forms would say different things.
+    fn write_transcript(&self, source: &mut Told, folder: &Path) -> Result<PathBuf, Error> {
+        let files = self.site.files.as_ref();
+        let plain = meanwhile(&folder.join(TRANSCRIPT));
+        let unwritable = |path: &Path, error: io::Error| Error::at(path, Problem::Unwritable, error);
+        let size = write_anew(files, &plain, &mut |out| {
+            convert(journal::native()?, source, &Devflow, out, Carry::Not).map(|_| ())
+        });
+        let size = size.map_err(|error| unwritable(&plain, error))?;
+        let large = size > COMPRESS_SIZE_MIN as u64;
+        let (name, other) = match large {
+            true => (TRANSCRIPT_COMPRESSED, TRANSCRIPT),
+            false => (TRANSCRIPT, TRANSCRIPT_COMPRESSED),
+        };
+        let (path, other) = (folder.join(name), folder.join(other));
+        let made = if large {
+            let compressed = meanwhile(&path);
+            write_anew(files, &compressed, &mut |out| {
+                let mut encoder = GzEncoder::new(out, Compression::default());
+                io::copy(&mut files.reader(&plain, 0)?, &mut encoder)?;
+                encoder.finish().map(|_| ())
+            })
+            .map_err(|error| unwritable(&compressed, error))?;
+            compressed
+        } else {
+            plain.clone()
+        };
+        let placed = files.rename(&made, &path).and_then(|()| files.sync_folder(folder));
+        placed.map_err(|error| unwritable(&path, error))?;
+        for old in [other, plain] {
+            if files.length(&old).map_err(|error| unwritable(&old, error))?.is_some() {
+                files.remove(&old).map_err(|error| unwritable(&old, error))?;
+            }
+        }
+        Ok(path)
+    }
+}
+
+impl layouts::Documents for Documents {
+    fn add(&mut self, _event: &Event<'_>) {}
+
+    fn finish(&mut self, recorded: &Recorded, given: Given) -> Result<Finished, Error> {
+        let files = self.site.files.as_ref();
+        let folder = folder_of(&recorded.journal);
+        let account = Account::of(recorded)?;
+        let mut metadata = Documents::metadata(recorded, &account);
+        let mut source = Told { head: String::new(), recorded: recorded.clone() };
+        // A header says how many turns follow: they are counted first.
+        source.head = head(&metadata);
+        let mut turns = Turns { reading: Reading::new(&Devflow, Want::All), count: 0 };
+        convert(journal::native()?, &mut source, &Devflow, &mut turns, Carry::Not)
+            .map_err(|error| Error::at(&recorded.journal, Problem::Unreadable, error))?;
+        metadata.turn_count = turns.end();
+        source.head = head(&metadata);
+        let transcript = self.write_transcript(&mut source, folder)?;
+        let path = folder.join(METADATA);
+        replace(files, &path, metadata.document().as_bytes())
+            .map_err(|error| Error::at(&path, Problem::Unwritable, error))?;
+        let mut remarks = account.remarks(&transcript);
+        let base = folder.parent().and_then(Path::parent).map(Base::at);
+        if let Some(Err(error)) = base.map(|base| index::update(files, &base, &(self.site.clock)())) {
+            let text = "is not up to date; it will be made again when runs are listed";
+            let index = match &error.place {
+                crate::Place::Path(index) => index.clone(),
+                _ => path.clone(),
+            };
+            remarks.push(Remark::new(&index, text));
+        }
+        let unreadable = |error| Error::at(&transcript, Problem::Unreadable, error);
+        let bytes = files.reader(&transcript, 0).map_err(unreadable)?;
+        let bytes: Box<dyn Read> = match transcript.ends_with(TRANSCRIPT_COMPRESSED) {
+            true => Box::new(MultiGzDecoder::new(bytes)),
+            false => bytes,
+        };
+        let journal = measure(recorded, Measured { format: &Devflow, bytes }, given)?;
+        Ok(Finished { journal, written: vec![transcript, path], remarks })
+    }
+}
+
+/// The header of the transcript as an event, which the format writes as it is.
+fn head(metadata: &Metadata) -> String {
+    let json = metadata.json();
+    let run = Object::parse(&json).and_then(|metadata| metadata.peek("runId").map(str::to_owned));
+    let mut own = Draft::new();
+    own.set("runId", run.unwrap_or_else(|| "\"\"".to_owned()));
+    own.set("metadata", json);
+    own.set("turns", "[]");
+    let mut extra = Draft::new();
+    extra.nest(Devflow.info().name, own);
+    let mut line = Draft::new();
+    line.set("v", wire::VERSION.to_string());
+    line.set_str("kind", Kind::Fact.name());
+    line.set_str("name", "session");
+    line.nest("extra", extra);
+    line.render(None) + "\n"
+}
+
+/// What the conversion is told: our header, and the events of the journal.
+struct Told {
+    head: String,
+    recorded: Recorded,
+}
+
+impl convert::Source for Told {
+    fn open(&mut self) -> io::Result<Box<dyn Read + '_>> {
+        let events = convert::Source::open(&mut self.recorded)?;
+        let events = Events { inner: BufReader::with_capacity(256 << 10, events), line: Vec::new(), at: 0 };
+        Ok(Box::new(self.head.as_bytes().chain(events)))
+    }
+}
+
+/// The lines of a journal without headers of other transcripts of devflow: a document has one.
+struct Events<R> {
+    inner: BufReader<R>,
+    line: Vec<u8>,
+    at: usize,
+}
+
+impl<R: Read> Read for Events<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while self.at >= self.line.len() {
+            self.line.clear();
+            self.at = 0;
+            if self.inner.read_until(b'\n', &mut self.line)? == 0 {
+                return Ok(0);
+            }
+            if is_header(&self.line) {
+                self.line.clear();
+            }
+        }
+        let mut left = self.line.get(self.at..).unwrap_or_default();
+        let length = left.read(buffer)?;
+        self.at += length;
+        Ok(length)
+    }
+}
+
+fn is_header(line: &[u8]) -> bool {
+    let Some(object) = std::str::from_utf8(line).ok().and_then(Object::parse) else { return false };
+    let own = || object.peek("extra").and_then(Object::parse).is_some_and(|extra| extra.has(Devflow.info().name));
+    object.peek_str("kind").as_deref() == Some(Kind::Fact.name()) && own()
+}
+
+/// Counts the turns of what is written into it.
+struct Turns {
+    reading: Reading,
+    count: u64,
+}
+
+impl Turns {
+    fn end(self) -> u64 {
+        let mut sink = Counting(self.count);
+        self.reading.end(&mut sink);
+        sink.0
+    }
+}
+
+impl Write for Turns {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut sink = Counting(self.count);
+        self.reading.feed(bytes, &mut sink);
+        self.count = sink.0;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+struct Counting(u64);
+
+impl Sink for Counting {
+    fn event(&mut self, event: &Event<'_>) {
+        if event.part.index == 0 && !matches!(event.kind(), Kind::Fact | Kind::Stop) {
+            self.0 += 1;
+        }
+    }
+
+    fn note(&mut self, _note: Note) {}
+}

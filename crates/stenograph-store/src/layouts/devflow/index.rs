@@ -1,0 +1,224 @@
+//! `index.json`: every run in a few words, newest first. It is derived from the runs' folders and may be deleted at any time: an
+//! entry counts only as long as the files it was made from are the same.
+
+use std::collections::HashMap;
+use std::io;
+use std::path::Path;
+
+use stenograph::formats::devflow::spelled;
+use stenograph::json::{Object, items};
+use stenograph::text::quote;
+use stenograph::time::Time;
+
+use super::{Base, Run};
+use crate::error::{Error, Problem};
+use crate::files::{Files, replace};
+use crate::lock::{self, Lock};
+use crate::source::{Passes, Source};
+
+/// How many bytes an index may have that is still read.
+const INDEX_SIZE_MAX: u64 = 256 << 20;
+
+/// All runs, newest first, with the index brought up to date. Where it cannot be written, the folders tell as much.
+pub fn list(files: &dyn Files, base: &Base, now: &Time<'_>) -> Result<Vec<Run>, Error> {
+    update(files, base, now).or_else(|_| look(files, base))
+}
+
+/// All runs, newest first, as far as the index knows them from there. Nothing is written.
+pub fn look(files: &dyn Files, base: &Base) -> Result<Vec<Run>, Error> {
+    gather(files, base, &entries_of(&base.index())).map(|(runs, _)| runs)
+}
+
+/// Brings the index up to date and gives all runs, newest first. Whoever comes second sees what the first one's run left.
+pub fn update(files: &dyn Files, base: &Base, now: &Time<'_>) -> Result<Vec<Run>, Error> {
+    let path = base.index();
+    let _lock = Lock::wait(&lock::beside(&path))?;
+    let known = entries_of(&path);
+    let (runs, news) = gather(files, base, &known)?;
+    if news == News::Some || !path.is_file() {
+        let text = document(&runs, now);
+        replace(files, &path, text.as_bytes()).map_err(|error| Error::at(&path, Problem::Unwritable, error))?;
+    }
+    Ok(runs)
+}
+
+/// All runs as their own folders tell, newest first: what decides over keeping and removing goes by nothing else.
+pub fn read_all(files: &dyn Files, base: &Base) -> Result<Vec<Run>, Error> {
+    gather(files, base, &HashMap::new()).map(|(runs, _)| runs)
+}
+
+/// Whether the folders tell something that the index does not.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum News {
+    Some,
+    None,
+}
+
+fn gather(files: &dyn Files, base: &Base, known: &HashMap<String, Run>) -> Result<(Vec<Run>, News), Error> {
+    let mut runs = Vec::new();
+    let mut same = 0;
+    for id in ids(files, base)? {
+        match known.get(&id).filter(|run| run.stamp == Run::stamp_of(&base.run(&id))) {
+            Some(run) => {
+                same += 1;
+                runs.push(run.clone());
+            }
+            None => runs.push(Run::read(base, &id)),
+        }
+    }
+    let news = if same == runs.len() && same == known.len() { News::None } else { News::Some };
+    runs.sort_by_cached_key(Run::order);
+    Ok((runs, news))
+}
+
+/// The ids of all runs: the names of the folders that are not hidden.
+fn ids(files: &dyn Files, base: &Base) -> Result<Vec<String>, Error> {
+    let folder = base.runs();
+    let paths = match files.list(&folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        paths => paths.map_err(|error| Error::at(&folder, Problem::Unreadable, error))?,
+    };
+    let name = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
+    let folders = paths.iter().filter(|path| path.is_dir()).filter_map(|path| name(path));
+    Ok(folders.filter(|name| !name.starts_with('.')).collect())
+}
+
+/// What an index says; nothing, where it is missing or damaged.
+fn entries_of(path: &Path) -> HashMap<String, Run> {
+    let read = Source::open(path, Passes::Once).and_then(|mut source| source.read_whole(INDEX_SIZE_MAX));
+    let text = read.ok().and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default();
+    let list = Object::parse(&text).and_then(|document| document.peek("runs")).and_then(items);
+    let runs = list.unwrap_or_default().into_iter().filter_map(Run::of_entry);
+    runs.map(|run| (run.id.clone(), run)).collect()
+}
+
+fn document(runs: &[Run], now: &Time<'_>) -> String {
+    let entries: Vec<String> = runs
+        .iter()
+        .map(|run| {
+            let mut draft = run.draft();
+            draft.set_str("stamp", &run.stamp);
+            draft.render(None)
+        })
+        .collect();
+    let updated = quote(&now.to_iso().unwrap_or_default());
+    spelled(&format!("{{\"runs\":[{}],\"lastUpdated\":{updated}}}", entries.join(",")))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::files::Disk;
+    use crate::layouts::devflow::Status;
+
+    fn now() -> Time<'static> {
+        Time::iso("2026-03-02T09:14:05Z".into()).unwrap()
+    }
+
+    fn run(base: &Base, id: &str, metadata: &str) {
+        fs::create_dir_all(base.run(id)).unwrap();
+        fs::write(base.run(id).join("metadata.json"), metadata).unwrap();
+    }
+
+    fn metadata(started: &str, status: &str) -> String {
+        format!(
+            r#"{{"flowId":"review","startedAt":"{started}","endedAt":"0001-01-01T00:00:00Z","status":"{status}","totalTokensIn":3,"totalTokensOut":4,"totalCost":0.5,"turnCount":2}}"#
+        )
+    }
+
+    #[test]
+    fn runs_are_listed_newest_first_and_unreadable_ones_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let base = Base::at(folder.path());
+        run(&base, "a", &metadata("2026-01-01T10:00:00+02:00", "completed"));
+        run(&base, "b", &metadata("2026-01-01T09:00:00Z", "failed"));
+        run(&base, "c", "{\"flow");
+        run(&base, "d", &metadata("2026-01-01T09:00:00Z", "resting"));
+        fs::create_dir_all(base.run(".removed-e")).unwrap();
+        let runs = list(&Disk, &base, &now()).unwrap();
+        let told: Vec<(&str, Status)> = runs.iter().map(|run| (run.id.as_str(), run.status)).collect();
+        assert_eq!(
+            told,
+            [("d", Status::Unreadable), ("b", Status::Failed), ("a", Status::Completed), ("c", Status::Unreadable)]
+        );
+        assert!(runs[3].problem.as_ref().unwrap().contains("metadata.json") && runs[1].problem.is_none());
+        assert!(runs[0].problem.as_ref().unwrap().contains("resting"));
+        assert_eq!((runs[1].tokens_in, runs[1].tokens_out, runs[1].cost.as_deref()), (3, 4, Some("0.5")));
+    }
+
+    #[test]
+    fn an_index_is_made_again_when_it_is_missing_damaged_or_behind() {
+        let folder = tempfile::tempdir().unwrap();
+        let base = Base::at(folder.path());
+        run(&base, "a", &metadata("2026-01-01T09:00:00Z", "running"));
+        let first = list(&Disk, &base, &now()).unwrap();
+        let text = fs::read_to_string(base.index()).unwrap();
+        assert!(
+            text.starts_with("{\n  \"runs\": [\n    {\n      \"runId\": \"a\",\n      \"flowId\": \"review\",\n"),
+            "{text}"
+        );
+        assert!(text.ends_with("\"lastUpdated\": \"2026-03-02T09:14:05Z\"\n}"), "{text}");
+        assert_eq!(entries_of(&base.index()).into_values().collect::<Vec<_>>(), first);
+
+        run(&base, "a", &metadata("2026-01-01T09:00:00Z", "completed"));
+        assert_eq!(list(&Disk, &base, &now()).unwrap()[0].status, Status::Completed);
+        assert!(fs::read_to_string(base.index()).unwrap().contains("completed"));
+        fs::write(base.index(), "[1,").unwrap();
+        assert_eq!(list(&Disk, &base, &now()).unwrap().len(), 1);
+        assert!(fs::read_to_string(base.index()).unwrap().contains("completed"));
+        fs::remove_dir_all(base.run("a")).unwrap();
+        assert!(list(&Disk, &base, &now()).unwrap().is_empty());
+        assert!(!fs::read_to_string(base.index()).unwrap().contains("completed"));
+    }
+
+    #[test]
+    fn an_index_that_is_up_to_date_is_not_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let base = Base::at(folder.path());
+        run(&base, "a", &metadata("2026-01-01T09:00:00Z", "completed"));
+        list(&Disk, &base, &now()).unwrap();
+        let later = Time::iso("2026-03-03T00:00:00Z".into()).unwrap();
+        list(&Disk, &base, &later).unwrap();
+        assert!(fs::read_to_string(base.index()).unwrap().contains("2026-03-02T09:14:05Z"));
+    }
+
+    #[test]
+    fn many_at_once_leave_one_whole_index() {
+        let folder = tempfile::tempdir().unwrap();
+        let base = Base::at(folder.path());
+        std::thread::scope(|scope| {
+            for thread in 0..8 {
+                let base = &base;
+                scope.spawn(move || {
+                    for number in 0..5 {
+                        run(base, &format!("{thread}-{number}"), &metadata("2026-01-01T09:00:00Z", "completed"));
+                        update(&Disk, base, &now()).unwrap();
+                    }
+                });
+            }
+        });
+        assert_eq!(entries_of(&base.index()).len(), 40);
+    }
+
+    #[test]
+    fn a_transcript_tells_what_metadata_does_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let base = Base::at(folder.path());
+        let transcript = format!(
+            r#"{{"runId":"x","metadata":{},"turns":[{{"id":1,"role":"system","content":"S","timestamp":"2026-01-01T09:00:00Z"}},{{"id":2,"role":"user","content":"Why <b>?","timestamp":"2026-01-01T09:00:00Z"}}]}}"#,
+            metadata("2026-01-01T09:00:00Z", "failed").replace(r#","turnCount":2"#, "")
+        );
+        fs::create_dir_all(base.run("x")).unwrap();
+        fs::write(base.run("x").join("transcript.json"), &transcript).unwrap();
+        fs::write(base.run("x").join("transcript.json.gz"), b"\x1f\x8bnonsense").unwrap();
+        let read = Run::read(&base, "x");
+        assert_eq!((read.status, read.turn_count, read.flow.as_str()), (Status::Failed, Some(2), "review"));
+        assert_eq!(read.query.as_deref(), Some("Why <b>?"));
+        assert_eq!(read.moment(), Time::iso("2026-01-01T09:00:00Z".into()).unwrap().to_seconds());
+        // Half a transcript still has a head.
+        fs::write(base.run("x").join("transcript.json"), &transcript[..transcript.len() - 20]).unwrap();
+        assert_eq!(Run::read(&base, "x").flow, "review");
+    }
+}

@@ -1,0 +1,93 @@
+//! devflow's folder: `{base}/runs/{runId}/` with `metadata.json` and a transcript, `{base}/archive/YYYY-MM/` with what was put
+//! away, and `{base}/index.json`, the searchable summary. How a transcript is spelled is the format's part.
+
+mod account;
+pub mod archive;
+mod compare;
+mod finish;
+pub mod index;
+mod metadata;
+mod record;
+pub mod retention;
+pub mod run;
+mod tree;
+
+use std::path::{Path, PathBuf};
+
+use stenograph::time::Time;
+
+use crate::error::Error;
+use crate::lock::Lock;
+
+pub use record::Runs;
+pub use run::{Run, Status};
+
+/// The folder that devflow makes in a project.
+pub const BASE: &str = ".devflow";
+
+const RUNS: &str = "runs";
+const ARCHIVE: &str = "archive";
+const INDEX: &str = "index.json";
+const METADATA: &str = "metadata.json";
+const TRANSCRIPT: &str = "transcript.json";
+const TRANSCRIPT_COMPRESSED: &str = "transcript.json.gz";
+const JOURNAL: &str = "journal.steno";
+
+/// What an archive is called after its run.
+const ARCHIVE_ENDING: &str = ".tar.gz";
+
+/// What a folder that is being removed or restored is called meanwhile. No run can have such a name.
+const REMOVED: &str = ".removed-";
+const RESTORING: &str = ".restoring-";
+
+/// A folder of runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Base(PathBuf);
+
+impl Base {
+    /// The folder at this path.
+    pub fn at(path: &Path) -> Base {
+        Base(path.to_owned())
+    }
+
+    /// Its path.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// The folder of all runs.
+    pub fn runs(&self) -> PathBuf {
+        self.0.join(RUNS)
+    }
+
+    /// The folder of a run.
+    pub fn run(&self, id: &str) -> PathBuf {
+        self.runs().join(id)
+    }
+
+    /// The folder of what was put away.
+    pub fn archive(&self) -> PathBuf {
+        self.0.join(ARCHIVE)
+    }
+
+    /// The searchable summary.
+    pub fn index(&self) -> PathBuf {
+        self.0.join(INDEX)
+    }
+
+    /// Lets only one process at a time put runs away, bring them back or remove them.
+    pub fn keep_house(&self) -> Result<Lock, Error> {
+        Lock::on(&self.archive())
+    }
+}
+
+/// The date at the beginning of an id, `2025-01-15`, if it has one.
+fn date_of(id: &str) -> Option<&str> {
+    let date = id.get(..10)?;
+    let ends = id.get(10..)?.chars().next().is_none_or(|char| char == '-');
+    let time = Time::iso(format!("{date}T00:00:00Z").into());
+    (ends && time.is_some()).then_some(date)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,245 @@
+//! Beginning a run: an id that nobody has, a folder of its own, and `metadata.json` that says it is running. The turns are in the
+//! journal until the run ends; what is made of them then is in `finish.rs`.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use stenograph::json::{self, Object};
+use stenograph::time::{Time, Unit};
+
+use super::finish::Documents;
+use super::metadata::Metadata;
+use super::{ARCHIVE_ENDING, BASE, Base, JOURNAL, METADATA, TRANSCRIPT, TRANSCRIPT_COMPRESSED, index};
+use crate::error::{Error, Problem};
+use crate::files::{Files, folder_of, make_folder, write_all};
+use crate::journal::{Header, Recorded, Settings};
+use crate::layouts::{self, Ground, Info, Layout, Opened, Site, Target};
+use crate::lock::safe_component;
+
+/// The layout.
+pub struct Runs;
+
+const NAME: &str = "devflow";
+
+/// What is said of a run, by the names on the command line.
+pub const RUN: &str = "run";
+pub const FLOW: &str = "flow";
+pub const NODE: &str = "node";
+pub const INPUT: &str = "input";
+pub const COST: &str = "cost";
+pub const DURATION: &str = "duration";
+const IDENTIFIER: &str = "identifier";
+const TICKET: &str = "ticket";
+/// When it began: the recorder's own word, which a recovery needs.
+pub const STARTED: &str = "startedAt";
+
+/// The flow of a run of which nothing is said.
+const FLOW_DEFAULT: &str = "manual";
+
+impl Layout for Runs {
+    fn info(&self) -> &'static Info {
+        &Info {
+            name: NAME,
+            title: "devflow's runs: runs/ID/ with metadata.json and a transcript, and index.json",
+            path: "the folder that holds runs/ (.devflow by default)",
+            keys: &[
+                (RUN, "the id of the run; one is made up of date, flow and identifier when it is missing"),
+                (FLOW, "the flow it is a run of (manual by default)"),
+                (NODE, "the node of the flow"),
+                (INPUT, "what the flow was given: a JSON object, or @FILE"),
+                (TICKET, "the ticket, for the id"),
+                (IDENTIFIER, "the last part of the id, when it is not the ticket"),
+                (COST, "what it cost, in US dollars"),
+                (DURATION, "how long it took, in milliseconds"),
+            ],
+        }
+    }
+
+    fn open(&self, target: &Target, site: &Site) -> Result<Opened, Error> {
+        let base = Base::at(target.path.as_deref().unwrap_or(Path::new(BASE)));
+        let mut settings = target.settings.clone();
+        check(&settings)?;
+        let started = beginning(&base, site)?;
+        settings.entry(FLOW.to_owned()).or_insert_with(|| FLOW_DEFAULT.to_owned());
+        settings.insert(STARTED.to_owned(), started.to_iso().unwrap_or_default().into_owned());
+        let id = claim(&base, &mut settings, &started, site)?;
+        let ground = Ground::of_journal(&base.run(&id).join(JOURNAL), site)?;
+        // Whoever looks into the index finds the run there; that it could not be written is made up for at the end.
+        let _ = index::update(site.files.as_ref(), &base, &started);
+        let header = Header { layout: NAME.to_owned(), settings, ..Header::default() };
+        Ok(Opened::new(ground, header, Box::new(Documents::new(site))))
+    }
+
+    fn resume(&self, _recorded: &Recorded, site: &Site) -> Result<Box<dyn layouts::Documents>, Error> {
+        Ok(Box::new(Documents::new(site)))
+    }
+
+    fn reads(&self, folder: &Path, files: &dyn Files) -> Option<Vec<PathBuf>> {
+        if let Some(found) = reads_run(folder) {
+            return Some(vec![found]);
+        }
+        let base = Base::at(folder);
+        if !base.runs().is_dir() {
+            return None;
+        }
+        // The oldest first, as they happened.
+        let runs = index::read_all(files, &base).ok()?;
+        let found: Vec<PathBuf> = runs.iter().rev().filter_map(|run| reads_run(&base.run(&run.id))).collect();
+        (!found.is_empty()).then_some(found)
+    }
+}
+
+/// What tells all of a run: its journal as long as there is one, else its transcript, compressed first as devflow does.
+fn reads_run(folder: &Path) -> Option<PathBuf> {
+    let there = |name: &str| Some(folder.join(name)).filter(|path| path.is_file());
+    let (compressed, plain) = (there(TRANSCRIPT_COMPRESSED), there(TRANSCRIPT));
+    if compressed.is_none() && plain.is_none() && there(METADATA).is_none() {
+        return None;
+    }
+    there(JOURNAL).or(compressed).or(plain)
+}
+
+/// When a run begins: now, and after the newest one. A clock that is set back does not turn the order of runs round, unless by so
+/// much that it was rather wrong before.
+fn beginning(base: &Base, site: &Site) -> Result<Time<'static>, Error> {
+    const AHEAD_MAX_MS: i64 = 24 * 60 * 60 * 1000;
+    let now = (site.clock)();
+    let runs = index::look(site.files.as_ref(), base)?;
+    let newest = runs.iter().find_map(|run| run.started.as_ref()?.instant()).map(|newest| newest.as_millisecond());
+    Ok(match (newest, now.instant().map(|now| now.as_millisecond())) {
+        (Some(newest), Some(millis)) if newest >= millis && newest - millis <= AHEAD_MAX_MS => {
+            Time { text: (newest + 1).to_string().into(), unit: Unit::Millis }
+        }
+        _ => now,
+    })
+}
+
+/// What was said must make sense before anything is recorded.
+fn check(settings: &Settings) -> Result<(), Error> {
+    let bad = |key: &str| Error::about(Path::new(key), Problem::BadSetting);
+    for (key, value) in settings {
+        let good = match key.as_str() {
+            INPUT => Object::parse(value).is_some(),
+            COST => value.parse::<f64>().is_ok_and(|cost| cost.is_finite() && cost >= 0.0) && json::is_valid(value),
+            DURATION => json::number(value).is_some(),
+            FLOW => !value.trim().is_empty(),
+            _ => true,
+        };
+        if !good {
+            return Err(bad(key));
+        }
+    }
+    Ok(())
+}
+
+/// Makes the folder of a run that nobody has yet, and gives its id. An id that was given must be free; one that is made up gets a
+/// number where it is taken.
+fn claim(base: &Base, settings: &mut Settings, started: &Time<'_>, site: &Site) -> Result<String, Error> {
+    if let Some(id) = settings.get(RUN).cloned() {
+        safe_component(&id)?;
+        return match take(base, &id, settings, site)? {
+            Taken::Now => Ok(id),
+            Taken::Before => Err(Error::about(&base.run(&id), Problem::Exists)),
+        };
+    }
+    let made = made_up(settings, started);
+    for number in 1_u32.. {
+        let id = if number == 1 { made.clone() } else { format!("{made}-{number}") };
+        settings.insert(RUN.to_owned(), id.clone());
+        match take(base, &id, settings, site)? {
+            Taken::Now => return Ok(id),
+            Taken::Before => {}
+        }
+    }
+    Err(Error::about(&base.run(&made), Problem::Exists))
+}
+
+/// Whether a run is ours now, or was somebody's before.
+enum Taken {
+    Now,
+    Before,
+}
+
+/// Two who want the same id both see that it is free; only one of them can make the file.
+fn take(base: &Base, id: &str, settings: &Settings, site: &Site) -> Result<Taken, Error> {
+    let (files, folder) = (site.files.as_ref(), base.run(id));
+    let unwritable = |error| Error::at(&folder, Problem::Unwritable, error);
+    if std::fs::symlink_metadata(&folder).is_ok() || was_put_away(files, base, id) {
+        return Ok(Taken::Before);
+    }
+    make_folder(files, &folder).map_err(unwritable)?;
+    let path = folder.join(METADATA);
+    let mut file = match files.create_new(&path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(Taken::Before),
+        made => made.map_err(unwritable)?,
+    };
+    let text = Metadata::running(id, settings).document();
+    write_all(file.as_mut(), text.as_bytes()).and_then(|()| file.sync()).map_err(unwritable)?;
+    files.sync_folder(folder_of(&path)).map_err(unwritable)?;
+    Ok(Taken::Now)
+}
+
+fn was_put_away(files: &dyn Files, base: &Base, id: &str) -> bool {
+    let months = files.list(&base.archive()).unwrap_or_default();
+    months.iter().any(|month| month.join(format!("{id}{ARCHIVE_ENDING}")).is_file())
+}
+
+/// `{date}-{flow}-{identifier}`, the date being that of the clock here.
+fn made_up(settings: &Settings, started: &Time<'_>) -> String {
+    let date = started.wall("%Y-%m-%d").unwrap_or_else(|| "1970-01-01".to_owned());
+    let flow = in_a_name(settings.get(FLOW).map_or(FLOW_DEFAULT, String::as_str));
+    let ticket = settings.get(TICKET).cloned().or_else(|| {
+        let input = Object::parse(settings.get(INPUT)?)?;
+        input.peek_str("ticketId").map(|ticket| ticket.into_owned())
+    });
+    // TK-421 is TK421 in an id, whose parts are told apart by hyphens.
+    let ticket = ticket.map(|ticket| ticket.chars().filter(|char| char.is_alphanumeric()).collect::<String>());
+    let identifier = settings.get(IDENTIFIER).map(|given| in_a_name(given)).or(ticket);
+    let identifier = identifier.filter(|identifier| !identifier.is_empty()).unwrap_or_else(|| {
+        let random = uuid::Uuid::new_v4().simple().to_string();
+        random.get(..8).unwrap_or_default().to_owned()
+    });
+    format!("{date}-{flow}-{identifier}")
+}
+
+const PART_LENGTH_MAX: usize = 40;
+
+/// A word as a part of an id: what has no place in a name is a hyphen.
+fn in_a_name(word: &str) -> String {
+    let harmless = |char: char| char.is_alphanumeric() || matches!(char, '-' | '_' | '.');
+    let name: String = word.chars().map(|char| if harmless(char) { char } else { '-' }).take(PART_LENGTH_MAX).collect();
+    name.trim_matches('-').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(pairs: &[(&str, &str)]) -> Settings {
+        pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+    }
+
+    #[test]
+    fn an_id_is_made_of_the_local_date_the_flow_and_the_ticket() {
+        let started = Time::iso("2025-01-15T23:30:00-07:00".into()).unwrap();
+        let made = |pairs: &[(&str, &str)]| made_up(&settings(pairs), &started);
+        assert_eq!(made(&[("flow", "ticket-to-pr"), ("ticket", "TK-421")]), "2025-01-15-ticket-to-pr-TK421");
+        assert_eq!(made(&[("flow", "review"), ("input", r#"{"ticketId":"PR 7"}"#)]), "2025-01-15-review-PR7");
+        assert_eq!(made(&[("flow", "a/b ../c"), ("identifier", "00/1")]), "2025-01-15-a-b-..-c-00-1");
+        let random = made(&[]);
+        let number = random.strip_prefix("2025-01-15-manual-").unwrap();
+        assert!(number.len() == 8 && number.bytes().all(|byte| byte.is_ascii_hexdigit()), "{random}");
+        assert!(safe_component(&random).is_ok());
+    }
+
+    #[test]
+    fn what_is_said_must_make_sense() {
+        for (key, bad) in
+            [("input", "[1]"), ("input", "{"), ("cost", "much"), ("cost", "-1"), ("cost", "NaN"), ("duration", "1s")]
+        {
+            let refused = check(&settings(&[(key, bad)])).unwrap_err();
+            assert_eq!(refused.problem, Problem::BadSetting, "{key}={bad}");
+        }
+        check(&settings(&[("input", "{}"), ("cost", "0.12"), ("duration", "1500"), ("flow", "f")])).unwrap();
+    }
+}

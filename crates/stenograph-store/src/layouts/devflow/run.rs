@@ -1,0 +1,338 @@
+//! One run as its folder tells of it: from `metadata.json`, else from the transcript. Reading cannot fail: a run of which nothing
+//! can be read is listed as such. Nothing here writes.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::Read;
+use std::path::Path;
+use std::time::UNIX_EPOCH;
+
+use stenograph::format::{Format, Want};
+use stenograph::formats::devflow::Devflow;
+use stenograph::json::{Draft, Object, number};
+use stenograph::model::{Body, Event, Kind, Note, Role};
+use stenograph::read::{Reading, Sink};
+use stenograph::time::Time;
+
+use super::{Base, METADATA, TRANSCRIPT, TRANSCRIPT_COMPRESSED};
+use crate::source::{Passes, Source};
+
+/// What became of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// It goes on, or was broken off without a word.
+    Running,
+    /// It did what it was to do.
+    Completed,
+    /// It did not.
+    Failed,
+    /// Somebody broke it off.
+    Canceled,
+    /// Its folder does not tell.
+    Unreadable,
+}
+
+impl Status {
+    /// All of them.
+    pub const ALL: [Status; 5] =
+        [Status::Running, Status::Completed, Status::Failed, Status::Canceled, Status::Unreadable];
+
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Status::Running => "running",
+            Status::Completed => "completed",
+            Status::Failed => "failed",
+            Status::Canceled => "canceled",
+            Status::Unreadable => "unreadable",
+        }
+    }
+
+    /// The status of that name.
+    pub fn named(name: &str) -> Option<Status> {
+        Status::ALL.into_iter().find(|status| status.name() == name)
+    }
+}
+
+/// A run in a few words.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Run {
+    /// Its id: the name of its folder.
+    pub id: String,
+    /// The flow it is a run of.
+    pub flow: String,
+    /// The node of the flow.
+    pub node: Option<String>,
+    /// What became of it.
+    pub status: Status,
+    /// When it began.
+    pub started: Option<Time<'static>>,
+    /// When it ended.
+    pub ended: Option<Time<'static>>,
+    /// Tokens of users and system prompts.
+    pub tokens_in: u64,
+    /// Tokens of the assistant.
+    pub tokens_out: u64,
+    /// What it cost in US dollars, as it is spelled.
+    pub cost: Option<String>,
+    /// How many turns it has.
+    pub turn_count: Option<u64>,
+    /// What went wrong in it.
+    pub error: Option<String>,
+    /// The beginning of the first thing a user said.
+    pub query: Option<String>,
+    /// Why its folder cannot be read.
+    pub problem: Option<String>,
+    /// What tells whether its files were changed since.
+    pub(super) stamp: String,
+}
+
+/// How many bytes `metadata.json` may have.
+pub(super) const METADATA_SIZE_MAX: u64 = 16 << 20;
+
+/// How far into a transcript the first question is looked for.
+const QUERY_SIZE_MAX: u64 = 4 << 20;
+
+/// How many characters of a question are kept.
+const QUERY_LENGTH_MAX: usize = 200;
+
+impl Run {
+    /// Reads the folder of a run.
+    pub fn read(base: &Base, id: &str) -> Run {
+        let folder = base.run(id);
+        let stamp = Run::stamp_of(&folder);
+        let stated = stated_at(&folder.join(METADATA));
+        let mut look = Look { fields: stated.as_ref().ok().cloned(), ..Look::default() };
+        // devflow looks for the compressed form first, and takes the other one when that is damaged.
+        for name in [TRANSCRIPT_COMPRESSED, TRANSCRIPT] {
+            if look.is_enough() {
+                break;
+            }
+            look.turns = 0;
+            look.at(&folder.join(name));
+        }
+        let turns = (look.turns > 0).then_some(look.turns);
+        let run = Run::of(id, look.fields, stated.err());
+        Run { turn_count: run.turn_count.or(turns), query: look.query, stamp, ..run }
+    }
+
+    /// A run of which only the metadata is at hand.
+    pub(super) fn stated(id: &str, metadata: Option<&str>, problem: Option<String>) -> Run {
+        let missing = || Some(format!("it has no {METADATA} that can be read"));
+        Run::of(id, metadata.and_then(Fields::of), problem.or_else(missing))
+    }
+
+    /// A run by what is stated of it, or why nothing is.
+    fn of(id: &str, fields: Option<Fields>, unread: Option<String>) -> Run {
+        let problem = match &fields {
+            None => unread,
+            Some(Fields { status: Err(word), .. }) => Some(format!("the status is {word:?}, which is none")),
+            Some(_) => None,
+        };
+        let fields = fields.unwrap_or_default();
+        Run {
+            id: id.to_owned(),
+            flow: fields.flow,
+            node: fields.node,
+            status: if problem.is_some() { Status::Unreadable } else { fields.status.unwrap_or(Status::Unreadable) },
+            started: fields.started,
+            ended: fields.ended,
+            tokens_in: fields.tokens_in,
+            tokens_out: fields.tokens_out,
+            cost: fields.cost,
+            turn_count: fields.turn_count,
+            error: fields.error,
+            query: None,
+            problem,
+            stamp: String::new(),
+        }
+    }
+
+    /// What tells whether the files of a run were changed: their lengths, their moments, and which files they are.
+    pub(super) fn stamp_of(folder: &Path) -> String {
+        let mut stamp = String::new();
+        for name in [METADATA, TRANSCRIPT, TRANSCRIPT_COMPRESSED] {
+            let Ok(metadata) = fs::metadata(folder.join(name)) else {
+                stamp.push('-');
+                continue;
+            };
+            let changed = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+            let _ = write!(stamp, "{:x}.{:x}", metadata.len(), changed.map_or(0, |changed| changed.as_nanos()));
+            #[cfg(unix)]
+            let _ = write!(stamp, ".{:x}", std::os::unix::fs::MetadataExt::ino(&metadata));
+            stamp.push('/');
+        }
+        stamp
+    }
+
+    /// What puts runs in order: the newest first, those without a beginning last.
+    pub fn order(&self) -> impl Ord + use<> {
+        std::cmp::Reverse((self.started.as_ref().and_then(Time::instant), self.id.clone()))
+    }
+
+    /// The moment by which its age is counted, in seconds since 1970: its end, else its beginning, else the date in its id.
+    pub fn moment(&self) -> Option<i64> {
+        let stated = self.ended.as_ref().or(self.started.as_ref()).and_then(Time::to_seconds);
+        let by_id = || Time::iso(format!("{}T00:00:00Z", super::date_of(&self.id)?).into())?.to_seconds();
+        stated.or_else(by_id)
+    }
+
+    /// The run as one line of JSON, in devflow's words.
+    pub fn to_json(&self) -> String {
+        self.draft().render(None)
+    }
+
+    pub(super) fn draft(&self) -> Draft<'static> {
+        let iso = |time: &Option<Time<'_>>| time.as_ref().and_then(|time| time.to_iso().map(|text| text.into_owned()));
+        let mut draft = Draft::new();
+        draft.set_str("runId", &self.id);
+        draft.set_str("flowId", &self.flow);
+        draft.set_opt("nodeId", self.node.as_deref());
+        draft.set_str("status", self.status.name());
+        draft.set_opt("startedAt", iso(&self.started).as_deref());
+        draft.set_opt("endedAt", iso(&self.ended).as_deref());
+        draft.set("totalTokensIn", self.tokens_in.to_string());
+        draft.set("totalTokensOut", self.tokens_out.to_string());
+        draft.set("totalCost", self.cost.clone().unwrap_or_else(|| "0".to_owned()));
+        draft.set_number("turnCount", self.turn_count);
+        draft.set_opt("error", self.error.as_deref());
+        draft.set_opt("firstQuery", self.query.as_deref());
+        draft.set_opt("problem", self.problem.as_deref());
+        draft
+    }
+
+    /// The run that an entry of the index tells of.
+    pub(super) fn of_entry(entry: &str) -> Option<Run> {
+        let object = Object::parse(entry)?;
+        let text = |key: &str| object.peek_str(key).map(|text| text.into_owned());
+        let fields = Fields::of(entry)?;
+        let (query, problem, stamp) = (text("firstQuery"), text("problem"), text("stamp")?);
+        let status = Status::named(&text("status")?)?;
+        Some(Run { status, query, problem, stamp, ..Run::of(&text("runId")?, Some(fields), None) })
+    }
+}
+
+/// What a metadata object states.
+#[derive(Clone, Debug)]
+struct Fields {
+    flow: String,
+    node: Option<String>,
+    status: Result<Status, String>,
+    started: Option<Time<'static>>,
+    ended: Option<Time<'static>>,
+    tokens_in: u64,
+    tokens_out: u64,
+    cost: Option<String>,
+    turn_count: Option<u64>,
+    error: Option<String>,
+}
+
+impl Default for Fields {
+    fn default() -> Fields {
+        Fields {
+            flow: String::new(),
+            node: None,
+            status: Err(String::new()),
+            started: None,
+            ended: None,
+            tokens_in: 0,
+            tokens_out: 0,
+            cost: None,
+            turn_count: None,
+            error: None,
+        }
+    }
+}
+
+impl Fields {
+    /// Reads a metadata object. Whatever has neither a flow nor a status is none.
+    fn of(json: &str) -> Option<Fields> {
+        let object = Object::parse(json)?;
+        let text =
+            |key: &str| object.peek_str(key).map(|text| text.into_owned()).filter(|text: &String| !text.is_empty());
+        // Go writes the first moment of its calendar where there is none.
+        let moment = |key: &str| Time::iso(text(key)?.into()).filter(|time| !time.text.starts_with("0001-01-01T"));
+        let count = |key: &str| object.peek(key).and_then(number);
+        if !object.has("flowId") && !object.has("status") {
+            return None;
+        }
+        let word = text("status").unwrap_or_default();
+        Some(Fields {
+            flow: text("flowId").unwrap_or_default(),
+            node: text("nodeId"),
+            status: Status::named(&word).ok_or(word),
+            started: moment("startedAt"),
+            ended: moment("endedAt"),
+            tokens_in: count("totalTokensIn").unwrap_or(0),
+            tokens_out: count("totalTokensOut").unwrap_or(0),
+            cost: object.peek("totalCost").filter(|raw| raw.parse::<f64>().is_ok()).map(str::to_owned),
+            turn_count: count("turnCount"),
+            error: text("error"),
+        })
+    }
+}
+
+fn stated_at(path: &Path) -> Result<Fields, String> {
+    let read = Source::open(path, Passes::Once).and_then(|mut source| source.read_whole(METADATA_SIZE_MAX));
+    let bytes = read.map_err(|error| error.to_string())?;
+    let fields = std::str::from_utf8(&bytes).ok().and_then(Fields::of);
+    fields.ok_or_else(|| format!("{}: does not say what devflow writes there", path.display()))
+}
+
+/// A look into a transcript: for the header where `metadata.json` is missing, and for the first question.
+#[derive(Default)]
+struct Look {
+    fields: Option<Fields>,
+    query: Option<String>,
+    turns: u64,
+}
+
+impl Look {
+    fn is_enough(&self) -> bool {
+        self.query.is_some() && self.fields.as_ref().is_some_and(|fields| fields.turn_count.is_some())
+    }
+
+    /// Reads as much of a transcript as is needed. What is damaged tells what stands before the damage.
+    fn at(&mut self, path: &Path) {
+        let headless = self.fields.as_ref().is_none_or(|fields| fields.turn_count.is_none());
+        let size_max = if headless { u64::MAX } else { QUERY_SIZE_MAX };
+        let Ok(mut source) = Source::open(path, Passes::Once) else { return };
+        let Ok(pass) = source.pass() else { return };
+        let mut pass = pass.take(size_max);
+        let mut reading = Reading::new(&Devflow, Want::All);
+        let mut buffer = vec![0; 64 << 10];
+        while let Ok(length @ 1..) = pass.read(&mut buffer) {
+            reading.feed(buffer.get(..length).unwrap_or_default(), self);
+            if self.is_enough() {
+                return;
+            }
+        }
+        reading.end(self);
+    }
+}
+
+impl Sink for Look {
+    fn event(&mut self, event: &Event<'_>) {
+        match &event.body {
+            Body::Fact { .. } if self.fields.is_none() => {
+                let own = event.extra.get(Devflow.info().name).and_then(|own| own.object("metadata"));
+                let mut json = String::new();
+                if let Some(metadata) = own {
+                    metadata.write_json(&mut json);
+                    let fields = Fields::of(&json);
+                    self.fields =
+                        fields.map(|fields| Fields { started: event.time.clone().map(Time::into_owned), ..fields });
+                }
+            }
+            Body::Message { role: Role::User, content } if self.query.is_none() => {
+                self.query = Some(content.joined().decode().chars().take(QUERY_LENGTH_MAX).collect());
+            }
+            _ => {}
+        }
+        if event.part.index == 0 && !matches!(event.kind(), Kind::Fact | Kind::Stop | Kind::Other) {
+            self.turns += 1;
+        }
+    }
+
+    fn note(&mut self, _note: Note) {}
+}

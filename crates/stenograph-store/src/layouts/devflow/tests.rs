@@ -1,0 +1,301 @@
+//! Tests of recording runs: with the real recorder, on a real disk and on one whose calls fail one after the other.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use stenograph::model::{Body, Content, Event, Input, Role, Usage};
+use stenograph::time::Time;
+
+use super::*;
+use crate::files::Disk;
+use crate::journal::End;
+use crate::layouts::testing::Stopping;
+use crate::layouts::{Layout, Site, Target};
+use crate::recover::recover;
+use crate::{Problem, Recorder, folder};
+
+fn site() -> Site {
+    let minutes = AtomicU32::new(0);
+    let clock = move || {
+        let second = minutes.fetch_add(1, Ordering::Relaxed);
+        Time::iso(format!("2026-03-02T09:{:02}:{:02}+02:00", 10 + second / 60, second % 60).into()).unwrap()
+    };
+    Site { clock: Arc::new(clock), ..Site::default() }
+}
+
+fn target(base: &Path, settings: &[(&str, &str)]) -> Target {
+    let settings = settings.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+    Target { path: Some(base.to_owned()), settings, ..Target::default() }
+}
+
+fn said(role: Role, text: &str) -> Event<'static> {
+    Event::new(Body::Message { role, content: Content::text(text.to_owned()) })
+}
+
+fn called(id: &'static str) -> Event<'static> {
+    let input = Input::Json("{\"b\":1,\"a\":2}".into());
+    Event::new(Body::ToolCall { call: Some(id.into()), name: "look".into(), input })
+}
+
+fn answered(id: &'static str) -> Event<'static> {
+    let content = Content::text("seen");
+    Event::new(Body::ToolResult { call: Some(id.into()), name: None, content, error: None })
+}
+
+fn record(base: &Path, settings: &[(&str, &str)], events: &[Event<'_>], end: &End) -> crate::Kept {
+    let recorder = Recorder::open(&Runs, &target(base, settings), site()).unwrap();
+    recorder.append_all(events).unwrap();
+    recorder.finish(end).unwrap()
+}
+
+fn json(path: &Path) -> String {
+    fs::read_to_string(path).unwrap()
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> =
+        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_run_is_written_as_devflow_writes_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let usage = |input, output| Some(Usage { input, output, ..Usage::default() });
+    let events = [
+        Event { usage: usage(Some(40), None), ..said(Role::System, "Be <brief>.") },
+        Event { usage: usage(Some(2), None), ..said(Role::User, "Go.") },
+        Event { usage: usage(None, Some(7)), ..said(Role::Assistant, "I look.") },
+        called("c1"),
+        answered("c1"),
+    ];
+    let settings =
+        [("run", "r 1"), ("flow", "review"), ("node", "n"), ("input", "{\"z\":1,\"a\":\"&\"}"), ("cost", "0.5")];
+    let kept = record(folder.path(), &settings, &events, &End::Completed);
+    let run = Base::at(folder.path()).run("r 1");
+    assert_eq!(kept.files, [run.join("transcript.json"), run.join("metadata.json")]);
+    assert_eq!(names(&run), ["metadata.json", "transcript.json"]);
+    let metadata = json(&run.join("metadata.json"));
+    assert_eq!(
+        metadata,
+        "{\n  \"runId\": \"r 1\",\n  \"flowId\": \"review\",\n  \"nodeId\": \"n\",\n  \"input\": {\n    \"a\": \"\\u0026\",\n    \
+         \"z\": 1\n  },\n  \"startedAt\": \"2026-03-02T09:10:00+02:00\",\n  \"endedAt\": \"2026-03-02T09:10:07+02:00\",\n  \
+         \"status\": \"completed\",\n  \"totalTokensIn\": 42,\n  \"totalTokensOut\": 7,\n  \"totalCost\": 0.5,\n  \
+         \"turnCount\": 3,\n  \"durationMs\": 7000\n}"
+    );
+    let transcript = json(&run.join("transcript.json"));
+    let nested = metadata.replace('\n', "\n  ");
+    assert!(transcript.starts_with(&format!("{{\n  \"runId\": \"r 1\",\n  \"metadata\": {nested},\n  \"turns\": [\n")));
+    assert!(transcript.contains("\"toolCalls\": [\n") && transcript.ends_with("]\n}"), "{transcript}");
+    assert!(transcript.contains("Be \\u003cbrief\\u003e.") && transcript.contains("\"output\": \"seen\""));
+    let runs =
+        index::list(&Disk, &Base::at(folder.path()), &Time::iso("2026-03-02T10:00:00Z".into()).unwrap()).unwrap();
+    assert_eq!((runs[0].status, runs[0].query.as_deref(), runs[0].tokens_in), (Status::Completed, Some("Go."), 42));
+}
+
+#[test]
+fn a_run_says_that_it_is_running_and_how_it_ended() {
+    let folder = tempfile::tempdir().unwrap();
+    let base = Base::at(folder.path());
+    let recorder = Recorder::open(&Runs, &target(folder.path(), &[("run", "a")]), site()).unwrap();
+    assert_eq!(Run::read(&base, "a").status, Status::Running);
+    assert!(json(&base.index()).contains("\"running\""));
+    assert!(json(&base.run("a").join("metadata.json")).contains("\"endedAt\": \"0001-01-01T00:00:00Z\""));
+    recorder.append(&said(Role::User, "Go.")).unwrap();
+    recorder.finish(&End::Failed("out of <money>".to_owned())).unwrap();
+    let run = Run::read(&base, "a");
+    assert_eq!((run.status, run.error.as_deref(), run.turn_count), (Status::Failed, Some("out of <money>"), Some(1)));
+    assert!(json(&base.index()).contains("\"failed\""));
+    record(folder.path(), &[("run", "b"), ("duration", "12")], &[said(Role::User, "Go.")], &End::Canceled);
+    assert_eq!(Run::read(&base, "b").status, Status::Canceled);
+    assert!(json(&base.run("b").join("transcript.json")).contains("\"durationMs\": 12\n"));
+    let stop =
+        Body::Stop { reason: Some("error".into()), success: Some(false), content: Some(Content::text("no key")) };
+    record(folder.path(), &[("run", "c")], &[said(Role::User, "Go."), Event::new(stop)], &End::Completed);
+    assert_eq!(
+        (Run::read(&base, "c").status, Run::read(&base, "c").error.as_deref()),
+        (Status::Failed, Some("no key"))
+    );
+    record(folder.path(), &[("run", "d")], &[], &End::Completed);
+    assert_eq!((Run::read(&base, "d").status, Run::read(&base, "d").turn_count), (Status::Completed, Some(0)));
+}
+
+#[test]
+fn an_id_that_is_taken_is_refused_and_one_that_is_made_up_gets_a_number() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = |settings: &[(&str, &str)]| {
+        Runs.open(&target(folder.path(), settings), &site()).map(|opened| opened.ground.journal)
+    };
+    for bad in ["", "..", "a/b", "/etc", ".hidden", "a\0"] {
+        assert_eq!(open(&[("run", bad)]).unwrap_err().problem, Problem::BadName, "{bad:?}");
+    }
+    assert!(!folder.path().join("runs").exists());
+    let runs = Base::at(folder.path()).runs();
+    assert_eq!(open(&[("run", "any one")]).unwrap(), runs.join("any one/journal.steno"));
+    assert_eq!(open(&[("run", "any one")]).unwrap_err().problem, Problem::Exists);
+    let made = [("flow", "f"), ("ticket", "T-1")];
+    assert_eq!(open(&made).unwrap(), runs.join("2026-03-02-f-T1/journal.steno"));
+    assert_eq!(open(&made).unwrap(), runs.join("2026-03-02-f-T1-2/journal.steno"));
+    // What was put away has its id still.
+    record(folder.path(), &[("run", "old")], &[said(Role::User, "Go.")], &End::Completed);
+    let base = Base::at(folder.path());
+    archive::House::enter(&Disk, &base).unwrap().archive(&Run::read(&base, "old")).unwrap();
+    assert_eq!(open(&[("run", "old")]).unwrap_err().problem, Problem::Exists);
+}
+
+#[test]
+fn a_large_transcript_is_compressed_and_exactly_one_form_is_left() {
+    let folder = tempfile::tempdir().unwrap();
+    let base = Base::at(folder.path());
+    // What is not text but the rest of the document has a length that does not change with it.
+    record(folder.path(), &[("run", "0000")], &[said(Role::User, "")], &End::Completed);
+    let around = fs::metadata(base.run("0000").join("transcript.json")).unwrap().len() as usize;
+    for (run, size, form) in [("at", 102_400, "transcript.json"), ("over", 102_401, "transcript.json.gz")] {
+        let id = format!("{run:0>4}");
+        record(folder.path(), &[("run", &id)], &[said(Role::User, &"x".repeat(size - around))], &End::Completed);
+        assert_eq!(names(&base.run(&id)), ["metadata.json", form], "{size}");
+        let parts = folder::parts(&base.run(&id)).unwrap();
+        let mut found = stenograph::read::Collected::default();
+        folder::read(&parts, &mut found).unwrap();
+        assert!(
+            found
+                .events
+                .iter()
+                .any(|event| event.content().is_some_and(|content| content.joined().decode().len() == size - around))
+        );
+        assert!(Run::read(&base, &id).query.is_some());
+    }
+}
+
+#[test]
+fn a_call_joins_the_most_recent_turn_of_the_assistant_and_a_note_says_when_that_is_not_the_last() {
+    let folder = tempfile::tempdir().unwrap();
+    let base = Base::at(folder.path());
+    let talk =
+        [said(Role::User, "Go."), said(Role::Assistant, "I look."), answered("gone"), called("c1"), answered("c1")];
+    let kept = record(folder.path(), &[("run", "a")], &talk, &End::Completed);
+    assert_eq!(kept.remarks.len(), 1);
+    assert!(kept.remarks[0].text.contains("which is not the last turn"), "{:?}", kept.remarks);
+    assert_eq!(Run::read(&base, "a").turn_count, Some(3));
+    let text = json(&base.run("a").join("transcript.json"));
+    assert!(text.find("\"toolCalls\"").unwrap() < text.find("\"tool_result\"").unwrap(), "{text}");
+    // Whoever asks for something is answered in a turn of its own, with or without words.
+    let talk = [said(Role::Assistant, "Hello."), said(Role::User, "Go."), called("c1"), answered("c1")];
+    let kept = record(folder.path(), &[("run", "b")], &talk, &End::Completed);
+    assert!(kept.remarks.is_empty());
+    assert_eq!(Run::read(&base, "b").turn_count, Some(3));
+}
+
+#[test]
+fn what_a_transcript_cannot_say_is_in_the_journal_beside_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let base = Base::at(folder.path());
+    let thought = Event::new(Body::Thinking { content: Content::text("hm") });
+    record(folder.path(), &[("run", "a")], &[said(Role::User, "Go."), thought], &End::Completed);
+    assert_eq!(names(&base.run("a")), ["journal.steno", "metadata.json", "transcript.json"]);
+    record(folder.path(), &[("run", "b")], &[said(Role::User, "Go.")], &End::Completed);
+    let mut found = stenograph::read::Collected::default();
+    folder::read(&folder::parts(folder.path()).unwrap(), &mut found).unwrap();
+    let texts: Vec<String> =
+        found.events.iter().filter_map(|event| Some(event.content()?.joined().decode().into_owned())).collect();
+    // The same words in two runs were said twice.
+    assert_eq!(texts.iter().filter(|text| *text == "Go.").count(), 2);
+    assert_eq!(texts.iter().filter(|text| *text == "hm").count(), 1);
+}
+
+#[test]
+fn the_header_of_another_transcript_does_not_become_a_second_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let base = Base::at(folder.path());
+    record(folder.path(), &[("run", "a")], &[said(Role::User, "Go.")], &End::Completed);
+    let before = fs::read(base.run("a").join("transcript.json")).unwrap();
+    let events = stenograph::read::all(&stenograph::formats::devflow::Devflow, &before).events;
+    record(folder.path(), &[("run", "b")], &events, &End::Completed);
+    let after = json(&base.run("b").join("transcript.json"));
+    assert!(stenograph::json::is_valid(&after), "{after}");
+    assert_eq!(after.matches("\"flowId\"").count(), 1);
+    assert!(after.contains("\"runId\": \"b\""));
+}
+
+#[test]
+fn a_run_that_was_cut_off_has_failed_and_keeps_its_turns() {
+    let folder = tempfile::tempdir().unwrap();
+    let base = Base::at(folder.path());
+    let recorder = Recorder::open(&Runs, &target(folder.path(), &[("run", "a"), ("flow", "f")]), site()).unwrap();
+    recorder.append_all(&[said(Role::User, "Go."), said(Role::Assistant, "Gone.")]).unwrap();
+    drop(recorder);
+    let recovery = recover(folder.path(), &site()).unwrap();
+    assert_eq!(recovery.journals.len(), 1);
+    let run = Run::read(&base, "a");
+    assert_eq!((run.status, run.error.as_deref(), run.turn_count), (Status::Failed, Some("interrupted"), Some(2)));
+    // It ended when its last turn did, not when somebody looked.
+    assert_eq!(run.ended, Time::iso("2026-03-02T09:10:03+02:00".into()));
+    assert!(json(&base.run("a").join("transcript.json")).contains("Gone."));
+    assert!(json(&base.index()).contains("interrupted"));
+    let before = names(&base.run("a"));
+    recover(folder.path(), &site()).unwrap();
+    assert_eq!(names(&base.run("a")), before);
+}
+
+#[test]
+fn whatever_call_fails_at_the_end_recovery_completes_the_run() {
+    let events = [said(Role::User, "Go."), said(Role::Assistant, &"x".repeat(110_000))];
+    for last in 0.. {
+        let folder = tempfile::tempdir().unwrap();
+        let base = Base::at(folder.path());
+        let files = Arc::new(Stopping::never());
+        let site = Site { files: files.clone(), ..site() };
+        let recorder = Recorder::open(&Runs, &target(folder.path(), &[("run", "a")]), site).unwrap();
+        recorder.append_all(&events).unwrap();
+        files.stop_after(last);
+        let finished = recorder.finish(&End::Completed);
+        recover(folder.path(), &self::site()).unwrap();
+        let forms: Vec<String> =
+            names(&base.run("a")).into_iter().filter(|name| name.starts_with("transcript")).collect();
+        assert_eq!(forms, ["transcript.json.gz"], "call {last}");
+        let run = Run::read(&base, "a");
+        assert_eq!(run.turn_count, Some(2), "call {last}");
+        assert!(matches!(run.status, Status::Completed | Status::Failed), "call {last}");
+        let mut found = stenograph::read::Collected::default();
+        folder::read(&folder::parts(&base.run("a")).unwrap(), &mut found).unwrap();
+        assert_eq!(found.events.iter().filter(|event| event.role().is_some()).count(), 2, "call {last}");
+        if finished.is_ok() && files.calls() < last {
+            assert!(last > 8);
+            break;
+        }
+    }
+}
+
+#[test]
+fn many_runs_at_once_are_all_in_the_index() {
+    let folder = tempfile::tempdir().unwrap();
+    std::thread::scope(|scope| {
+        for _ in 0..6 {
+            scope.spawn(|| {
+                for _ in 0..4 {
+                    record(
+                        folder.path(),
+                        &[("flow", "f"), ("ticket", "T1")],
+                        &[said(Role::User, "Go.")],
+                        &End::Completed,
+                    );
+                }
+            });
+        }
+    });
+    let text = json(&Base::at(folder.path()).index());
+    assert_eq!(text.matches("\"status\": \"completed\"").count(), 24, "{text}");
+    assert_eq!(names(&Base::at(folder.path()).runs()).len(), 24);
+}
+
+#[test]
+fn an_id_may_begin_with_a_date() {
+    assert_eq!(date_of("2025-01-15-ticket-to-pr-TK421"), Some("2025-01-15"));
+    assert_eq!(date_of("2025-01-15"), Some("2025-01-15"));
+    for id in ["2025-01-150", "2025-13-01-x", "2025-02-30-x", "nightly-42", "", "2025-01-1é"] {
+        assert_eq!(date_of(id), None, "{id}");
+    }
+}

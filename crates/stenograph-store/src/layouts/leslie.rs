@@ -1,0 +1,150 @@
+//! Leslie's folder: `.leslie/threads/<thread>/.meta/transcripts/`, one text file per conversation unit, made when a recording ends.
+//! What a text cannot say whole has its journal beside it, named after it, and goes with it. Until a recording ends everything is
+//! in its own journal. How a unit is told is in `leslie/unit.rs`, where it is put in `leslie/shelf.rs`.
+
+mod shelf;
+mod unit;
+
+use std::path::{Path, PathBuf};
+
+use stenograph::model::Event;
+
+use super::{Finished, Given, Ground, Info, Journal, Layout, Opened, Site, Target};
+use crate::error::{Error, Problem};
+use crate::files::{Files, folder_of};
+use crate::journal::{Header, Recorded, Settings};
+use crate::lock::{self, Lock, safe_component};
+use crate::recover;
+use shelf::Shelf;
+use unit::Unit;
+
+/// The layout.
+pub struct Leslie;
+
+const NAME: &str = "leslie";
+
+const THREAD: &str = "thread";
+const CHAT: &str = "chat";
+const MODE: &str = "mode";
+const STOP: &str = "stop";
+
+/// What an agent may be doing.
+const MODES: [&str; 4] = [MODE_DEFAULT, "plan", "duet", "review"];
+const MODE_DEFAULT: &str = "agent";
+
+const HOME: &str = ".leslie";
+const THREADS: &str = "threads";
+
+/// What a journal is called as long as its recording goes on.
+const RECORDING: &str = "recording-";
+
+impl Layout for Leslie {
+    fn info(&self) -> &'static Info {
+        &Info {
+            name: NAME,
+            title: "Leslie's transcripts: one text file per question, the 50 newest per thread",
+            path: "the project's folder, in which .leslie/threads/ is (the current folder by default)",
+            keys: &[
+                (THREAD, "the thread; one is made up when it is missing"),
+                (CHAT, "the chat; one is made up when it is missing"),
+                (MODE, "what the agent is doing: agent (by default), plan, duet or review"),
+                (STOP, "why it stopped, for example end_turn"),
+            ],
+        }
+    }
+
+    fn open(&self, target: &Target, site: &Site) -> Result<Opened, Error> {
+        let mut settings = target.settings.clone();
+        let mode = settings.get(MODE).map_or(MODE_DEFAULT, String::as_str);
+        if !MODES.contains(&mode) {
+            return Err(Error::about(Path::new(MODE), Problem::BadSetting));
+        }
+        for key in [THREAD, CHAT] {
+            settings.entry(key.to_owned()).or_insert_with(|| format!("{key}-{}", number()));
+        }
+        let thread = settings.get(THREAD).cloned().unwrap_or_default();
+        let folder = transcripts(target.path.as_deref().unwrap_or(Path::new(".")), safe_component(&thread)?);
+        let clock = (site.clock)().wall("%Y%m%d-%H%M%S").unwrap_or_default();
+        let journal = folder.join(format!("{RECORDING}{clock}-{}.{}", number(), recover::ENDING));
+        let ground = Ground::of_journal(&journal, site)?;
+        let header = Header { layout: NAME.to_owned(), settings, ..Header::default() };
+        Ok(Opened::new(ground, header, Box::new(Documents { site: site.clone() })))
+    }
+
+    fn resume(&self, _recorded: &Recorded, site: &Site) -> Result<Box<dyn super::Documents>, Error> {
+        Ok(Box::new(Documents { site: site.clone() }))
+    }
+
+    fn reads(&self, folder: &Path, files: &dyn Files) -> Option<Vec<PathBuf>> {
+        let found: Vec<PathBuf> =
+            folders_at(folder, files).iter().flat_map(|folder| shelf::reads(folder, files)).collect();
+        (!found.is_empty()).then_some(found)
+    }
+}
+
+fn number() -> String {
+    let random = uuid::Uuid::new_v4().simple().to_string();
+    random.get(..8).unwrap_or_default().to_owned()
+}
+
+/// The folder of a thread's transcripts. Who names `.leslie` itself means the same as who names the folder it is in.
+fn transcripts(path: &Path, thread: &str) -> PathBuf {
+    let home = if path.ends_with(HOME) { path.to_owned() } else { path.join(HOME) };
+    within(&home.join(THREADS).join(thread))
+}
+
+fn within(thread: &Path) -> PathBuf {
+    thread.join(".meta").join("transcripts")
+}
+
+/// The folders of transcripts that a path means: of a project, of all threads, of one, or the folder itself.
+fn folders_at(path: &Path, files: &dyn Files) -> Vec<PathBuf> {
+    // What is called `.` has no name to go by.
+    let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    if path.ends_with(".meta/transcripts") {
+        return vec![path];
+    }
+    if within(&path).is_dir() {
+        return vec![within(&path)];
+    }
+    let threads = [path.join(HOME).join(THREADS), path.join(THREADS), path.clone()];
+    let is_ours =
+        |threads: &PathBuf| threads.parent().is_some_and(|home| home.ends_with(HOME)) && threads.ends_with(THREADS);
+    let Some(threads) = threads.into_iter().find(|threads| is_ours(threads) && threads.is_dir()) else {
+        return Vec::new();
+    };
+    let found = files.list(&threads).unwrap_or_default();
+    found.iter().map(|thread| within(thread)).filter(|folder| folder.is_dir()).collect()
+}
+
+/// The texts of a recording. They are made when it ends: until then everything is in the journal.
+struct Documents {
+    site: Site,
+}
+
+impl super::Documents for Documents {
+    fn add(&mut self, _event: &Event<'_>) {}
+
+    fn finish(&mut self, recorded: &Recorded, given: Given) -> Result<Finished, Error> {
+        let folder = folder_of(&recorded.journal);
+        // Names are chosen and old files removed by one at a time.
+        let _lock = Lock::wait(&lock::beside(folder))?;
+        let mut shelf = Shelf::new(self.site.files.as_ref(), folder);
+        let units = Unit::split(recorded)?;
+        let surplus = units.len().saturating_sub(shelf::TEXTS_MAX);
+        let (untold, told) = units.split_at_checked(surplus).unwrap_or((&[], &units));
+        shelf.put_untold(untold)?;
+        told.iter().try_for_each(|unit| shelf.put(unit, given))?;
+        let (written, remarks) = shelf.tidy()?;
+        // Every unit stands on the shelf, whole: in its text, or in the journal beside it.
+        Ok(Finished { journal: Journal::Redundant, written, remarks })
+    }
+}
+
+/// What is said of a recording, or what stands for it.
+fn said<'s>(settings: &'s Settings, key: &str) -> Option<&'s str> {
+    settings.get(key).map(String::as_str).filter(|value| !value.is_empty())
+}
+
+#[cfg(test)]
+mod tests;

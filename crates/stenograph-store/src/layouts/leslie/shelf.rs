@@ -1,0 +1,241 @@
+//! The folder of a thread's transcripts: names that nobody has, texts and the journals beside them, and how many are kept. Only
+//! files whose names are Leslie's are ever removed.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use super::RECORDING;
+use super::unit::Unit;
+use crate::error::{Error, Problem};
+use crate::files::{Files, folder_of};
+use crate::layouts::anew::{are_equal, meanwhile, write_anew};
+use crate::layouts::{Given, Journal};
+use crate::recover;
+use crate::tail::Remark;
+
+/// How many texts a thread keeps.
+pub const TEXTS_MAX: usize = 50;
+
+/// A folder that units are put into, by one at a time.
+pub struct Shelf<'a> {
+    files: &'a dyn Files,
+    folder: &'a Path,
+    /// What belongs to this recording, oldest first: texts, and journals.
+    texts: Vec<PathBuf>,
+    journals: Vec<PathBuf>,
+    /// How many units have no text.
+    untold: usize,
+}
+
+/// What is at a name that a unit might have.
+enum There {
+    Nothing,
+    /// The same, from before a crash.
+    Ours,
+    /// Somebody else's.
+    Other,
+}
+
+impl<'a> Shelf<'a> {
+    /// The folder.
+    pub fn new(files: &'a dyn Files, folder: &'a Path) -> Shelf<'a> {
+        Shelf { files, folder, texts: Vec::new(), journals: Vec::new(), untold: 0 }
+    }
+
+    /// Puts a unit there, under the first name that is free. One that was put there before a crash is found again.
+    pub fn put(&mut self, unit: &Unit, given: Given) -> Result<(), Error> {
+        let telling = unit.tell(given)?;
+        let path = self.place(&telling.name, unit, Some(&telling.text))?;
+        if telling.journal == Journal::Needed {
+            // The journal first: a text without it would say too little.
+            self.put_journal(&path, unit)?;
+        }
+        match self.files.create_new(&path) {
+            // Only an empty file of ours, or the same text, is there.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            made => drop(made.map_err(|error| Error::at(&path, Problem::Unwritable, error))?),
+        }
+        self.write(&path, &mut |out| out.write_all(&telling.text))?;
+        self.texts.push(path);
+        Ok(())
+    }
+
+    /// Puts units there whose texts would be removed at once, because so many newer ones follow in the same recording: one journal
+    /// has them all.
+    pub fn put_untold(&mut self, units: &[Unit]) -> Result<(), Error> {
+        let (Some(all), Some(first)) = (Unit::joined(units), units.first()) else { return Ok(()) };
+        let path = self.place(&first.name()?, &all, None)?;
+        self.untold = units.len();
+        self.put_journal(&path, &all)
+    }
+
+    /// The path of the first name that is free, or holds the same from before a crash.
+    fn place(&self, name: &str, unit: &Unit, text: Option<&[u8]>) -> Result<PathBuf, Error> {
+        for number in 1_u32.. {
+            let path = self.folder.join(numbered(name, number));
+            match self.there(&path, unit, text)? {
+                There::Other => {}
+                There::Nothing | There::Ours => return Ok(path),
+            }
+        }
+        Err(Error::about(&self.folder.join(name), Problem::Exists))
+    }
+
+    fn there(&self, path: &Path, unit: &Unit, text: Option<&[u8]>) -> Result<There, Error> {
+        let journal = recover::beside(path);
+        let length = |path: &Path| self.files.length(path).map_err(|error| Error::at(path, Problem::Unreadable, error));
+        let unreadable = |error| Error::at(path, Problem::Unreadable, error);
+        let same_journal = || {
+            let mut there = self.files.reader(&journal, 0)?;
+            are_equal(there.as_mut(), unit.journal(self.files)?.as_mut())
+        };
+        let same_text = || self.files.read(path, 0).map(|there| Some(there.as_slice()) == text);
+        Ok(match (length(path)?, length(&journal)?) {
+            (None, None) => There::Nothing,
+            (_, Some(_)) if same_journal().map_err(unreadable)? => There::Ours,
+            // A name that was taken just before a crash.
+            (Some(0), None) if text.is_some() => There::Ours,
+            (Some(_), None) if same_text().map_err(unreadable)? => There::Ours,
+            _ => There::Other,
+        })
+    }
+
+    fn put_journal(&mut self, text: &Path, unit: &Unit) -> Result<(), Error> {
+        let path = recover::beside(text);
+        self.write(&path, &mut |out| io::copy(&mut unit.journal(self.files)?, out).map(|_| ()))?;
+        self.journals.push(path);
+        Ok(())
+    }
+
+    /// Puts a file there, whole or not at all. Its name is durable when the folder is, at the end.
+    fn write(&self, path: &Path, fill: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>) -> Result<(), Error> {
+        let meanwhile = meanwhile(path);
+        let placed = write_anew(self.files, &meanwhile, fill).and_then(|_| self.files.rename(&meanwhile, path));
+        if placed.is_err() {
+            let _ = self.files.remove(&meanwhile);
+        }
+        placed.map_err(|error| Error::at(path, Problem::Unwritable, error))
+    }
+
+    /// Removes the oldest texts, and what lost its text; says what was written and what was removed.
+    pub fn tidy(self) -> Result<(Vec<PathBuf>, Vec<Remark>), Error> {
+        let mut remarks = Vec::new();
+        let synced = self.files.sync_folder(self.folder);
+        synced.map_err(|error| Error::at(self.folder, Problem::Unwritable, error))?;
+        if self.untold > 0 {
+            let text = format!(
+                "{} of the oldest questions have a journal and no text: {TEXTS_MAX} texts are kept per thread",
+                self.untold
+            );
+            remarks.push(Remark::new(self.folder, text));
+        }
+        let mut old: Vec<PathBuf> = texts_of(self.folder, self.files)?;
+        old.retain(|path| !self.texts.contains(path));
+        let room = TEXTS_MAX.saturating_sub(self.texts.len());
+        let surplus = old.len().saturating_sub(room);
+        for path in old.iter().take(surplus) {
+            self.remove(path, "is removed: the newest of a thread are kept", &mut remarks)?;
+        }
+        for journal in journals_of(self.folder, self.files)? {
+            let alone = self.files.length(&journal.with_extension("")).ok().flatten().is_none();
+            if alone && !self.journals.contains(&journal) {
+                self.remove(&journal, "is removed: the text it belongs to is gone", &mut remarks)?;
+            }
+        }
+        let written = self.texts.into_iter().chain(self.journals).collect();
+        Ok((written, remarks))
+    }
+
+    fn remove(&self, path: &Path, why: &str, remarks: &mut Vec<Remark>) -> Result<(), Error> {
+        let removed = self.files.remove(path).and_then(|()| self.files.sync_folder(folder_of(path)));
+        removed.map_err(|error| Error::at(path, Problem::Unwritable, error))?;
+        remarks.push(Remark::new(path, why));
+        Ok(())
+    }
+}
+
+/// The name with a number before its ending; the first one has none.
+fn numbered(name: &str, number: u32) -> String {
+    match (number, name.strip_suffix(".txt")) {
+        (1, _) | (_, None) => name.to_owned(),
+        (number, Some(stem)) => format!("{stem}-{number}.txt"),
+    }
+}
+
+/// The files that tell what happened, in order: each unit by its journal where it has one, else by its text; then what is still
+/// being recorded.
+pub fn reads(folder: &Path, files: &dyn Files) -> Vec<PathBuf> {
+    let texts = texts_of(folder, files).unwrap_or_default();
+    let journals = journals_of(folder, files).unwrap_or_default();
+    let alone = journals.into_iter().filter(|journal| !journal.with_extension("").is_file());
+    let mut units: Vec<PathBuf> = alone.collect();
+    units.extend(
+        texts.into_iter().map(|text| Some(recover::beside(&text)).filter(|path| path.is_file()).unwrap_or(text)),
+    );
+    units.sort_by_cached_key(|path| age(path));
+    let going_on = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with(RECORDING) && path.extension().is_some_and(|ending| ending == recover::ENDING)
+    };
+    units.extend(files.list(folder).unwrap_or_default().into_iter().filter(going_on));
+    units
+}
+
+/// The texts in a folder whose names are Leslie's, oldest first.
+fn texts_of(folder: &Path, files: &dyn Files) -> Result<Vec<PathBuf>, Error> {
+    named(folder, files, |name| name.ends_with(".txt") && is_ours(name))
+}
+
+/// The journals beside such texts, oldest first.
+fn journals_of(folder: &Path, files: &dyn Files) -> Result<Vec<PathBuf>, Error> {
+    let ending = format!(".txt.{}", recover::ENDING);
+    named(folder, files, |name| name.ends_with(&ending) && is_ours(name))
+}
+
+fn named(folder: &Path, files: &dyn Files, fits: impl Fn(&str) -> bool) -> Result<Vec<PathBuf>, Error> {
+    let all = files.list(folder).map_err(|error| Error::at(folder, Problem::Unreadable, error))?;
+    let is_file = |path: &PathBuf| std::fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file());
+    let mut found: Vec<PathBuf> = all
+        .into_iter()
+        .filter(|path| path.file_name().and_then(|name| name.to_str()).is_some_and(&fits) && is_file(path))
+        .collect();
+    found.sort_by_cached_key(|path| age(path));
+    Ok(found)
+}
+
+/// Whether a name begins like `20260208-1430-`.
+fn is_ours(name: &str) -> bool {
+    let digits = |text: Option<&str>| text.is_some_and(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
+    digits(name.get(..8)) && digits(name.get(9..13)) && name.get(8..9) == Some("-") && name.get(13..14) == Some("-")
+}
+
+/// What puts files in order: the minute in their names; within a minute when they were written, which names do not tell.
+fn age(path: &Path) -> (String, Option<SystemTime>, PathBuf) {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let written = std::fs::metadata(path).and_then(|metadata| metadata.modified()).ok();
+    (name.get(..13).unwrap_or_default().to_owned(), written, path.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_of_leslie_are_ours() {
+        for name in ["20260208-1430-fix-login-bug.txt", "20260208-1430-帮我.txt", "20260208-1430-x-2.txt.steno"] {
+            assert!(is_ours(name), "{name}");
+        }
+        for name in
+            ["notes.txt", "2026-02-08-1430-x.txt", "20260208-143-x.txt", "20260208_1430-x.txt", "é0260208-1430-x.txt"]
+        {
+            assert!(!is_ours(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_number_stands_before_the_ending() {
+        assert_eq!(numbered("20260208-1430-x.txt", 1), "20260208-1430-x.txt");
+        assert_eq!(numbered("20260208-1430-x.txt", 2), "20260208-1430-x-2.txt");
+    }
+}

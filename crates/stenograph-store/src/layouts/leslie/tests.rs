@@ -1,0 +1,253 @@
+//! Tests of recording conversation units: with the real recorder, on a real disk and on one whose calls fail one after the other.
+
+use std::fs;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use stenograph::model::{Body, Content, Input, Role};
+use stenograph::read::Collected;
+use stenograph::time::Time;
+
+use super::*;
+use crate::journal::End;
+use crate::layouts::testing::Stopping;
+use crate::recover::recover;
+use crate::{Kept, Recorder};
+
+/// A clock that is on the same minute all the time.
+fn site() -> Site {
+    let millis = AtomicU32::new(0);
+    let clock = move || {
+        let milli = millis.fetch_add(1, Ordering::Relaxed);
+        Time::iso(format!("2026-02-08T14:30:{:02}.{:03}+08:00", milli / 1000, milli % 1000).into()).unwrap()
+    };
+    Site { clock: Arc::new(clock), ..Site::default() }
+}
+
+fn target(path: &Path, settings: &[(&str, &str)]) -> Target {
+    let settings = settings.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+    Target { path: Some(path.to_owned()), settings, ..Target::default() }
+}
+
+fn said(role: Role, text: &str) -> Event<'static> {
+    Event::new(Body::Message { role, content: Content::text(text.to_owned()) })
+}
+
+fn called(input: &str) -> Event<'static> {
+    let input = Input::Text(input.to_owned().into());
+    Event::new(Body::ToolCall { call: None, name: "look".into(), input })
+}
+
+fn record(path: &Path, settings: &[(&str, &str)], events: &[Event<'_>], end: &End) -> Kept {
+    let recorder = Recorder::open(&Leslie, &target(path, settings), site()).unwrap();
+    recorder.append_all(events).unwrap();
+    recorder.finish(end).unwrap()
+}
+
+fn names(path: &Path) -> Vec<String> {
+    let mut names: Vec<String> =
+        fs::read_dir(path).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+fn shown(path: &Path) -> Vec<String> {
+    let mut found = Collected::default();
+    crate::folder::read(&crate::folder::parts(path).unwrap(), &mut found).unwrap();
+    let messages = found.events.iter().filter(|event| event.role().is_some());
+    messages.map(|event| event.content().unwrap().joined().decode().into_owned()).collect()
+}
+
+#[test]
+fn a_recording_is_one_text_for_every_question() {
+    let folder = tempfile::tempdir().unwrap();
+    let events = [
+        said(Role::User, "Fix login bug!"),
+        said(Role::Assistant, "Fixed."),
+        said(Role::User, "And now?"),
+        called("{}"),
+        said(Role::Assistant, "Done."),
+    ];
+    let settings = [("thread", "thread-1"), ("chat", "chat-1"), ("mode", "plan")];
+    let kept = record(folder.path(), &settings, &events, &End::Completed);
+    let shelf = transcripts(folder.path(), "thread-1");
+    assert!(shelf.ends_with(".leslie/threads/thread-1/.meta/transcripts"));
+    assert_eq!(names(&shelf), ["20260208-1430-And-now.txt", "20260208-1430-Fix-login-bug.txt"]);
+    assert_eq!(kept.files.len(), 2);
+    let first = fs::read_to_string(shelf.join("20260208-1430-Fix-login-bug.txt")).unwrap();
+    assert_eq!(
+        first,
+        "Thread ID: thread-1\nChat ID: chat-1\nTime Range: 2026-02-08T14:30:00.002+08:00 ~ 2026-02-08T14:30:00.003+08:00\n\
+         Agent Mode: plan\nTool Calls: 0\n---\n\nuser:\n<user_query>\nFix login bug!\n</user_query>\n\nassistant:\nFixed.\n"
+    );
+    let second = fs::read_to_string(shelf.join("20260208-1430-And-now.txt")).unwrap();
+    assert!(second.contains("Stop Reason: end_turn\nTool Calls: 1\n---\n"), "{second}");
+    for path in [
+        folder.path().to_owned(),
+        folder.path().join(".leslie"),
+        shelf.clone(),
+        folder.path().join(".leslie/threads/thread-1"),
+    ] {
+        assert_eq!(shown(&path), ["Fix login bug!", "Fixed.", "And now?", "Done."]);
+    }
+}
+
+#[test]
+fn the_same_question_in_the_same_minute_overwrites_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = [("thread", "t"), ("chat", "c"), ("stop", "max_tokens")];
+    for answer in ["One.", "Two.", "Three."] {
+        record(folder.path(), &settings, &[said(Role::User, "Go?"), said(Role::Assistant, answer)], &End::Completed);
+    }
+    let shelf = transcripts(folder.path(), "t");
+    assert_eq!(names(&shelf), ["20260208-1430-Go-2.txt", "20260208-1430-Go-3.txt", "20260208-1430-Go.txt"]);
+    let text = |name: &str| fs::read_to_string(shelf.join(name)).unwrap();
+    assert!(text("20260208-1430-Go.txt").contains("One.") && text("20260208-1430-Go-3.txt").contains("Three."));
+    assert!(text("20260208-1430-Go.txt").contains("Stop Reason: max_tokens"));
+    assert_eq!(shown(folder.path()), ["Go?", "One.", "Go?", "Two.", "Go?", "Three."]);
+}
+
+#[test]
+fn what_a_text_cannot_say_has_its_journal_beside_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let long = "x".repeat(300);
+    let events = [said(Role::System, "Be brief."), said(Role::User, "Go?"), called(&long), said(Role::User, "More?")];
+    record(folder.path(), &[("thread", "t")], &events, &End::Canceled);
+    let shelf = transcripts(folder.path(), "t");
+    assert_eq!(names(&shelf), ["20260208-1430-Go.txt", "20260208-1430-Go.txt.steno", "20260208-1430-More.txt"]);
+    let text = fs::read_to_string(shelf.join("20260208-1430-Go.txt")).unwrap();
+    assert!(text.contains(&format!("{}...\n", "x".repeat(197))) && !text.contains("Be brief."), "{text}");
+    assert!(fs::read_to_string(shelf.join("20260208-1430-More.txt")).unwrap().contains("Stop Reason: cancelled"));
+    assert_eq!(shown(folder.path()), ["Be brief.", "Go?", "More?"]);
+    let before = names(&shelf);
+    assert_eq!(recover(folder.path(), &site()).unwrap().remarks, []);
+    assert_eq!(names(&shelf), before);
+}
+
+#[test]
+fn a_text_has_at_most_twenty_kilobytes_and_nothing_is_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let long = "x".repeat(30_000);
+    record(
+        folder.path(),
+        &[("thread", "t")],
+        &[said(Role::User, "Go?"), said(Role::Assistant, &long)],
+        &End::Completed,
+    );
+    let shelf = transcripts(folder.path(), "t");
+    let text = fs::read_to_string(shelf.join("20260208-1430-Go.txt")).unwrap();
+    assert!(text.len() <= 20 * 1024 && text.ends_with("...\n"));
+    assert_eq!(shown(folder.path()), ["Go?", &long]);
+}
+
+#[test]
+fn the_fifty_newest_are_kept_and_nothing_else_is_touched() {
+    let folder = tempfile::tempdir().unwrap();
+    let shelf = transcripts(folder.path(), "t");
+    fs::create_dir_all(shelf.join("20200101-0000-a-folder.txt")).unwrap();
+    for number in 0..49 {
+        fs::write(shelf.join(format!("20250101-{number:04}-old.txt")), "x").unwrap();
+    }
+    fs::write(shelf.join("20250101-0000-old.txt.steno"), "").unwrap();
+    for name in ["notes.txt", "20200101-0000-readme.md", "2020-01-01.txt"] {
+        fs::write(shelf.join(name), "mine").unwrap();
+    }
+    let settings = [("thread", "t")];
+    let kept = record(folder.path(), &settings, &[said(Role::User, "One?")], &End::Completed);
+    assert!(kept.remarks.is_empty(), "{:?}", kept.remarks);
+    let kept =
+        record(folder.path(), &settings, &[said(Role::User, "Two?"), said(Role::User, "Three?")], &End::Completed);
+    let removed: Vec<&str> = kept.remarks.iter().filter_map(|remark| remark.path.file_name()?.to_str()).collect();
+    assert_eq!(removed, ["20250101-0000-old.txt", "20250101-0001-old.txt", "20250101-0000-old.txt.steno"]);
+    let left = names(&shelf);
+    assert_eq!(left.iter().filter(|name| name.ends_with(".txt") && is_text(&shelf, name)).count(), 50 + 2);
+    for name in [
+        "notes.txt",
+        "20200101-0000-readme.md",
+        "2020-01-01.txt",
+        "20200101-0000-a-folder.txt",
+        "20250101-0002-old.txt",
+    ] {
+        assert!(left.iter().any(|left| left == name), "{name}");
+    }
+}
+
+fn is_text(shelf: &Path, name: &str) -> bool {
+    shelf.join(name).is_file()
+}
+
+#[test]
+fn a_recording_of_more_than_fifty_questions_loses_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let questions: Vec<String> = (0..60).map(|number| format!("question {number}")).collect();
+    let events: Vec<Event<'_>> = questions.iter().map(|question| said(Role::User, question)).collect();
+    let kept = record(folder.path(), &[("thread", "t")], &events, &End::Completed);
+    let shelf = transcripts(folder.path(), "t");
+    let texts = names(&shelf).into_iter().filter(|name| name.ends_with(".txt")).count();
+    assert_eq!((texts, kept.remarks.len()), (50, 1));
+    let mut shown = shown(folder.path());
+    shown.sort_by_key(|question| question.rsplit(' ').next().unwrap().parse::<u32>().unwrap());
+    assert_eq!(shown, questions);
+    // What has no text goes when newer ones come.
+    let kept = record(folder.path(), &[("thread", "t")], &[said(Role::User, "last")], &End::Completed);
+    assert_eq!(kept.remarks.len(), 2);
+    let texts = names(&shelf).into_iter().filter(|name| name.ends_with(".txt")).count();
+    assert_eq!((texts, names(&shelf).len()), (50, 50));
+}
+
+#[test]
+fn a_thread_and_a_mode_must_make_sense() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = |settings: &[(&str, &str)]| Leslie.open(&target(folder.path(), settings), &site()).map(|_| ());
+    assert_eq!(open(&[("thread", "../x")]).unwrap_err().problem, Problem::BadName);
+    assert_eq!(open(&[("mode", "sleep")]).unwrap_err().problem, Problem::BadSetting);
+    assert!(names(folder.path()).is_empty());
+    open(&[]).unwrap();
+    assert!(names(&folder.path().join(".leslie/threads"))[0].starts_with("thread-"));
+}
+
+#[test]
+fn a_recording_that_was_cut_off_becomes_texts() {
+    let folder = tempfile::tempdir().unwrap();
+    let recorder = Recorder::open(&Leslie, &target(folder.path(), &[("thread", "t")]), site()).unwrap();
+    recorder.append_all(&[said(Role::User, "Go?"), said(Role::Assistant, "Gone.")]).unwrap();
+    drop(recorder);
+    assert_eq!(shown(folder.path()), ["Go?", "Gone."]);
+    recover(folder.path(), &site()).unwrap();
+    let shelf = transcripts(folder.path(), "t");
+    assert!(names(&shelf).contains(&"20260208-1430-Go.txt".to_owned()), "{:?}", names(&shelf));
+    assert!(fs::read_to_string(shelf.join("20260208-1430-Go.txt")).unwrap().contains("Stop Reason: interrupted"));
+    assert_eq!(shown(folder.path()), ["Go?", "Gone."]);
+    assert!(!names(&shelf).iter().any(|name| name.starts_with("recording-")));
+}
+
+#[test]
+fn whatever_call_fails_at_the_end_recovery_writes_every_text_once() {
+    let events = [
+        said(Role::User, "Go?"),
+        said(Role::Assistant, "One."),
+        said(Role::User, "Go?"),
+        called(&"x".repeat(300)),
+        said(Role::User, "Last?"),
+    ];
+    for last in 0.. {
+        let folder = tempfile::tempdir().unwrap();
+        let files = Arc::new(Stopping::never());
+        let site = Site { files: files.clone(), ..site() };
+        let recorder = Recorder::open(&Leslie, &target(folder.path(), &[("thread", "t")]), site).unwrap();
+        recorder.append_all(&events).unwrap();
+        files.stop_after(last);
+        let finished = recorder.finish(&End::Completed);
+        recover(folder.path(), &self::site()).unwrap();
+        let shelf = transcripts(folder.path(), "t");
+        let texts: Vec<String> = names(&shelf).into_iter().filter(|name| name.ends_with(".txt")).collect();
+        assert_eq!(texts, ["20260208-1430-Go-2.txt", "20260208-1430-Go.txt", "20260208-1430-Last.txt"], "call {last}");
+        let mut shown = shown(folder.path());
+        shown.sort();
+        assert_eq!(shown, ["Go?", "Go?", "Last?", "One."], "call {last}");
+        if finished.is_ok() && files.calls() < last {
+            assert!(last > 8);
+            break;
+        }
+    }
+}

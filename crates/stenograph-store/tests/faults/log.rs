@@ -1,0 +1,377 @@
+//! The log on a disk that fails: what it acknowledged is there, in order and once, and what it refused is not.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use stenograph_store::files::Files;
+use stenograph_store::log::{Durability, Log};
+use stenograph_store::tail::{LastLine, settle};
+use stenograph_store::{Error, Problem, Remark};
+
+use crate::disk::{FaultyDisk, files_below, memory};
+use crate::plan::{Call, Lasts, Planned, every_failure, rounds, seed, some_failures};
+
+/// Nothing is synced behind the script's back: it syncs itself.
+const HOURLY: Durability = Durability::Interval(Duration::from_secs(3600));
+
+const EVERY_DURABILITY: [Durability; 3] = [Durability::Always, HOURLY, Durability::Never];
+
+/// How many lines the script appends.
+const COUNT: usize = 12;
+
+/// What a recording was told.
+#[derive(Debug, Default)]
+struct Told {
+    /// Every line that was tried, in order, and whether it was acknowledged.
+    lines: Vec<(usize, bool)>,
+    /// All lines before this one are on disk.
+    synced: usize,
+    /// Lines that were refused, and may be there all the same, as was said.
+    doubtful: BTreeSet<usize>,
+    /// Lines that were acknowledged before they were on disk, and then a failure was told.
+    shaken: BTreeSet<usize>,
+    /// Lines of a log that was closed before they were on disk: nobody hears what becomes of them.
+    unheard: BTreeSet<usize>,
+    remarks: Vec<Remark>,
+}
+
+impl Told {
+    fn acknowledged(&self) -> Vec<usize> {
+        self.lines.iter().filter(|(_, good)| *good).map(|(line, _)| *line).collect()
+    }
+
+    /// The lines after the last one that was acknowledged: what became of them is open when the power goes out.
+    fn open(&self) -> BTreeSet<usize> {
+        self.lines.iter().rev().take_while(|(_, good)| !good).map(|(line, _)| *line).collect()
+    }
+}
+
+impl Told {
+    /// What was found is what was acknowledged, less and more only what was said to be so.
+    fn hold(&self, durability: Durability, plan: &[Planned], found: &[usize]) {
+        let said = || format!("{durability:?} {plan:?}: {self:?} {found:?}");
+        let found: Vec<usize> = found.iter().copied().filter(|line| !self.doubtful.contains(line)).collect();
+        let acknowledged = self.acknowledged();
+        if durability != Durability::Always && forgets(plan) {
+            let shaken = |line: &usize| self.shaken.contains(line) || self.unheard.contains(line);
+            let held = |line: &usize| found.contains(line) || !shaken(line);
+            assert_eq!(found, acknowledged.into_iter().filter(held).collect::<Vec<_>>(), "{}", said());
+        } else {
+            assert_eq!(found, acknowledged, "{}", said());
+        }
+    }
+}
+
+struct Recording {
+    disk: FaultyDisk,
+    path: PathBuf,
+    durability: Durability,
+    log: Option<Log<()>>,
+    told: Told,
+}
+
+fn line(number: usize) -> String {
+    format!("{{\"n\":{number},\"text\":\"{}\"}}\n", "x".repeat(number * 7 % 50))
+}
+
+impl Recording {
+    fn new(disk: &FaultyDisk, path: &Path, durability: Durability) -> Recording {
+        Recording { disk: disk.clone(), path: path.to_owned(), durability, log: None, told: Told::default() }
+    }
+
+    fn open(&mut self) -> Result<(), Error> {
+        let files: Arc<dyn Files> = Arc::new(self.disk.clone());
+        let tail = settle(files.as_ref(), &self.path, LastLine::EndsWithNewline)?;
+        self.told.remarks.extend(tail.remark.clone());
+        self.log = Some(Log::open(files, &self.path, &tail, self.durability)?);
+        Ok(())
+    }
+
+    /// Appends a line and keeps in mind what was said about it. A log that cannot be opened is opened at the next line.
+    fn append(&mut self, number: usize) -> Result<(), Error> {
+        if self.log.is_none() {
+            self.open()?;
+        }
+        let appended = self.log.as_ref().unwrap().append(line(number).as_bytes(), (), &|_| {});
+        self.told.lines.push((number, appended.is_ok()));
+        match &appended {
+            Ok(()) if self.durability == Durability::Always => self.told.synced = number + 1,
+            Ok(()) => {}
+            Err(error) => {
+                if error.problem == Problem::InDoubt {
+                    self.told.doubtful.insert(number);
+                }
+                self.shake();
+            }
+        }
+        appended
+    }
+
+    fn sync(&mut self, next: usize) {
+        match self.log.as_ref().map(Log::sync) {
+            Some(Ok(())) => self.told.synced = next,
+            Some(Err(_)) => self.shake(),
+            None => {}
+        }
+    }
+
+    /// What is not on disk yet may never be, as was said.
+    fn shake(&mut self) {
+        let shaken = self.not_on_disk();
+        self.told.shaken.extend(shaken);
+    }
+
+    fn not_on_disk(&self) -> BTreeSet<usize> {
+        self.told.lines.iter().map(|(line, _)| *line).filter(|line| *line >= self.told.synced).collect()
+    }
+
+    /// Two runs, with a sync in each.
+    fn script(&mut self) {
+        for number in 0..COUNT {
+            let _ = self.append(number);
+            if number % 5 == 3 {
+                self.sync(number + 1);
+            }
+            if number == COUNT / 2 {
+                self.log = None;
+                self.told.unheard = self.not_on_disk();
+            }
+        }
+    }
+}
+
+/// The numbers in a file, in order; `None` for a line that is none of ours.
+fn found(path: &Path) -> Vec<Option<usize>> {
+    let bytes = fs::read(path).unwrap_or_default();
+    let lines = bytes.split_inclusive(|byte| *byte == b'\n');
+    lines.map(|bytes| (0..100).find(|number| line(*number).as_bytes() == bytes)).collect()
+}
+
+fn whole(found: &[Option<usize>]) -> Vec<usize> {
+    found.iter().flatten().copied().collect()
+}
+
+fn torn(folder: &Path) -> usize {
+    files_below(folder).iter().filter(|path| path.to_string_lossy().contains(".torn-")).count()
+}
+
+/// A folder, a disk over it and the path of the log.
+fn prepared() -> (tempfile::TempDir, FaultyDisk, PathBuf) {
+    let folder = memory();
+    let root = folder.path().join("disk");
+    fs::create_dir_all(root.join("a")).unwrap();
+    let path = root.join("a/b/log.jsonl");
+    let disk = FaultyDisk::new(&root);
+    (folder, disk, path)
+}
+
+fn calls_of_script(durability: Durability) -> Vec<Call> {
+    let (_folder, disk, path) = prepared();
+    disk.plan(&[]);
+    let mut recording = Recording::new(&disk, &path, durability);
+    recording.script();
+    drop(recording.log.take());
+    assert_eq!(recording.told.acknowledged(), (0..COUNT).collect::<Vec<_>>());
+    disk.calls()
+}
+
+/// Whether the disk forgets at once what it failed to sync: then no one can bring it back.
+fn forgets(plan: &[Planned]) -> bool {
+    plan.iter().any(|planned| planned.fault == crate::plan::Fault::Reverted)
+}
+
+fn check_after_failures(durability: Durability, plan: &[Planned]) {
+    let (_folder, disk, path) = prepared();
+    disk.plan(plan);
+    let mut recording = Recording::new(&disk, &path, durability);
+    recording.script();
+    disk.heal();
+    // A failure that nobody heard of yet may be told now, and once.
+    let last = recording.append(90).or_else(|_| recording.append(91));
+    last.unwrap_or_else(|error| panic!("{durability:?} {plan:?}: the disk is well, and yet: {error}"));
+    drop(recording.log.take());
+    let (found, told) = (found(&path), &recording.told);
+    told.hold(durability, plan, &whole(&found));
+    assert!(found.iter().all(Option::is_some), "{durability:?} {plan:?}: {found:?} {told:?} {:?}", disk.calls());
+    assert!(whole(&found).is_sorted(), "{durability:?} {plan:?}: {found:?}");
+    assert!(torn(path.parent().unwrap()) <= usize::from(!told.doubtful.is_empty()), "{durability:?} {plan:?}");
+    assert_eq!(disk.strangers(), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn each_call_fails_once_in_each_way_and_for_good() {
+    for durability in EVERY_DURABILITY {
+        for planned in every_failure(&calls_of_script(durability)) {
+            check_after_failures(durability, &[planned]);
+        }
+    }
+}
+
+#[test]
+fn several_calls_fail() {
+    let mut random = fastrand::Rng::with_seed(seed());
+    eprintln!("STENO_SEED={}", seed());
+    for durability in EVERY_DURABILITY {
+        let calls = calls_of_script(durability);
+        for _ in 0..rounds(400) {
+            check_after_failures(durability, &some_failures(&calls, &mut random));
+        }
+    }
+}
+
+/// The process ends after the failure and never appends again: what it refused is not found, either.
+#[test]
+fn what_was_refused_is_not_found_though_nothing_comes_after_it() {
+    for durability in EVERY_DURABILITY {
+        let every = every_failure(&calls_of_script(durability));
+        for planned in every.into_iter().filter(|planned| planned.lasts == Lasts::Once) {
+            let (_folder, disk, path) = prepared();
+            disk.plan(&[planned]);
+            let mut recording = Recording::new(&disk, &path, durability);
+            let _ = (0..COUNT).try_for_each(|number| recording.append(number));
+            drop(recording.log.take());
+            assert!(recording.told.doubtful.is_empty(), "{durability:?} {planned:?}");
+            recording.told.hold(durability, &[planned], &whole(&found(&path)));
+        }
+    }
+}
+
+fn check_after_power_cut(durability: Durability, plan: &[Planned], cut_at: usize, random: &mut fastrand::Rng) {
+    let (_folder, disk, path) = prepared();
+    let seed = random.u64(..);
+    let said = format!("{durability:?} {plan:?}, power cut at call {cut_at}, outcome {seed}");
+    disk.plan(plan);
+    disk.cut_power_at(cut_at);
+    let mut recording = Recording::new(&disk, &path, durability);
+    recording.script();
+    disk.cut_power();
+    drop(recording.log.take());
+    disk.restart(&mut fastrand::Rng::with_seed(seed));
+    let told = std::mem::take(&mut recording.told);
+
+    let mut again = Recording::new(&disk, &path, Durability::Always);
+    again.append(90).unwrap_or_else(|error| panic!("{said}: the disk is well, and yet: {error}"));
+    drop(again.log.take());
+    let found = whole(&found(&path));
+    assert_eq!(found.last(), Some(&90), "{said}");
+    assert!(found.is_sorted_by(|a, b| a < b), "{said}: {found:?}");
+    let is_shaken = |line: &usize| (forgets(plan) && told.shaken.contains(line)) || told.unheard.contains(line);
+    // Where a sync fails, mending fails too and then nobody listens, what is written later may stand behind a hole.
+    let holed = plan.len() > 1 && plan.iter().any(Planned::loses);
+    let is_sure = |line: &usize| *line < told.synced && !holed && (plan.is_empty() || !is_shaken(line));
+    let sure: Vec<usize> = match durability {
+        Durability::Always => told.acknowledged(),
+        Durability::Interval(_) | Durability::Never => told.acknowledged().into_iter().filter(is_sure).collect(),
+    };
+    assert!(sure.iter().all(|line| found.contains(line)), "{said}: {sure:?} are not all in {found:?}");
+    if durability == Durability::Always {
+        let mut possible = told.open();
+        possible.extend(told.acknowledged());
+        possible.extend(&told.doubtful);
+        assert!(found.iter().all(|line| *line == 90 || possible.contains(line)), "{said}: {told:?} {found:?}");
+        assert!(torn(path.parent().unwrap()) <= 1, "{said}");
+        assert_eq!(torn(path.parent().unwrap()), again.told.remarks.len() + told.remarks.len(), "{said}");
+    }
+}
+
+#[test]
+fn the_power_goes_out_at_each_call() {
+    let mut random = fastrand::Rng::with_seed(seed());
+    for durability in EVERY_DURABILITY {
+        for cut_at in 0..=calls_of_script(durability).len() {
+            for _ in 0..rounds(8) {
+                check_after_power_cut(durability, &[], cut_at, &mut random);
+            }
+        }
+    }
+}
+
+#[test]
+fn calls_fail_and_then_the_power_goes_out() {
+    let mut random = fastrand::Rng::with_seed(seed());
+    for durability in EVERY_DURABILITY {
+        let calls = calls_of_script(durability);
+        for _ in 0..rounds(600) {
+            let plan = some_failures(&calls, &mut random);
+            check_after_power_cut(durability, &plan, random.usize(..calls.len() + 10), &mut random);
+        }
+    }
+}
+
+/// The power goes out again while what the first time left is put right.
+#[test]
+fn the_power_goes_out_again_and_again() {
+    let mut random = fastrand::Rng::with_seed(seed());
+    for _ in 0..rounds(200) {
+        let (_folder, disk, path) = prepared();
+        let (mut kept, mut cuts) = (Vec::new(), 0);
+        for life in 0..6 {
+            let mut recording = Recording::new(&disk, &path, Durability::Always);
+            disk.plan(&[]);
+            disk.cut_power_at(random.usize(..20));
+            let _ = (0..4).try_for_each(|number| recording.append(life * 10 + number));
+            disk.cut_power();
+            drop(recording.log.take());
+            disk.restart(&mut random);
+            kept.extend(recording.told.acknowledged());
+            cuts += 1;
+            let found = whole(&found(&path));
+            assert!(found.is_sorted_by(|a, b| a < b), "{found:?}");
+            assert!(kept.iter().all(|line| found.contains(line)), "{kept:?} are not all in {found:?}");
+            assert!(torn(path.parent().unwrap()) <= cuts);
+        }
+    }
+}
+
+/// Many append at once while syncs and writes fail: each hears of its own failure, and the file holds the others' lines.
+#[test]
+fn every_append_that_a_failure_covers_hears_of_it() {
+    let mut random = fastrand::Rng::with_seed(seed());
+    for _ in 0..rounds(40) {
+        let (_folder, disk, path) = prepared();
+        let mut plan: Vec<Planned> = Vec::new();
+        for at in 8..400 {
+            if random.u8(..6) == 0 {
+                let call = random.choice([Call::Write, Call::Sync, Call::Truncate]).unwrap();
+                let fault = random.choice(call.faults()).copied().unwrap();
+                plan.push(Planned { at, fault, lasts: Lasts::Once });
+            }
+        }
+        let files: Arc<dyn Files> = Arc::new(disk.clone());
+        let log: Log<String> = Log::open(files, &path, &Default::default(), Durability::Always).unwrap();
+        disk.plan(&plan);
+        let (good, followed) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
+        std::thread::scope(|scope| {
+            for thread in 0..8 {
+                let (log, good, followed) = (&log, &good, &followed);
+                scope.spawn(move || {
+                    for number in 0..20 {
+                        let line = format!("{{\"thread\":{thread},\"n\":{number}}}\n");
+                        let follow = |lines: Vec<String>| followed.lock().unwrap().extend(lines);
+                        if log.append(line.as_bytes(), line.clone(), &follow).is_ok() {
+                            good.lock().unwrap().push(line);
+                        }
+                    }
+                });
+            }
+        });
+        disk.heal();
+        let last = "{\"thread\":9}\n".to_owned();
+        log.append(last.as_bytes(), last.clone(), &|lines| followed.lock().unwrap().extend(lines)).unwrap();
+        drop(log);
+        let mut good = good.into_inner().unwrap();
+        good.push(last);
+        let text = fs::read_to_string(&path).unwrap();
+        let lines: Vec<String> = text.split_inclusive('\n').map(str::to_owned).collect();
+        assert_eq!(lines, followed.into_inner().unwrap(), "{plan:?}");
+        for thread in 0..8 {
+            let of_thread = |line: &&String| line.contains(&format!("\"thread\":{thread},"));
+            let (told, found): (Vec<_>, Vec<_>) =
+                (good.iter().filter(of_thread).collect(), lines.iter().filter(of_thread).collect());
+            assert_eq!(told, found, "{plan:?}");
+        }
+    }
+}

@@ -1,0 +1,347 @@
+//! The recorder with every layout on a disk that fails: what it acknowledged is found, in order and once, whatever the layout.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use stenograph_store::layouts::{LAYOUTS, Layout};
+use stenograph_store::log::Durability;
+use stenograph_store::{Problem, Recorder, recover};
+
+use crate::disk::{FaultyDisk, memory};
+use crate::plan::{Call, Fault, Lasts, Planned, every_failure, rounds, seed, some_failures};
+use crate::session::{Heard, Session, event, found, place, site, torn};
+
+/// Nothing is synced behind the script's back.
+const HOURLY: Durability = Durability::Interval(Duration::from_secs(3600));
+const COUNT: usize = 8;
+
+fn name(layout: &'static dyn Layout) -> &'static str {
+    layout.info().name
+}
+
+fn prepared() -> (tempfile::TempDir, FaultyDisk, PathBuf) {
+    let folder = memory();
+    let root = folder.path().join("disk");
+    fs::create_dir_all(&root).unwrap();
+    let disk = FaultyDisk::new(&root);
+    (folder, disk, root)
+}
+
+fn calls_of_script(layout: &'static dyn Layout, durability: Durability) -> Vec<Call> {
+    let (_folder, disk, root) = prepared();
+    disk.plan(&[]);
+    let mut session = Session::new(layout, &root, site(&disk, durability));
+    session.script(COUNT);
+    let everything: Vec<usize> = (0..COUNT).collect();
+    assert_eq!(session.told.acknowledged(), everything, "{}", name(layout));
+    assert_eq!(found(layout, &place(&root)), everything, "{}", name(layout));
+    assert_eq!(disk.strangers(), Vec::<PathBuf>::new(), "{}: not written through the disk", name(layout));
+    disk.calls()
+}
+
+/// Completes what was left, and sees that doing so again changes nothing.
+fn recovered(disk: &FaultyDisk, root: &std::path::Path, said: &str) {
+    let site = site(disk, Durability::Always);
+    if place(root).exists() || recover::beside(&place(root)).exists() {
+        recover::recover(&place(root), &site).unwrap_or_else(|error| panic!("{said}: cannot be completed: {error}"));
+    }
+    let before = contents(root);
+    if place(root).exists() {
+        let again = recover::recover(&place(root), &site).unwrap();
+        assert_eq!(again.remarks, [], "{said}: completed twice");
+    }
+    assert!(before == contents(root), "{said}: completing twice changes something");
+}
+
+fn contents(root: &std::path::Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let files = crate::disk::files_below(root).into_iter().filter(|path| path.is_file());
+    let mut all: Vec<_> = files.map(|path| (path.clone(), fs::read(path).unwrap())).collect();
+    all.sort();
+    all
+}
+
+/// Everything in the folder, to be looked at.
+fn shown(root: &std::path::Path) -> String {
+    let one = |(path, bytes): (PathBuf, Vec<u8>)| format!("\n--- {}\n{}", path.display(), bytes.escape_ascii());
+    contents(root).into_iter().map(one).collect::<String>().replace("\\n", "\n").replace("\\\"", "\"")
+}
+
+fn check_after_failures(layout: &'static dyn Layout, durability: Durability, plan: &[Planned]) {
+    let (_folder, disk, root) = prepared();
+    let said = format!("{} {durability:?} {plan:?}", name(layout));
+    disk.plan(plan);
+    let mut session = Session::new(layout, &root, site(&disk, durability));
+    session.script(COUNT);
+    disk.heal();
+    let calls = disk.calls();
+    // A failure that nobody heard of yet may be told now, and once.
+    let last = session.append(90).or_else(|_| session.append(91));
+    last.unwrap_or_else(|error| panic!("{said}: the disk is well, and yet: {error}"));
+    session.finish();
+    recovered(&disk, &root, &said);
+    let (mut found, told) = (found(layout, &place(&root)), &session.told);
+    found.retain(|event| !told.doubtful.contains(event));
+    assert_eq!(found, told.acknowledged(), "{said}: {told:?} {calls:?} {}", shown(&root));
+    assert!(torn(&root) <= 1, "{said}: {}", shown(&root));
+    assert_eq!(disk.strangers(), Vec::<PathBuf>::new(), "{said}");
+}
+
+/// Whether the disk forgets at once what it failed to sync: under a loose policy nobody can bring that back.
+fn forgets(durability: Durability, planned: &Planned) -> bool {
+    durability != Durability::Always && planned.fault == Fault::Reverted
+}
+
+#[test]
+fn each_call_fails_once_in_each_way_and_for_good() {
+    for layout in LAYOUTS.iter().copied() {
+        for planned in every_failure(&calls_of_script(layout, Durability::Always)) {
+            check_after_failures(layout, Durability::Always, &[planned]);
+        }
+    }
+}
+
+#[test]
+fn several_calls_fail() {
+    let mut random = fastrand::Rng::with_seed(seed());
+    for layout in LAYOUTS.iter().copied() {
+        for durability in [Durability::Always, HOURLY, Durability::Never] {
+            let calls = calls_of_script(layout, durability);
+            for _ in 0..rounds(100) {
+                let mut plan = some_failures(&calls, &mut random);
+                plan.retain(|planned| !forgets(durability, planned));
+                check_after_failures(layout, durability, &plan);
+            }
+        }
+    }
+}
+
+fn check_after_power_cut(layout: &'static dyn Layout, plan: &[Planned], cut_at: usize, outcome: u64) {
+    let (_folder, disk, root) = prepared();
+    let said = format!("{} {plan:?}, power cut at call {cut_at}, outcome {outcome}", name(layout));
+    disk.plan(plan);
+    disk.cut_power_at(cut_at);
+    let mut session = Session::new(layout, &root, site(&disk, Durability::Always));
+    session.script(COUNT);
+    disk.cut_power();
+    drop(session.recorder.take());
+    disk.restart(&mut fastrand::Rng::with_seed(outcome));
+    let left = shown(&root);
+    recovered(&disk, &root, &said);
+    let told = session.told;
+    let check = |found: &[usize]| {
+        assert!(found.is_sorted_by(|a, b| a < b), "{said}: {found:?} {left}");
+        let acknowledged = told.acknowledged();
+        assert!(acknowledged.iter().all(|event| found.contains(event)), "{said}: {told:?} {found:?} {left}");
+        let mut possible = told.open();
+        possible.extend(acknowledged);
+        possible.extend(&told.doubtful);
+        assert!(found.iter().all(|event| *event == 90 || possible.contains(event)), "{said}: {told:?} {found:?}");
+        assert!(torn(&root) <= 1, "{said}: {}", shown(&root));
+    };
+    check(&found(layout, &place(&root)));
+    let mut again = Session::new(layout, &root, site(&disk, Durability::Always));
+    again
+        .append(90)
+        .unwrap_or_else(|error| panic!("{said}: the disk is well, and yet: {error} {left} {}", shown(&root)));
+    again.finish();
+    check(&found(layout, &place(&root)));
+    assert!(found(layout, &place(&root)).contains(&90), "{said}: {left} {}", shown(&root));
+}
+
+#[test]
+fn the_power_goes_out_at_each_call() {
+    let mut random = fastrand::Rng::with_seed(seed());
+    for layout in LAYOUTS.iter().copied() {
+        for cut_at in 0..=calls_of_script(layout, Durability::Always).len() {
+            for _ in 0..rounds(4) {
+                check_after_power_cut(layout, &[], cut_at, random.u64(..));
+            }
+        }
+    }
+}
+
+#[test]
+fn calls_fail_and_then_the_power_goes_out() {
+    let mut random = fastrand::Rng::with_seed(seed());
+    for layout in LAYOUTS.iter().copied() {
+        let calls = calls_of_script(layout, Durability::Always);
+        for _ in 0..rounds(150) {
+            let plan = some_failures(&calls, &mut random);
+            check_after_power_cut(layout, &plan, random.usize(..calls.len() + 10), random.u64(..));
+        }
+    }
+}
+
+/// The power goes out while what an earlier power cut left is completed.
+#[test]
+fn the_power_goes_out_during_recovery() {
+    let mut random = fastrand::Rng::with_seed(seed());
+    for layout in LAYOUTS.iter().copied() {
+        let calls = calls_of_script(layout, Durability::Always).len();
+        for round in 0..rounds(60) {
+            let (_folder, disk, root) = prepared();
+            let said = format!("{} round {round}", name(layout));
+            disk.plan(&[]);
+            disk.cut_power_at(random.usize(..calls));
+            let mut session = Session::new(layout, &root, site(&disk, Durability::Always));
+            session.script(COUNT);
+            disk.cut_power();
+            drop(session.recorder.take());
+            disk.restart(&mut random);
+            for cut_at in [0, random.usize(1..8), random.usize(1..30)] {
+                disk.plan(&[]);
+                disk.cut_power_at(cut_at);
+                let _ = recover::recover(&place(&root), &site(&disk, Durability::Always));
+                disk.cut_power();
+                disk.restart(&mut random);
+            }
+            recovered(&disk, &root, &said);
+            let (found, told) = (found(layout, &place(&root)), session.told);
+            assert!(found.is_sorted_by(|a, b| a < b), "{said}: {found:?} {}", shown(&root));
+            assert!(told.acknowledged().iter().all(|event| found.contains(event)), "{said}: {told:?} {found:?}");
+        }
+    }
+}
+
+#[test]
+fn many_threads_record_on_a_failing_disk() {
+    let mut random = fastrand::Rng::with_seed(seed());
+    for layout in LAYOUTS.iter().copied() {
+        for _ in 0..rounds(5) {
+            let (_folder, disk, root) = prepared();
+            let mut session = Session::new(layout, &root, site(&disk, Durability::Always));
+            session.append(0).unwrap();
+            let plan: Vec<Planned> = (0..600)
+                .filter_map(|at| {
+                    let call = random.choice([Call::Write, Call::Sync]).unwrap();
+                    let fault = random.choice(call.faults()).copied().unwrap();
+                    (random.u8(..8) == 0).then_some(Planned { at, fault, lasts: Lasts::Once })
+                })
+                .collect();
+            disk.plan(&plan);
+            let heard = Heard::default();
+            let recorder = session.recorder.as_ref().unwrap();
+            std::thread::scope(|scope| {
+                for thread in 1..6 {
+                    let heard = &heard;
+                    scope.spawn(move || {
+                        for number in 0..8 {
+                            // Messages only: what belongs together must not be torn apart by other threads.
+                            let number = thread * 1_000 + number * 4;
+                            let good = recorder.append(&event(number)).is_ok();
+                            heard.lock().unwrap().push((number, good));
+                        }
+                    });
+                }
+            });
+            disk.heal();
+            session.finish();
+            recovered(&disk, &root, name(layout));
+            let found = found(layout, &place(&root));
+            let heard = heard.into_inner().unwrap();
+            for thread in 1..6 {
+                let of_thread = |number: &usize| number / 1_000 == thread;
+                let good = heard.iter().filter(|(_, good)| *good).map(|(number, _)| *number).filter(of_thread);
+                let found: Vec<usize> = found.iter().copied().filter(of_thread).collect();
+                assert_eq!(found, good.collect::<Vec<_>>(), "{} {plan:?}", name(layout));
+            }
+        }
+    }
+}
+
+/// A second recorder in the same place hears who the first one is; a layout for many agents at once takes both.
+#[test]
+fn two_record_at_once() {
+    for layout in LAYOUTS.iter().copied() {
+        let (_folder, disk, root) = prepared();
+        let mut first = Session::new(layout, &root, site(&disk, Durability::Always));
+        let mut second = Session::new(layout, &root, site(&disk, Durability::Always));
+        first.append(0).unwrap();
+        match second.append(40) {
+            Ok(()) => first.append(3).unwrap(),
+            Err(error) => {
+                let holder = Some(std::process::id());
+                assert_eq!(error.problem, Problem::Locked { holder }, "{}: {error}", name(layout));
+            }
+        }
+        first.finish();
+        second.append(44).unwrap();
+        second.finish();
+        let mut found = found(layout, &place(&root));
+        found.sort_unstable();
+        let mut told = [first.told.acknowledged(), second.told.acknowledged()].concat();
+        told.sort_unstable();
+        assert_eq!(found, told, "{}", name(layout));
+    }
+}
+
+/// The disk is full for a while: what does not fit is refused, nothing before it suffers, and what comes later is recorded.
+#[test]
+fn a_full_disk_has_room_again() {
+    for layout in LAYOUTS.iter().copied() {
+        for at in 0..calls_of_script(layout, Durability::Always).len() {
+            let (_folder, disk, root) = prepared();
+            let said = format!("{} full from call {at} on", name(layout));
+            disk.plan(&[Planned { at, fault: Fault::Full, lasts: Lasts::Once }]);
+            let mut session = Session::new(layout, &root, site(&disk, Durability::Always));
+            session.script(COUNT);
+            disk.heal();
+            session.append(40).unwrap_or_else(|error| panic!("{said}: {error}"));
+            session.finish();
+            recovered(&disk, &root, &said);
+            assert_eq!(found(layout, &place(&root)), session.told.acknowledged(), "{said}");
+        }
+    }
+}
+
+/// The real disk: somebody removes the folder while it is being recorded into.
+#[test]
+fn a_folder_deleted_underneath_is_told_and_not_written_to_in_vain() {
+    for layout in LAYOUTS.iter().copied() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("disk");
+        fs::create_dir_all(&root).unwrap();
+        let real = stenograph_store::layouts::Site::default();
+        let mut session = Session::new(layout, &root, real.clone());
+        session.append(0).unwrap();
+        fs::remove_dir_all(&root).unwrap();
+        let refused = session.append(1).unwrap_err();
+        assert_eq!(refused.problem, Problem::Gone, "{}: {refused}", name(layout));
+        assert!(refused.hint().is_some());
+        let recorder = session.recorder.take().unwrap();
+        assert!(recorder.finish(&stenograph_store::journal::End::Completed).is_err(), "{}", name(layout));
+        assert!(!root.exists(), "{}", name(layout));
+        let mut again = Session::new(layout, &root, real);
+        again.append(40).unwrap();
+        again.finish();
+        assert_eq!(found(layout, &place(&root)), [40], "{}", name(layout));
+    }
+}
+
+#[test]
+fn a_folder_that_may_not_be_written_is_told_with_a_hint() {
+    for layout in LAYOUTS.iter().copied() {
+        let (_folder, disk, root) = prepared();
+        disk.plan(&[Planned { at: 0, fault: Fault::Denied, lasts: Lasts::UntilWell }]);
+        let target = stenograph_store::layouts::Target { path: Some(place(&root)), ..Default::default() };
+        let refused = Recorder::open(layout, &target, site(&disk, Durability::Always)).unwrap_err();
+        assert_eq!(refused.problem, Problem::Denied, "{}: {refused}", name(layout));
+        assert!(refused.hint().is_some());
+    }
+}
+
+/// The clock of every test here jumps back: events stay in order, and so do the times that are stamped on them.
+#[test]
+fn a_clock_that_jumps_back_does_not_turn_the_order_round() {
+    for layout in LAYOUTS.iter().copied() {
+        let (_folder, disk, root) = prepared();
+        let mut session = Session::new(layout, &root, site(&disk, Durability::Always));
+        (0..40).for_each(|number| session.append(number).unwrap());
+        session.finish();
+        assert_eq!(found(layout, &place(&root)), (0..40).collect::<Vec<_>>(), "{}", name(layout));
+        let events = crate::session::read(&place(&root));
+        let times: Vec<_> = events.iter().filter_map(|event| event.time.as_ref()?.instant()).collect();
+        assert!(times.is_sorted(), "{}: {times:?}", name(layout));
+    }
+}

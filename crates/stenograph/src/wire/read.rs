@@ -1,0 +1,163 @@
+//! Lines of the wire as events.
+
+use std::borrow::Cow;
+
+use super::{NAME, VERSION};
+use crate::json::{Object, items};
+use crate::model::{Body, Content, Data, Event, Extra, Held, Input, Part, Piece, PieceKind, Residue, Role, Usage};
+
+/// Reads an event; `None` when the object is not one of this version.
+pub fn read<'a>(object: &mut Object<'a>) -> Option<Event<'a>> {
+    if object.peek("v").and_then(crate::json::number)? != VERSION {
+        return None;
+    }
+    let body = read_body(object)?;
+    object.take("v");
+    object.take("kind");
+    let mut event = Event {
+        time: object.take_iso("time"),
+        session: object.take_str("session"),
+        thread: object.take_str("thread"),
+        id: object.take_str("id"),
+        parent: object.take_str("parent"),
+        group: object.take_str("group"),
+        from: object.take_str("from"),
+        to: object.take_str("to"),
+        model: object.take_str("model"),
+        cwd: object.take_str("cwd"),
+        branch: object.take_str("branch"),
+        version: object.take_str("version"),
+        ..Event::new(body)
+    };
+    if object.peek_true("restates") {
+        event.restates = object.take_bool("restates").unwrap_or(false);
+    }
+    event.part = read_part(object).unwrap_or_default();
+    event.usage = read_usage(object);
+    event.extra = read_extra(object);
+    Some(event)
+}
+
+fn read_body<'a>(object: &mut Object<'a>) -> Option<Body<'a>> {
+    let kind = object.peek_str("kind")?;
+    Some(match kind.as_ref() {
+        "fact" => Body::Fact { name: object.take_str("name")?, content: read_content(object) },
+        "message" => {
+            let role = object.peek_str("role").and_then(|role| Role::named(&role))?;
+            let content = read_content(object)?;
+            object.take("role");
+            Body::Message { role, content }
+        }
+        "thinking" => Body::Thinking { content: read_content(object)? },
+        "tool_call" => {
+            let input = match object.take_text("input_text") {
+                Some(text) => Input::Text(text),
+                None => Input::Json(Cow::Borrowed(object.take("input")?)),
+            };
+            Body::ToolCall { name: object.take_str("name")?, call: object.take_str("call"), input }
+        }
+        "tool_result" => Body::ToolResult {
+            content: read_content(object)?,
+            name: object.take_str("name"),
+            call: object.take_str("call"),
+            error: object.take_bool("error"),
+        },
+        "compaction" => Body::Compaction { summary: read_content(object) },
+        "failure" => Body::Failure { name: object.take_str("name"), content: read_content(object) },
+        "stop" => Body::Stop {
+            reason: object.take_str("reason"),
+            success: object.take_bool("success"),
+            content: read_content(object),
+        },
+        "other" => Body::Other { name: object.take_str("name"), bytes: object.take_text("bytes") },
+        _ => return None,
+    })
+}
+
+fn read_content<'a>(object: &mut Object<'a>) -> Option<Content<'a>> {
+    if let Some(text) = object.take_text("content") {
+        return Some(Content::Text(text));
+    }
+    let pieces = items(object.peek("content")?)?.into_iter().map(read_piece).collect::<Option<Vec<_>>>()?;
+    object.take("content");
+    Some(Content::Pieces(pieces))
+}
+
+fn read_piece(raw: &str) -> Option<Piece<'_>> {
+    let mut object = Object::parse(raw)?;
+    let kind = if let Some(text) = object.take_text("text") {
+        PieceKind::Text(text)
+    } else if let Some(data) = read_data(&mut object) {
+        PieceKind::Blob { media: object.take_str("media"), data }
+    } else {
+        PieceKind::Other(Cow::Borrowed(object.take("other")?))
+    };
+    let extra = object.open("extra").map(Object::rest);
+    // A piece with keys of its own is of a later version, and one that says it has nothing of its own is spelled by nobody we
+    // know: the caller keeps the whole line unread.
+    if extra.as_ref().is_some_and(|extra| extra.0.is_empty()) {
+        return None;
+    }
+    let extra = extra.unwrap_or_default();
+    object.rest().0.iter().all(|(_, held)| *held == Held::Hole).then_some(Piece { kind, extra })
+}
+
+fn read_data<'a>(object: &mut Object<'a>) -> Option<Data<'a>> {
+    let inline = object.take_text("data").map(Data::Inline);
+    inline.or_else(|| object.take_text("url").map(Data::Url)).or_else(|| object.take_text("file").map(Data::File))
+}
+
+fn read_part(object: &mut Object<'_>) -> Option<Part> {
+    let numbers = items(object.peek("part")?)?;
+    let [index, of] = numbers.as_slice() else { return None };
+    let number = |raw: &str| crate::json::number(raw).and_then(|number| u32::try_from(number).ok());
+    let part = Part { index: number(index)?, of: number(of)? };
+    if part == Part::default() || part.index >= part.of {
+        return None;
+    }
+    object.take("part");
+    Some(part)
+}
+
+fn read_usage(object: &mut Object<'_>) -> Option<Usage> {
+    let mut numbers = object.open("usage")?;
+    let mut usage = numbers.take_usage(["input", "output", "cache_read", "cache_write", "reasoning"]);
+    usage.cost = numbers.take_float("cost");
+    if !numbers.clone().rest().is_empty() {
+        object.close("usage", numbers);
+    }
+    Some(usage)
+}
+
+fn read_extra<'a>(object: &mut Object<'a>) -> Extra<'a> {
+    let mut extra = Extra::default();
+    let Some(origins) = object.open("extra") else { return extra };
+    let mut unread = Vec::new();
+    for (name, held) in origins.rest().0 {
+        match held {
+            Held::Raw(Cow::Borrowed(raw)) if name != NAME && extra.iter().count() < ORIGINS_MAX => {
+                match Object::parse(raw) {
+                    Some(residue) if extra.get(&name).is_none() => extra.add(name, residue.rest()),
+                    _ => unread.push((name, Held::Raw(Cow::Borrowed(raw)))),
+                }
+            }
+            held => unread.push((name, held)),
+        }
+    }
+    // What is in no format's words stays on the line, and an empty object with it.
+    if !unread.is_empty() || extra.iter().next().is_none() {
+        object.close_with("extra", Residue(unread));
+    }
+    extra
+}
+
+/// How many formats' words one event may hold. Real events hold those of one or two.
+const ORIGINS_MAX: usize = 16;
+
+/// What is left of a line whose event was read, under the wire's own name. Where nobody could read what the event stands for,
+/// even nothing is left: it tells the event from bytes in this very file that are no line of it.
+pub fn leave<'a>(event: &mut Event<'a>, rest: Residue<'a>) {
+    if !rest.is_empty() || matches!(event.body, Body::Other { .. }) {
+        event.extra.add(Cow::Borrowed(NAME), rest);
+    }
+}

@@ -1,0 +1,172 @@
+//! Compacting over every format's fixtures, and over the corpus of real files where it is at hand: a test for every file found. What
+//! comes out has the summary, and after it what is kept, byte for byte.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use stenograph::edit::compact::{Aside, Keep, Stamp, aside, has_place, plan};
+use stenograph::edit::tokens::Tokenizer;
+use stenograph::edit::units::bonds;
+use stenograph::edit::{Applied, Fate, Original, Plan, apply};
+use stenograph::format::{Detected, Format, detect};
+use stenograph::formats::FORMATS;
+use stenograph::frame::Framing;
+use stenograph::model::{Body, Event, Kind, Span};
+use stenograph::time::{Time, Unit};
+
+const SUMMARY: &str = "So far: \"a lot\" was said,\n\tand done. Ünd 漢.";
+
+fn main() {
+    let arguments = Arguments::from_args();
+    let mut trials = Vec::new();
+    for format in FORMATS {
+        let folder = format.info().name.replace('-', "_");
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/formats").join(folder).join("fixtures");
+        let mut files = Vec::new();
+        walk(&folder, &mut files);
+        files.retain(|path| !matches!(path.extension().and_then(|end| end.to_str()), Some("golden" | "losses")));
+        for path in files {
+            let name = format!("{}/{}", format.info().name, path.file_name().unwrap_or_default().to_string_lossy());
+            trials.push(Trial::test(name, move || file(*format, &path)));
+        }
+    }
+    trials.extend(corpus());
+    libtest_mimic::run(&arguments, trials).exit();
+}
+
+fn corpus() -> Vec<Trial> {
+    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus");
+    let root = std::env::var_os("STENO_CORPUS").map_or(beside, PathBuf::from);
+    let mut files = Vec::new();
+    walk(&root, &mut files);
+    files.sort();
+    let trial = |path: PathBuf| {
+        let name = format!("corpus/{}", path.strip_prefix(&root).unwrap_or(&path).to_string_lossy());
+        Trial::test(name, move || match detect(&fs::read(&path)?) {
+            Detected::Format(format) => file(format, &path),
+            Detected::Tie(_) | Detected::Unknown => Ok(()),
+        })
+    };
+    files.into_iter().map(trial).collect()
+}
+
+fn walk(folder: &Path, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() { walk(&path, files) } else { files.push(path) }
+    }
+}
+
+fn file(format: &'static dyn Format, path: &Path) -> Result<(), Failed> {
+    let bytes = fs::read(path)?;
+    let original = Original::read(format, &bytes)?;
+    let tokenizer = Tokenizer::default();
+    let whole: u64 = original.events.iter().map(|event| tokenizer.event(event)).sum();
+    let keeps = [Keep::Turns(0), Keep::Turns(1), Keep::Turns(2), Keep::Tokens(whole / 3 + 1), Keep::Dropping(50)];
+    for keep in keeps {
+        let Some(old) = aside(&original.events, keep, &tokenizer) else { continue };
+        let Some(plan) = plan(&original, &old, SUMMARY, &stamp()) else {
+            // A document of a format whose other files are lines may have none either.
+            if has_place(format) && (format.info().framing == Framing::Lines || bytes.starts_with(b"{\"")) {
+                return Err(format!("{keep:?}: no place for a summary").into());
+            }
+            continue;
+        };
+        if !has_place(format) {
+            return Err("a place for a summary where there should be none".into());
+        }
+        let applied = apply(&original, &plan)?;
+        checked(&original, &old, &plan, &applied).map_err(|what| format!("{keep:?}: {what}"))?;
+        again(format, &applied.bytes).map_err(|what| format!("{keep:?}, and again: {what}"))?;
+    }
+    Ok(())
+}
+
+fn stamp() -> Stamp {
+    let time = Time { text: "2026-03-02T09:14:05.250Z".into(), unit: Unit::Iso };
+    Stamp { id: "3f1c2d4e-5a6b-4c7d-8e9f-0a1b2c3d4e5f".into(), time }
+}
+
+fn checked(original: &Original<'_>, old: &Aside, plan: &Plan, applied: &Applied) -> Result<(), String> {
+    if !applied.is_exact() {
+        return Err(format!("not as planned: {:?} {:?}", applied.differs.losses, applied.notes));
+    }
+    let gone: HashSet<usize> = old.goes.iter().copied().collect();
+    for (call, result) in bonds(&original.events) {
+        if gone.contains(&call) != gone.contains(&result) {
+            return Err(format!("{call} and {result} are parted"));
+        }
+    }
+    let is_ours = |event: &Event<'_>| match &event.body {
+        Body::Compaction { summary: Some(summary) } => summary.joined().decode() == SUMMARY,
+        _ => false,
+    };
+    let marker = applied.events.iter().rposition(is_ours).ok_or("the summary is not there")?;
+    let old_markers = applied.events.iter().take(marker).filter(|event| event.kind() == Kind::Compaction).count();
+    if old_markers > 1 {
+        return Err("a summary from before is still there".into());
+    }
+    let (before, after) = applied.events.split_at(marker + 1);
+    kept(original, old, plan, applied, after)?;
+    // Nothing that is kept hangs on what stands before the marker.
+    let past: HashSet<&str> = before.iter().take(marker).filter_map(|event| event.id.as_deref()).collect();
+    match after.iter().find(|event| event.parent.as_deref().is_some_and(|parent| past.contains(parent))) {
+        Some(event) if event.thread.is_none() => Err(format!("{:?} leads past the summary", event.id)),
+        _ => Ok(()),
+    }
+}
+
+/// What is kept says what it said, and its bytes are what they were, but for a link to what is gone.
+fn kept(
+    original: &Original<'_>,
+    old: &Aside,
+    plan: &Plan,
+    applied: &Applied,
+    after: &[Event<'_>],
+) -> Result<(), String> {
+    // What only tells of something that is gone, such as its progress, goes with it.
+    let said = |event: &&Event<'_>| event.kind() != Kind::Fact;
+    let kept = original.events.iter().enumerate().skip(old.kept_from).filter(|(_, event)| said(event));
+    let (kept, after): (Vec<_>, Vec<_>) = (kept.collect(), after.iter().filter(said).collect());
+    if kept.len() != after.len() {
+        return Err(format!("{} events are kept of {}", after.len(), kept.len()));
+    }
+    let slice = |bytes: &[u8], at: Option<Span>| {
+        at.and_then(|at| bytes.get(at.offset as usize..at.end() as usize).map(<[u8]>::to_owned))
+    };
+    for ((number, before), after) in kept.into_iter().zip(after) {
+        let linked = Event { parent: after.parent.clone(), ..before.clone() };
+        if before.part != after.part && before.body == after.body && before.id == after.id {
+            // A record may end one turn and begin another: a result, and what the user said then.
+            continue;
+        }
+        if !linked.says_the_same(after) {
+            return Err(format!("{number} says something else"));
+        }
+        let same = slice(original.bytes, before.at) == slice(&applied.bytes, after.at);
+        if !same && *plan.fate(number) == Fate::Stays && before.parent == after.parent {
+            return Err(format!("{number} has other bytes"));
+        }
+    }
+    Ok(())
+}
+
+/// What was compacted can be compacted once more, and the summary before is a part of what the next one stands for.
+fn again(format: &'static dyn Format, bytes: &[u8]) -> Result<(), String> {
+    let original = Original::read(format, bytes).map_err(|error| error.to_string())?;
+    let Some(old) = aside(&original.events, Keep::Turns(0), &Tokenizer::default()) else { return Ok(()) };
+    let told = old.told.iter().filter_map(|number| original.events.get(*number));
+    if !told.map(Event::kind).any(|kind| kind == Kind::Compaction) {
+        return Err("the summary before is not told to the next one".into());
+    }
+    let stamp = Stamp { id: "8e9f3f1c-5a6b-4c7d-8e9f-0a1b2c3d4e5f".into(), ..stamp() };
+    let plan = plan(&original, &old, "All of it.", &stamp).ok_or("there is no place any more")?;
+    let applied = apply(&original, &plan).map_err(|error| error.to_string())?;
+    let markers = applied.events.iter().filter(|event| event.kind() == Kind::Compaction && event.content().is_some());
+    match (applied.is_exact(), markers.count()) {
+        (true, 1) => Ok(()),
+        (exact, count) => Err(format!("exact: {exact}, {count} summaries")),
+    }
+}
