@@ -131,7 +131,7 @@ fn a_recording_that_is_killed_loses_nothing_that_was_acknowledged() {
     let mut acks = BufReader::new(child.stdout.take().unwrap()).lines();
     for (count, line) in [(1, SYSTEM), (1, USER), (2, CALL)] {
         input.write_all(line.as_bytes()).unwrap();
-        assert_eq!(acks.by_ref().take(count).filter(|ack| ack.is_ok()).count(), count);
+        assert_eq!(acks.by_ref().take(count).filter(Result::is_ok).count(), count);
     }
     assert_eq!(folder.read("talk.jsonl"), [SYSTEM, USER, CALL].concat().as_bytes(), "each message as it occurs");
     child.kill().unwrap();

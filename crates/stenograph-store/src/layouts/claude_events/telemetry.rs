@@ -13,7 +13,7 @@ use super::agent::{Agent, iso, millis};
 use super::project::LOG_ENDING;
 use super::seen::Seen;
 use crate::error::{Error, Problem};
-use crate::files::{Files, folder_of, make_folder, write_all};
+use crate::files::{Files, folder_of, make_folder, write_again, write_all};
 use crate::tail::{self, LastLine, Remark};
 
 /// How an agent ended.
@@ -73,14 +73,21 @@ pub fn append(files: &dyn Files, folder: &Path, month: &str, line: &str) -> Resu
     Ok(tail.remark.into_iter().collect())
 }
 
-/// The file that has a line about this very recording of an agent. The latest month is looked at first.
-pub fn find(files: &dyn Files, folder: &Path, agent: &Agent) -> Result<Option<PathBuf>, Error> {
+/// Where a line stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    path: PathBuf,
+    offset: u64,
+}
+
+/// The line about this very recording of an agent. The latest month is looked at first.
+pub fn find(files: &dyn Files, folder: &Path, agent: &Agent) -> Result<Option<Place>, Error> {
     let started = agent.started_at();
     let mut found = None;
-    each(files, folder, &mut |path, line| {
+    each(files, folder, &mut |place, line| {
         let says = |key: &str, value: &str| line.peek_str(key).as_deref() == Some(value);
         if says("started_at", &started) && says("agent_id", &agent.id) && says("session_id", &agent.session) {
-            found = Some(path.to_owned());
+            found = Some(place.clone());
         }
         if found.is_some() { Go::NoFurther } else { Go::On }
     })?;
@@ -102,10 +109,10 @@ pub fn starts(files: &dyn Files, folder: &Path) -> Result<HashMap<(String, Strin
     Ok(starts)
 }
 
-/// Makes a line durable that was found.
-pub fn settle(files: &dyn Files, path: &Path) -> Result<(), Error> {
-    let synced = files.open(path).and_then(|mut file| file.sync()).and_then(|()| files.sync_folder(folder_of(path)));
-    synced.map_err(|error| Error::at(path, Problem::Unwritable, error))
+/// Makes a line durable that was found: whoever wrote it may have seen a sync fail.
+pub fn settle(files: &dyn Files, Place { path, offset }: &Place) -> Result<(), Error> {
+    let written = write_again(files, path, *offset).and_then(|()| files.sync_folder(folder_of(path)));
+    written.map_err(|error| Error::at(path, Problem::Unwritable, error))
 }
 
 /// No line of ours is longer; a longer one is looked at in pieces, none of which is anybody's line.
@@ -119,29 +126,35 @@ enum Go {
 }
 
 /// Looks at all lines, those of the latest month first.
-fn each(files: &dyn Files, folder: &Path, look: &mut dyn FnMut(&Path, &Object<'_>) -> Go) -> Result<(), Error> {
+fn each(files: &dyn Files, folder: &Path, look: &mut dyn FnMut(&Place, &Object<'_>) -> Go) -> Result<(), Error> {
     let unreadable = |path: &Path, error| Error::at(path, Problem::Unreadable, error);
     let months = files.list(folder).map_err(|error| unreadable(folder, error))?;
     for path in months.iter().rev().filter(|path| path.extension().is_some_and(|ending| ending == LOG_ENDING)) {
         let reader = files.reader(path, 0).map_err(|error| unreadable(path, error))?;
-        if lines(reader, &mut |line| look(path, line)).map_err(|error| unreadable(path, error))? == Go::NoFurther {
+        let place = Place { path: path.clone(), offset: 0 };
+        if lines(reader, place, look).map_err(|error| unreadable(path, error))? == Go::NoFurther {
             break;
         }
     }
     Ok(())
 }
 
-fn lines(reader: Box<dyn Read>, look: &mut dyn FnMut(&Object<'_>) -> Go) -> std::io::Result<Go> {
+fn lines(
+    reader: Box<dyn Read>,
+    mut place: Place,
+    look: &mut dyn FnMut(&Place, &Object<'_>) -> Go,
+) -> std::io::Result<Go> {
     let mut reader = BufReader::new(reader);
     let mut line = Vec::new();
     loop {
+        place.offset += line.len() as u64;
         line.clear();
         if reader.by_ref().take(LINE_SIZE_MAX).read_until(b'\n', &mut line)? == 0 {
             return Ok(Go::On);
         }
         // A line that a crash cut off is not there.
         let whole = line.ends_with(b"\n").then(|| std::str::from_utf8(&line).ok()).flatten();
-        if whole.and_then(Object::parse).is_some_and(|object| look(&object) == Go::NoFurther) {
+        if whole.and_then(Object::parse).is_some_and(|object| look(&place, &object) == Go::NoFurther) {
             return Ok(Go::NoFurther);
         }
     }

@@ -123,7 +123,7 @@ impl Layout for Cycod {
         documents.iter_mut().for_each(|kept| kept.document.begin());
         let mut opened = Opened::new(ground, header, Box::new(Recording { documents, files: Arc::clone(files) }));
         opened.loaded = if in_place { Loaded::InPlace } else { Loaded::ToBeRecorded };
-        opened.first = target.settings.get("title").map(title).into_iter().collect();
+        opened.first = target.settings.get("title").map(|text| title(text)).into_iter().collect();
         opened.remarks = remarks;
         Ok(opened)
     }
@@ -181,8 +181,8 @@ fn is_lone_trajectory(path: &Path, names: &[PathBuf]) -> bool {
     !names.contains(&path.with_file_name(format!("chat-history-{moment}.jsonl")))
 }
 
-fn title(text: &String) -> Event<'static> {
-    Event::new(Body::Fact { name: "title".into(), content: Some(Content::text(text.clone())) })
+fn title(text: &str) -> Event<'static> {
+    Event::new(Body::Fact { name: "title".into(), content: Some(Content::text(text.to_owned())) })
 }
 
 fn not_saved(error: &Error) -> String {
