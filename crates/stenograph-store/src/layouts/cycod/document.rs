@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use stenograph::format::{Detected, detect};
-use stenograph::model::Event;
+use stenograph::model::{self, Event};
+use stenograph::read;
 
 use super::Kind;
 use super::body::Body;
@@ -63,9 +64,8 @@ impl Document {
         if beginning.trim_ascii().is_empty() {
             return Ok((beginning.len() as u64, None));
         }
-        match detect(&beginning) {
-            Detected::Format(format) if format.info().name == kind.format_name() => {}
-            _ => return Err(Error::about(path, Problem::Exists)),
+        if !is_recognised(&beginning, kind) && !holds_messages(&beginning, kind) {
+            return Err(Error::about(path, Problem::Exists));
         }
         let (length, remark) = match kind {
             Kind::Chat => LineDocument::base(files, path)?,
@@ -249,6 +249,12 @@ impl Document {
         is_length(&self.files, &self.path, 0)
     }
 
+    /// Whether anybody who finds the file knows what it is.
+    pub fn is_recognised(&self) -> bool {
+        let beginning = beginning(&self.files, &self.path).unwrap_or_default();
+        beginning.is_empty() || is_recognised(&beginning, self.kind)
+    }
+
     /// What this recording wrote, to be read back.
     pub fn measured(&self) -> Result<Measured<'_>, Error> {
         let ours = self.files.reader(&self.path, self.starts_at());
@@ -270,6 +276,20 @@ pub(super) fn beginning(files: &Arc<dyn Files>, path: &Path) -> Result<Vec<u8>, 
     };
     read.map_err(|error| Error::at(path, Problem::Unreadable, error))?;
     Ok(bytes)
+}
+
+/// Whether a file that begins so is taken for a document of that kind.
+fn is_recognised(beginning: &[u8], kind: Kind) -> bool {
+    matches!(detect(beginning), Detected::Format(format) if format.info().name == kind.format_name())
+}
+
+/// Whether a file that nobody recognises holds messages of that kind all the same: others may have put keys of their own into them.
+fn holds_messages(beginning: &[u8], kind: Kind) -> bool {
+    let whole = beginning.iter().rposition(|byte| *byte == b'\n').map_or(beginning.len(), |newline| newline + 1);
+    let lines = beginning.get(..whole).unwrap_or_default();
+    let unknown = !matches!(detect(beginning), Detected::Format(_));
+    let message = |event: &Event<'_>| matches!(event.body, model::Body::Message { .. } | model::Body::ToolCall { .. });
+    unknown && kind == Kind::Chat && read::all(kind.format(), lines).events.iter().any(message)
 }
 
 fn is_length(files: &Arc<dyn Files>, path: &Path, length: u64) -> bool {

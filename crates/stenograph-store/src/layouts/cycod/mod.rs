@@ -276,7 +276,10 @@ impl Documents for Recording {
             finished.written.push(path);
         }
         if let Some(Kept { document, .. }) = self.documents.first() {
-            finished.journal = measure(recorded, document.measured()?, given)?;
+            // A document that nobody would know for one says nothing to whoever finds it.
+            if document.is_recognised() {
+                finished.journal = measure(recorded, document.measured()?, given)?;
+            }
         }
         finished.written.retain(|path| {
             let mut saved = self.documents.iter().filter(|kept| kept.role != Role::Asked);
