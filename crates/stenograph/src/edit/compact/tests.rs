@@ -1,3 +1,5 @@
+//! What goes and what stays when a conversation is compacted.
+
 use super::*;
 use crate::edit::{Original, apply};
 use crate::format::{Format, named};

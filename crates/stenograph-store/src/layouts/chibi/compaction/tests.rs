@@ -1,3 +1,5 @@
+//! A compaction of a context on a disk that stops at every step.
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::sync::Arc;
