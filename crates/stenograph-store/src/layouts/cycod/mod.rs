@@ -282,8 +282,11 @@ impl Documents for Recording {
             }
         }
         finished.written.retain(|path| {
-            let mut saved = self.documents.iter().filter(|kept| kept.role != Role::Asked);
-            !saved.any(|kept| kept.document.path() == path && kept.document.is_claimed_only())
+            let kept = self.documents.iter().find(|kept| kept.document.path() == path);
+            kept.is_some_and(|Kept { role, document }| match role {
+                Role::Asked => document.exists(),
+                Role::SavedChat | Role::SavedTrajectory => !document.is_claimed_only(),
+            })
         });
         Ok(finished)
     }
