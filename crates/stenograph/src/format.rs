@@ -130,6 +130,11 @@ impl<'a> Head<'a> {
         found
     }
 
+    /// Whether the first line is longer than the head, so that only some of its keys can be seen.
+    pub fn is_first_line_cut(&self) -> bool {
+        self.bytes.len() + 3 >= Head::SIZE_MAX && !self.text.trim_start().contains('\n')
+    }
+
     /// The source as one JSON document, closed where the head ends.
     pub fn document(&self) -> Option<Object<'_>> {
         let mended = self.mended.as_deref()?;

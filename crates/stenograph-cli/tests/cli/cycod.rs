@@ -123,6 +123,21 @@ fn loading_goes_on_in_the_same_file_or_branches_into_another() {
 }
 
 #[test]
+fn messages_with_keys_of_their_own_and_very_long_ones_are_found_again() {
+    let folder = Folder::new();
+    for (name, line) in [
+        ("keyed.jsonl", USER.replace("}\n", ",\"seq\":1}\n")),
+        ("long.jsonl", USER.replace("which", &"which ".repeat(20_000))),
+    ] {
+        let record = format!("record --from openai-chat --to cycod:{name}");
+        run(&folder, &record, &line).ends(0);
+        run(&folder, &format!("show {name} --json"), "").ends(0).says("which");
+        run(&folder, &record, ASSISTANT).ends(0);
+        run(&folder, &format!("show {name} --json"), "").ends(0).says("which").says("An oak.");
+    }
+}
+
+#[test]
 fn a_recording_that_is_killed_loses_nothing_that_was_acknowledged() {
     let folder = Folder::new();
     let line = "record --from openai-chat --to cycod:talk.jsonl --sync always --ack";

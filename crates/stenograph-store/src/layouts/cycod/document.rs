@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use stenograph::format::{Detected, detect};
-use stenograph::model::Event;
+use stenograph::model::{self, Event};
+use stenograph::read;
 
 use super::Kind;
 use super::body::Body;
@@ -36,10 +37,18 @@ pub struct Document {
     /// What follows that and may still change.
     held: Vec<u8>,
     body: Option<Body>,
-    /// The open file; `None` when it is out of step.
-    file: Option<Box<dyn OpenFile>>,
+    file: FileState,
     /// How many bytes were written anew for the sake of a title.
     rewritten: u64,
+}
+
+/// The file, as far as it is written to.
+enum FileState {
+    /// Nothing was written yet: where nothing is said no file is made.
+    NotYet,
+    Open(Box<dyn OpenFile>),
+    /// It is out of step, and completed at the end.
+    Lost,
 }
 
 /// Whether a recording had something to say about the title.
@@ -63,9 +72,8 @@ impl Document {
         if beginning.trim_ascii().is_empty() {
             return Ok((beginning.len() as u64, None));
         }
-        match detect(&beginning) {
-            Detected::Format(format) if format.info().name == kind.format_name() => {}
-            _ => return Err(Error::about(path, Problem::Exists)),
+        if !is_recognised(&beginning, kind) && !holds_messages(&beginning, kind) {
+            return Err(Error::about(path, Problem::Exists));
         }
         let (length, remark) = match kind {
             Kind::Chat => LineDocument::base(files, path)?,
@@ -88,18 +96,30 @@ impl Document {
             settled: 0,
             held: Vec::new(),
             body: None,
-            file: None,
+            file: FileState::NotYet,
             rewritten: 0,
         }
     }
 
-    /// Begins to write. Where that fails the document is out of step, and completed at the end.
+    /// Gets ready to write. Where that fails the document is out of step, and completed at the end.
     pub fn begin(&mut self) {
         self.body = Some(Body::new(self.kind));
-        let Ok(beginning) = beginning(&self.files, &self.path) else { return };
-        self.head = Head::of(&beginning, self.kind);
+        match beginning(&self.files, &self.path) {
+            Ok(beginning) => self.head = Head::of(&beginning, self.kind),
+            Err(_) => self.file = FileState::Lost,
+        }
         self.title = self.head.title.clone();
-        self.file = self.files.open(&self.path).ok();
+    }
+
+    /// The open file, where it is in step.
+    fn open(&mut self) -> Option<&mut dyn OpenFile> {
+        if matches!(self.file, FileState::NotYet) {
+            self.file = self.files.open(&self.path).map_or(FileState::Lost, FileState::Open);
+        }
+        match &mut self.file {
+            FileState::Open(file) => Some(file.as_mut()),
+            FileState::NotYet | FileState::Lost => None,
+        }
     }
 
     /// The file.
@@ -145,19 +165,18 @@ impl Document {
         }
         let end = self.starts_at() + self.settled;
         let new = [bytes, &held].concat();
-        let Some(file) = &mut self.file else { return };
-        let written = match new.strip_prefix(self.held.as_slice()) {
+        let (before, files, path) = (std::mem::take(&mut self.held), Arc::clone(&self.files), self.path.clone());
+        let Some(file) = self.open() else { return };
+        let written = match new.strip_prefix(before.as_slice()) {
             // Almost always what was held back is as it was, and something follows.
-            Some(rest) => write_all(file.as_mut(), rest),
+            Some(rest) => write_all(file, rest),
             // What somebody else may have written after it must not go with it.
-            None if !is_length(&self.files, &self.path, end + self.held.len() as u64) => {
-                Err(std::io::ErrorKind::Other.into())
-            }
-            None => file.truncate(end).and_then(|()| write_all(file.as_mut(), &new)),
+            None if !is_length(&files, &path, end + before.len() as u64) => Err(std::io::ErrorKind::Other.into()),
+            None => file.truncate(end).and_then(|()| write_all(file, &new)),
         };
         if written.is_err() || !file.is_linked().unwrap_or(false) {
             // How much of it is there is not known: it is compared with the journal at the end.
-            self.file = None;
+            self.file = FileState::Lost;
             return;
         }
         self.settled += bytes.len() as u64;
@@ -166,19 +185,16 @@ impl Document {
 
     /// Puts what is known of the conversation where it stands in the file.
     fn put_head(&mut self, wanted: &[u8]) {
-        if self.file.is_none() || wanted == self.head.bytes {
+        if wanted == self.head.bytes || self.open().is_none() {
             return;
         }
         let length = self.starts_at() + self.settled + self.held.len() as u64;
         let done = if length == 0 {
-            self.file.as_mut().is_some_and(|file| write_all(file.as_mut(), wanted).is_ok())
+            self.open().is_some_and(|file| write_all(file, wanted).is_ok())
         } else if self.rewritten <= REWRITTEN_MAX + REWRITTEN_FACTOR * self.settled {
             self.rewritten += length;
-            self.file = None;
-            self.replace_head(wanted).is_ok_and(|()| {
-                self.file = self.files.open(&self.path).ok();
-                self.file.is_some()
-            })
+            self.file = FileState::NotYet;
+            self.replace_head(wanted).is_ok() && self.open().is_some()
         } else {
             // At the end it is.
             return;
@@ -186,7 +202,7 @@ impl Document {
         if done {
             self.head = Head::of(wanted, self.kind);
         } else {
-            self.file = None;
+            self.file = FileState::Lost;
         }
     }
 
@@ -223,25 +239,33 @@ impl Document {
 
     /// Completes the document and makes it durable.
     pub fn finish(&mut self, recorded: &Recorded) -> Result<Vec<Remark>, Error> {
+        let mut in_step = false;
         if let Some(body) = self.body.take() {
             let rest = body.finish();
             self.put(&rest, Vec::new());
+            let lost = matches!(self.file, FileState::Lost);
+            let whole = is_length(&self.files, &self.path, self.starts_at() + self.settled);
+            in_step = !lost && whole && self.wanted_head() == self.head.bytes;
         }
-        let in_place = is_length(&self.files, &self.path, self.starts_at() + self.settled);
-        let whole = in_place && self.wanted_head() == self.head.bytes;
-        let mut remarks = Vec::new();
-        let synced = match self.file.take() {
-            Some(mut file) if whole => file.sync(),
-            _ => {
-                remarks = complete(self, recorded)?;
+        let (remarks, synced) = match std::mem::replace(&mut self.file, FileState::NotYet) {
+            FileState::Open(mut file) if in_step => (Vec::new(), file.sync()),
+            FileState::NotYet if in_step => (Vec::new(), Ok(())),
+            FileState::Open(_) | FileState::NotYet | FileState::Lost => {
+                let remarks = complete(self, recorded)?;
                 // Whoever wrote it may have seen a sync fail.
-                let here = self.files.open(&self.path);
-                here.and_then(|_| write_again(self.files.as_ref(), &self.path, self.starts_at()))
+                let from = if self.base == 0 { 0 } else { self.starts_at() };
+                let written = if self.exists() { write_again(self.files.as_ref(), &self.path, from) } else { Ok(()) };
+                (remarks, written)
             }
         };
-        let synced = synced.and_then(|()| self.files.sync_folder(folder_of(&self.path)));
-        synced.map_err(|error| Error::at(&self.path, Problem::Unwritable, error))?;
+        let placed = || if self.exists() { self.files.sync_folder(folder_of(&self.path)) } else { Ok(()) };
+        synced.and_then(|()| placed()).map_err(|error| Error::at(&self.path, Problem::Unwritable, error))?;
         Ok(remarks)
+    }
+
+    /// Whether there is a file at all.
+    pub fn exists(&self) -> bool {
+        !matches!(self.files.length(&self.path), Ok(None))
     }
 
     /// Whether the file was made, and nothing stands in it.
@@ -249,10 +273,18 @@ impl Document {
         is_length(&self.files, &self.path, 0)
     }
 
+    /// Whether anybody who finds the file knows what it is.
+    pub fn is_recognised(&self) -> bool {
+        let beginning = beginning(&self.files, &self.path).unwrap_or_default();
+        beginning.is_empty() || is_recognised(&beginning, self.kind)
+    }
+
     /// What this recording wrote, to be read back.
     pub fn measured(&self) -> Result<Measured<'_>, Error> {
-        let ours = self.files.reader(&self.path, self.starts_at());
-        let ours = ours.map_err(|error| Error::at(&self.path, Problem::Unreadable, error))?;
+        let ours: Box<dyn Read> = match self.files.reader(&self.path, self.starts_at()) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Box::new(std::io::empty()),
+            opened => opened.map_err(|error| Error::at(&self.path, Problem::Unreadable, error))?,
+        };
         let head = match (self.titled, self.kind) {
             (Titled::Here, _) | (_, Kind::Trajectory) => self.head.bytes.as_slice(),
             (Titled::Elsewhere, Kind::Chat) => &[],
@@ -272,8 +304,23 @@ pub(super) fn beginning(files: &Arc<dyn Files>, path: &Path) -> Result<Vec<u8>, 
     Ok(bytes)
 }
 
+/// Whether a file that begins so is taken for a document of that kind.
+fn is_recognised(beginning: &[u8], kind: Kind) -> bool {
+    matches!(detect(beginning), Detected::Format(format) if format.info().name == kind.format_name())
+}
+
+/// Whether a file that nobody recognises holds messages of that kind all the same: others may have put keys of their own into them.
+fn holds_messages(beginning: &[u8], kind: Kind) -> bool {
+    let whole = beginning.iter().rposition(|byte| *byte == b'\n').map_or(beginning.len(), |newline| newline + 1);
+    let lines = beginning.get(..whole).unwrap_or_default();
+    let unknown = !matches!(detect(beginning), Detected::Format(_));
+    let message = |event: &Event<'_>| matches!(event.body, model::Body::Message { .. } | model::Body::ToolCall { .. });
+    unknown && kind == Kind::Chat && read::all(kind.format(), lines).events.iter().any(message)
+}
+
 fn is_length(files: &Arc<dyn Files>, path: &Path, length: u64) -> bool {
-    files.length(path).is_ok_and(|found| found == Some(length))
+    // A file that is not there is as good as an empty one.
+    files.length(path).is_ok_and(|found| found.unwrap_or(0) == length)
 }
 
 /// Ends the last line of a text, and says how long it is.

@@ -276,11 +276,17 @@ impl Documents for Recording {
             finished.written.push(path);
         }
         if let Some(Kept { document, .. }) = self.documents.first() {
-            finished.journal = measure(recorded, document.measured()?, given)?;
+            // A document that nobody would know for one says nothing to whoever finds it.
+            if document.is_recognised() {
+                finished.journal = measure(recorded, document.measured()?, given)?;
+            }
         }
         finished.written.retain(|path| {
-            let mut saved = self.documents.iter().filter(|kept| kept.role != Role::Asked);
-            !saved.any(|kept| kept.document.path() == path && kept.document.is_claimed_only())
+            let kept = self.documents.iter().find(|kept| kept.document.path() == path);
+            kept.is_some_and(|Kept { role, document }| match role {
+                Role::Asked => document.exists(),
+                Role::SavedChat | Role::SavedTrajectory => !document.is_claimed_only(),
+            })
         });
         Ok(finished)
     }

@@ -51,6 +51,14 @@ pub fn is_message(object: &Object<'_>) -> bool {
     }
 }
 
+/// Whether an object of which only the first keys can be seen may be such a message: a known role, and no key that it has not.
+pub fn may_be_message(object: &Object<'_>) -> bool {
+    let role = object.peek_str("role");
+    role.and_then(|role| Speaker::named(&role)).is_some()
+        && object.keys().all(|key| KEYS.contains(&key))
+        && (object.peek("content").is_none() || is_message(object))
+}
+
 /// The events of one message, what is left of it and of its calls in the words of `origin`. The object comes back when it is no
 /// message: its role is unknown, or it says nothing.
 pub fn message<'a>(mut object: Object<'a>, origin: &'a str) -> Result<Vec<Event<'a>>, Object<'a>> {

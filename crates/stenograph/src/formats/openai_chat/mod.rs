@@ -68,7 +68,10 @@ impl Format for OpenaiChat {
     fn sniff(&self, head: &Head<'_>) -> Sniff {
         let objects = head.objects();
         let Some((first, later)) = objects.split_first() else { return Sniff::No };
-        let ours = |object: &Object<'_>| chat::is_message(object) || is_conversation(object);
+        let cut = head.is_first_line_cut();
+        let ours = |object: &Object<'_>| {
+            chat::is_message(object) || is_conversation(object) || (cut && chat::may_be_message(object))
+        };
         if !later.iter().all(ours) {
             return Sniff::No;
         }
@@ -132,6 +135,18 @@ mod tests {
         ] {
             assert_eq!(sniffed(text), Sniff::No, "{text}");
         }
+    }
+
+    #[test]
+    fn a_first_message_that_is_very_long_is_claimed_all_the_same() {
+        let long = "x".repeat(70 << 10);
+        assert_eq!(sniffed(&format!("{{\"role\":\"user\",\"content\":\"{long}\"}}\n")), Sniff::Likely);
+        assert_eq!(
+            sniffed(&format!("{{\"role\":\"tool\",\"tool_call_id\":\"a\",\"content\":\"{long}\"}}\n")),
+            Sniff::Likely
+        );
+        assert_eq!(sniffed(&format!("{{\"role\":\"user\",\"timestamp\":1,\"content\":\"{long}\"}}\n")), Sniff::No);
+        assert_eq!(sniffed("{\"role\":\"user\"}\n"), Sniff::No);
     }
 
     #[test]
