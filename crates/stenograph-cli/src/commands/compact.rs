@@ -58,7 +58,7 @@ pub struct Options {
     /// Keep so many of the newest turns [default: 4]
     #[arg(long, value_name = "N", conflicts_with_all = ["keep_tokens", "drop_percent"])]
     keep: Option<usize>,
-    /// Keep at most so many tokens
+    /// Keep at most so many tokens, besides system prompts
     #[arg(long, value_name = "N", conflicts_with = "drop_percent")]
     keep_tokens: Option<u64>,
     /// Let so many of a hundred messages go, the oldest ones

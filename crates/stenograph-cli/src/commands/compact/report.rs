@@ -98,8 +98,8 @@ impl<'a> Report<'a> {
             }
         }
         let go = if target.dry_run { "would go" } else { "went" };
-        let (gone, turns) = (counted(self.events.gone, "event"), counted(self.turns.gone, "turn"));
-        output.say(&format!("{}: {gone} of {turns} {go}: {} tokens", self.name, grouped(self.tokens.gone)));
+        let (gone, turns) = (counted(self.events.gone, "event"), counted(self.turns.gone, "whole turn"));
+        output.say(&format!("{}: {gone} {go}, {turns}: {} tokens", self.name, grouped(self.tokens.gone)));
         let kept = counted(self.turns.kept, "turn");
         let summary = self.summary_tokens().map(|tokens| format!("; the summary has {} tokens", grouped(tokens)));
         output.say(&format!("  {kept} kept: {} tokens{}", grouped(self.tokens.kept), summary.unwrap_or_default()));

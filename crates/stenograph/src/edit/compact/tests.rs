@@ -1,3 +1,5 @@
+//! What a summary takes the place of, and where its marker stands.
+
 use super::*;
 use crate::edit::{Original, apply};
 use crate::format::{Format, named};
@@ -83,6 +85,8 @@ fn one_long_turn_is_cut_between_two_answers() {
     assert_eq!(kept(&events, Keep::Dropping(50)), Some(7));
     assert_eq!(kept(&events, Keep::Dropping(100)), Some(11));
     assert_eq!(kept(&events, Keep::Turns(1)), None);
+    let turns = aside(&events, Keep::Tokens(10), &Tokenizer::default()).unwrap().turns;
+    assert_eq!(turns, Split { gone: 0, kept: 1 });
     // Two calls at once are answered one after the other: there is no cut between them.
     let both =
         [said(Role::User, "do"), call("a"), call("b"), result("a", "1"), result("b", "2"), said(Role::Assistant, "ok")];
@@ -110,6 +114,8 @@ fn the_summary_before_is_folded_into_the_new_one() {
     assert_eq!(kept(&events, Keep::Turns(3)), None);
     assert_eq!(kept(&events, Keep::Turns(5)), None);
     assert_eq!(kept(&[summary("before"), said(Role::User, "now")], Keep::Turns(1)), None);
+    // What stands before the only turn is no reason to sum it up.
+    assert_eq!(kept(&[said(Role::Assistant, "hello"), said(Role::User, "now")], Keep::Turns(1)), None);
 }
 
 #[test]
@@ -139,32 +145,24 @@ fn compacted(format: &dyn Format, source: &str, keep: Keep) -> Vec<Event<'static
 
 #[test]
 fn kept_records_hang_on_the_summary() {
-    let line = |kind: &str, id: u32, parent: Option<u32>, text: &str| {
-        let parent = parent.map_or("null".to_owned(), |parent| format!("\"00000000-0000-4000-8000-{parent:012}\""));
-        let id = format!("00000000-0000-4000-8000-{id:012}");
+    let uuid = |number: u32| format!("00000000-0000-4000-8000-{number:012}");
+    let line = |kind: &str, number: u32, text: &str| {
+        let parent = if number == 1 { "null".to_owned() } else { format!("\"{}\"", uuid(number - 1)) };
         format!(
-            "{{\"parentUuid\":{parent},\"isSidechain\":false,\"cwd\":\"/w\",\"sessionId\":\"s\",\"type\":\"{kind}\",\"message\":{{\"role\":\"{kind}\",\"content\":\"{text}\"}},\"uuid\":\"{id}\",\"timestamp\":\"2026-03-02T09:00:0{id}.000Z\"}}\n",
-            id = id.chars().last().unwrap()
+            "{{\"parentUuid\":{parent},\"isSidechain\":false,\"sessionId\":\"s\",\"type\":\"{kind}\",\"message\":{{\"role\":\"{kind}\",\"content\":\"{text}\"}},\"uuid\":\"{}\",\"timestamp\":\"2026-03-02T09:00:0{number}.000Z\"}}\n",
+            uuid(number)
         )
-        .replace(&format!("\"uuid\":\"{}\"", id.chars().last().unwrap()), &format!("\"uuid\":\"{id}\""))
     };
-    let source: String = [
-        line("user", 1, None, "one"),
-        line("assistant", 2, Some(1), "1"),
-        line("user", 3, Some(2), "two"),
-        line("assistant", 4, Some(3), "2"),
-    ]
-    .concat();
-    let format = crate::formats::FORMATS.iter().find(|format| format.info().name.ends_with("code")).unwrap();
-    let events = compacted(*format, &source, Keep::Turns(1));
+    let source = [("user", "one"), ("assistant", "1"), ("user", "two"), ("assistant", "2")];
+    let source: String = (1..).zip(source).map(|(number, (kind, text))| line(kind, number, text)).collect();
+    let events = compacted(named("claude-code").unwrap(), &source, Keep::Turns(1));
     let kinds: Vec<Kind> = events.iter().map(Event::kind).collect();
     assert_eq!(kinds, [Kind::Compaction, Kind::Compaction, Kind::Message, Kind::Message]);
     assert_eq!(events[0].parent, None);
     assert_eq!(events[1].parent, events[0].id);
     assert_eq!(events[2].parent, events[1].id);
     assert_eq!(events[3].parent, events[2].id);
-    let mut ids: Vec<_> = events.iter().map(|event| event.id.clone()).collect();
-    ids.dedup();
+    let ids: HashSet<_> = events.iter().map(|event| event.id.clone()).collect();
     assert_eq!(ids.len(), 4);
 }
 

@@ -1,3 +1,5 @@
+//! What compacting a context keeps, what it puts aside and brings back, also when every single step is the last one before a crash.
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::sync::Arc;
