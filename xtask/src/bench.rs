@@ -1,5 +1,7 @@
 //! Measures reading: its speed against building a `serde_json::Value` per line, in one run on one thread, and the peak memory
-//! of the command on a large file. Only ratios from one run mean anything on a shared machine.
+//! of the command on a large file. Only ratios from one run mean anything on a shared machine. Recording is in `bench/record.rs`.
+
+pub mod record;
 
 use std::fs::{self, File};
 use std::hint::black_box;

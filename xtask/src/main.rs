@@ -51,6 +51,8 @@ enum Task {
 enum Bench {
     /// Reading against building a value per line, and peak memory on a large file
     Read(bench::Options),
+    /// Recording against a bare loop of write and fdatasync, at each policy
+    Record(bench::record::Options),
 }
 
 fn main() -> ExitCode {
@@ -60,6 +62,7 @@ fn main() -> ExitCode {
         Task::Tidy => tidy::tidy(),
         Task::NewFormat { name } => scaffold::new_format(&name),
         Task::Bench { what: Bench::Read(options) } => bench::read(&options),
+        Task::Bench { what: Bench::Record(options) } => bench::record::record(&options),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -183,7 +183,12 @@ pub fn bring_back(path: &Path, json: bool, output: &mut Output<'_>) -> Result<St
             Ok(Status::Done)
         }
         Undone::AsItWas => {
-            output.say(&format!("{name}: is as it was; the edit never came to its end"));
+            if json {
+                let path = quote(&name.to_string());
+                output.line(&harmless_json(&format!("{{\"file\":{path},\"undone\":null}}")))?;
+            } else {
+                output.say(&format!("{name}: is as it was; the edit never came to its end"));
+            }
             Ok(Status::Done)
         }
         Undone::Nothing => Err(CommandError::new(format!("{name}: nothing is kept that could be undone"))

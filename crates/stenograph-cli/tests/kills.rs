@@ -5,6 +5,8 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may fail loudly")]
 
+#[path = "kills/inbox.rs"]
+mod inbox;
 #[path = "kills/life.rs"]
 mod life;
 #[path = "kills/place.rs"]
@@ -19,7 +21,7 @@ use stenograph_store::layouts::LAYOUTS;
 const POLICIES: [&str; 3] = ["always", "interval=5", "never"];
 
 /// How often each layout is recorded into with each policy, from an empty folder on.
-const ROUNDS: usize = 13;
+const ROUNDS: usize = 10;
 
 /// How often the recorder is started in each of them.
 const LIVES: usize = 12;

@@ -13,7 +13,7 @@ use stenograph::read::{Reading, Sink};
 use stenograph::write::{Writing, Written};
 
 use crate::error::{Error, Problem};
-use crate::files::{Files, OpenFile, folder_of, make_folder, write_all};
+use crate::files::{Files, OpenFile, folder_of, make_folder, write_again, write_all};
 use crate::journal::{Author, Recorded, author};
 use crate::layouts::{Given, Journal};
 use crate::tail::{self, LastLine, Remark};
@@ -154,11 +154,12 @@ impl LineDocument {
         let length = self.files.length(&self.path).map_err(|error| unwritable(&self.path, error))?;
         let in_step = self.file.is_some() && length == Some(self.base + self.written);
         let remarks = if in_step { Vec::new() } else { self.complete(recorded)? };
-        let mut file = match self.file.take() {
-            Some(file) => file,
-            None => self.files.open(&self.path).map_err(|error| unwritable(&self.path, error))?,
+        let synced = match self.file.take() {
+            Some(mut file) => file.sync(),
+            // Whoever wrote it may have seen a sync fail.
+            None => self.files.open(&self.path).and_then(|_| write_again(self.files.as_ref(), &self.path, self.base)),
         };
-        file.sync().map_err(|error| unwritable(&self.path, error))?;
+        synced.map_err(|error| unwritable(&self.path, error))?;
         self.files.sync_folder(folder_of(&self.path)).map_err(|error| unwritable(&self.path, error))?;
         Ok(remarks)
     }

@@ -116,6 +116,23 @@ pub fn replace_with(
     files.sync_folder(folder_of(path))
 }
 
+/// Writes what a file holds from an offset on over itself and makes it durable. Where a sync failed, the system may believe that
+/// what it still shows is on disk: only what is written again is certain to get there.
+pub fn write_again(files: &dyn Files, path: &Path, mut offset: u64) -> io::Result<()> {
+    let mut reader = files.reader(path, offset)?;
+    let mut buffer = vec![0; 256 << 10];
+    loop {
+        match reader.read(&mut buffer)? {
+            0 => break,
+            length => {
+                files.overwrite(path, offset, buffer.get(..length).unwrap_or_default())?;
+                offset += length as u64;
+            }
+        }
+    }
+    files.open(path)?.sync()
+}
+
 /// The folder a path is in.
 pub fn folder_of(path: &Path) -> &Path {
     match path.parent() {

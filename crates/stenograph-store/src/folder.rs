@@ -145,9 +145,10 @@ fn same(said: &[Event<'static>], since: &[usize], kept: &[Event<'static>]) -> Ha
         if twin < next {
             continue;
         }
-        let places: Vec<usize> = since.iter().copied().filter(|place| (first..at).contains(place)).collect();
+        let place = |end: usize| since.partition_point(|place| *place < end);
+        let places = since.get(place(first)..place(at)).unwrap_or_default();
         let news: Vec<Event<'static>> = places.iter().filter_map(|place| said.get(*place)).cloned().collect();
-        for (place, by_words) in places.into_iter().zip(twins(&news, kept.get(next..twin).unwrap_or_default())) {
+        for (place, by_words) in places.iter().copied().zip(twins(&news, kept.get(next..twin).unwrap_or_default())) {
             if let Some(twin) = by_words.map(|by_words| next + by_words).filter(|twin| !claimed.contains(twin)) {
                 same.entry(place).or_insert(twin);
             }

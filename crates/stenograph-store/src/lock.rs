@@ -20,16 +20,28 @@ pub struct Lock {
 const WAIT_STEPS: u32 = 2_000;
 const WAIT_STEP: Duration = Duration::from_millis(5);
 
+/// How often the name of a holder is looked for.
+const LOOKS_MAX: u32 = 20;
+const LOOK_STEP: Duration = Duration::from_millis(1);
+
 impl Lock {
     /// Takes the lock, or says who holds it.
     pub fn take(path: &Path) -> Result<Lock, Error> {
+        let mut looked = 0;
         loop {
             let open = File::options().read(true).write(true).create(true).truncate(false).open(path);
             let mut file = open.map_err(|error| Error::at(path, Problem::Unwritable, error))?;
             match file.try_lock() {
                 Ok(()) => {}
                 Err(fs::TryLockError::WouldBlock) => {
-                    return Err(Error::about(path, Problem::Locked { holder: holder(&mut file) }));
+                    let holder = holder(&mut file);
+                    // Who just took it is about to say so.
+                    if holder.is_none() && looked < LOOKS_MAX {
+                        looked += 1;
+                        std::thread::sleep(LOOK_STEP);
+                        continue;
+                    }
+                    return Err(Error::about(path, Problem::Locked { holder }));
                 }
                 Err(fs::TryLockError::Error(error)) => return Err(Error::at(path, Problem::Unwritable, error)),
             }
@@ -86,6 +98,11 @@ pub fn beside(path: &Path) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".lock");
     path.with_file_name(name)
+}
+
+/// Whether a file is a lock that somebody holds, or left.
+pub(crate) fn is_lock(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending == "lock")
 }
 
 /// A name that is one step of a path and nothing else: what is given as an id must not lead out of its folder.

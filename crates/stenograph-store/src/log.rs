@@ -3,6 +3,7 @@
 
 mod tape;
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -114,9 +115,11 @@ impl<T: Send + 'static> Log<T> {
         let (first, end) = (queue.settled, queue.next);
         drop(queue);
         let written = shared.tape().commit(&bytes, shared.durability);
-        if written.is_ok() {
-            follow(items);
-        }
+        // Who follows may fail as badly as it likes: the others must not wait for it for ever.
+        let followed = match &written {
+            Ok(()) => catch_unwind(AssertUnwindSafe(|| follow(items))),
+            Err(_) => Ok(()),
+        };
         let mut queue = shared.queue();
         if let Err(error) = written {
             queue.failures.push(Failure { first, last: end - 1, unheard: end - first, error });
@@ -129,7 +132,10 @@ impl<T: Send + 'static> Log<T> {
         queue.settled = end;
         queue.led = false;
         shared.bell.notify_all();
-        queue.outcome(ticket)
+        let outcome = queue.outcome(ticket);
+        drop(queue);
+        followed.unwrap_or_else(|panic| resume_unwind(panic));
+        outcome
     }
 
     /// Makes durable what is not yet.

@@ -19,6 +19,14 @@ use crate::tail::{self, LastLine, Remark};
 /// How the name of a journal ends.
 pub const ENDING: &str = "steno";
 
+/// How the name of a native stream ends that has no journal beside it.
+pub const STREAM_ENDING: &str = ".steno.jsonl";
+
+/// Whether a file is named like a native stream.
+pub(crate) fn is_stream(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.to_string_lossy().ends_with(STREAM_ENDING))
+}
+
 /// The journal beside a document.
 pub fn beside(document: &Path) -> PathBuf {
     let mut name = document.file_name().unwrap_or_default().to_owned();
@@ -55,7 +63,18 @@ pub fn recover(path: &Path, site: &Site) -> Result<Recovery, Error> {
         recovery.remarks.extend(ground.remarks);
         recovery.journals.push(journal);
     }
-    if recovery.journals.is_empty() && path.is_file() {
+    if path.is_dir() {
+        for stream in found_in(path, &is_stream) {
+            match settle_file(&stream, site) {
+                Err(error) if matches!(error.problem, Problem::Locked { .. }) => {
+                    recovery.remarks.push(Remark::new(&stream, "is being recorded, and left alone"));
+                }
+                // Whatever it is, it is no stream.
+                Err(error) if error.problem == Problem::NoLayout => {}
+                settled => recovery.remarks.extend(settled?),
+            }
+        }
+    } else if recovery.journals.is_empty() && path.is_file() {
         recovery.remarks.extend(settle_file(path, site)?);
     } else if recovery.journals.is_empty() && !path.exists() {
         return Err(Error::about(path, Problem::Missing));
@@ -104,16 +123,8 @@ fn journals_at(path: &Path, site: &Site) -> Result<Vec<PathBuf>, Error> {
     let is_journal = |path: &Path| path.extension().is_some_and(|ending| ending == ENDING);
     let aside = beside(path);
     if path.is_dir() {
-        let mut found = Vec::new();
-        let mut left = ENTRIES_MAX;
-        search(path, DEPTH_MAX, &mut left, &mut |path| {
-            if is_journal(path) {
-                found.push(path.to_owned());
-            }
-        });
-        found.sort();
         let mut journals = Vec::new();
-        for path in found {
+        for path in found_in(path, &is_journal) {
             if !journal::recordings(&site.files, &path)?.is_empty() {
                 journals.push(path);
             }
@@ -126,6 +137,18 @@ fn journals_at(path: &Path, site: &Site) -> Result<Vec<PathBuf>, Error> {
     } else {
         Ok(Vec::new())
     }
+}
+
+/// The files below a folder that are looked for, in order.
+fn found_in(folder: &Path, wanted: &dyn Fn(&Path) -> bool) -> Vec<PathBuf> {
+    let (mut found, mut left) = (Vec::new(), ENTRIES_MAX);
+    search(folder, DEPTH_MAX, &mut left, &mut |path| {
+        if wanted(path) {
+            found.push(path.to_owned());
+        }
+    });
+    found.sort();
+    found
 }
 
 fn search(folder: &Path, depth: usize, left: &mut usize, found: &mut dyn FnMut(&Path)) {

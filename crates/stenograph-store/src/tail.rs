@@ -87,6 +87,12 @@ fn is_whole(line: &[u8]) -> bool {
     line.trim_ascii().is_empty() || std::str::from_utf8(line).is_ok_and(|text| json::is_valid(text.trim()))
 }
 
+/// Whether a file is half a line that was moved aside.
+pub(crate) fn is_aside(path: &Path) -> bool {
+    let number = path.extension().and_then(|ending| ending.to_str()?.strip_prefix("torn-"));
+    number.is_some_and(|number| number.parse::<u32>().is_ok())
+}
+
 /// Writes half a line into a file beside the one it was in. The same half is not kept twice when a crash comes in between: what
 /// is aside and how this one begins is what an interrupted attempt left.
 pub(crate) fn move_aside(files: &dyn Files, path: &Path, rest: &[u8]) -> io::Result<PathBuf> {

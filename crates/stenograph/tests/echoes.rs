@@ -1,6 +1,6 @@
 //! An edit reaches everything that says the same: fields beside what was edited, records that restate it, links to what is gone.
 
-#![expect(clippy::expect_used, clippy::indexing_slicing, reason = "a test that cannot go on should say why")]
+#![expect(clippy::expect_used, reason = "a test that cannot go on should say why")]
 
 use stenograph::edit::{Applied, Original, Plan, Way, apply};
 use stenograph::format::named;

@@ -84,7 +84,7 @@ fn tell(deed: &Deed<'_>, manner: Manner, effect: Effect, output: &mut Output<'_>
     match manner {
         Manner::Json => {
             let dry = if effect == Effect::DryRun { ",\"dryRun\":true" } else { "" };
-            let (action, run, value) = (quote(deed.action), quote(deed.run), quote(value));
+            let (action, run, value) = (quote(&deed.action.replace(' ', "-")), quote(deed.run), quote(value));
             let json = format!("{{\"action\":{action},\"runId\":{run},\"{key}\":{value}{dry}}}");
             output.line(&harmless_json(&json))?;
         }

@@ -131,7 +131,7 @@ fn a_recording_that_is_killed_loses_nothing_that_was_acknowledged() {
     let mut acks = BufReader::new(child.stdout.take().unwrap()).lines();
     for (count, line) in [(1, SYSTEM), (1, USER), (2, CALL)] {
         input.write_all(line.as_bytes()).unwrap();
-        assert_eq!(acks.by_ref().take(count).filter(|ack| ack.is_ok()).count(), count);
+        assert_eq!(acks.by_ref().take(count).filter(Result::is_ok).count(), count);
     }
     assert_eq!(folder.read("talk.jsonl"), [SYSTEM, USER, CALL].concat().as_bytes(), "each message as it occurs");
     child.kill().unwrap();
@@ -181,6 +181,22 @@ fn the_newest_history_is_printed_ready_to_be_sent() {
     folder.write("exception-chat-history-2.jsonl", "{\"banana\":1}\n");
     file.set_modified(later).unwrap();
     run(&folder, "continue", "").ends(1).talks("holds no message");
+}
+
+#[test]
+fn a_conversation_is_trimmed_to_what_is_typed_or_set() {
+    let folder = Folder::new();
+    let long = format!("{{\"role\":\"tool\",\"tool_call_id\":\"a\",\"content\":\"{}\"}}\n", "seen ".repeat(2000));
+    folder.write("chat-history-1.jsonl", [SYSTEM, USER, CALL, &long, ASSISTANT, USER].concat());
+    let whole = run(&folder, "continue", "");
+    assert!(whole.ends(0).text().len() > 10_000);
+    let trimmed = run(&folder, "continue --max-tokens 200", "");
+    trimmed.ends(0).talks("trimmed from ");
+    assert!(trimmed.text().len() < 1000 && trimmed.text().starts_with(SYSTEM) && trimmed.text().ends_with(USER));
+    run(&folder, "continue --max-tokens 1", "").ends(1).talks("the newest turn stay").says("be kind");
+    run(&folder, "config set App.MaxChatTokens 200", "").ends(0);
+    assert_eq!(run(&folder, "continue", "").ends(0).text(), trimmed.text());
+    assert_eq!(run(&folder, "continue --max-tokens 0", "").ends(0).text(), whole.text());
 }
 
 #[test]

@@ -40,6 +40,19 @@ fn recover_sets_half_a_line_aside_and_is_done_the_second_time() {
 }
 
 #[test]
+fn a_folder_of_native_streams_is_shown_and_completed() {
+    let folder = Folder::new();
+    std::fs::create_dir(folder.path("runs")).unwrap();
+    folder.run_with("record --to steno:runs", NATIVE.as_bytes()).ends(0);
+    let name = crate::runner::names(&folder.path("runs")).remove(0);
+    let half = [folder.read(&format!("runs/{name}")), b"{\"v\":1,\"ki".to_vec()].concat();
+    folder.write(&format!("runs/{name}"), half);
+    folder.run("recover runs").ends(0).talks(&format!("{name}.torn-1"));
+    folder.run("recover runs").ends(0).talks("nothing was left to do");
+    assert_eq!(folder.run("show runs --json").ends(0).json().len(), 5);
+}
+
+#[test]
 fn a_command_is_passed_through_and_its_exit_code_too() {
     let folder = Folder::with("script.sh", format!("cat <<'END'\n{NATIVE}END\necho oops >&2\nexit 3\n"));
     let done = folder.run("record --to steno:run.jsonl --ack -- sh script.sh");

@@ -147,6 +147,17 @@ fn a_command_that_fails_is_a_failed_agent() {
 }
 
 #[test]
+fn a_list_that_is_none_is_set_aside_and_that_is_said_once() {
+    let folder = Folder::new();
+    std::fs::create_dir_all(folder.path(".goodvibes/state")).unwrap();
+    folder.write(".goodvibes/state/agent-tracking.json", "{\"a1\":");
+    let done = folder.run_with("record --from openai-chat --to claude-events", CHAT.as_bytes());
+    assert_eq!(done.ends(0).talk.matches("agent-tracking.json.torn-1").count(), 1, "{}", done.talk);
+    assert_eq!(folder.read(".goodvibes/state/agent-tracking.json.torn-1"), b"{\"a1\":");
+    assert_eq!(tracking(&folder), serde_json::json!({}));
+}
+
+#[test]
 fn wrong_names_are_refused() {
     let folder = Folder::new();
     folder.run("record --to claude-events --set agent=../a").fails("not a name for one file");

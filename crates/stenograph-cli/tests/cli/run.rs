@@ -52,6 +52,8 @@ fn runs_are_listed_newest_first_by_flow_status_and_date() {
     assert_eq!(ids(&folder, "--status unreadable"), ["broken"]);
     assert_eq!(ids(&folder, "--since 2025-02-01T08:30:00Z --before 2025-03-31"), all[2..4]);
     assert_eq!(ids(&folder, "--limit 2"), all[..2]);
+    assert_eq!(ids(&folder, "--find WHAT --flow ticket-to-pr"), all[4..5]);
+    assert_eq!(ids(&folder, "--find tk421"), all[4..5]);
     assert!(ids(&folder, "--since 3d").is_empty());
     let people = folder.run("run list");
     people.ends(0).says("2025-02-01-review-7  failed  2025-02-01 10:30  review  1 turn  5 tokens in, 6 out  $1.50");

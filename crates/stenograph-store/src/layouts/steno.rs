@@ -6,7 +6,8 @@ use super::{Documents, Ground, Info, JournalKind, Layout, Loaded, Opened, Site, 
 use crate::error::{Error, Problem};
 use crate::files::Files;
 use crate::journal::Recorded;
-use crate::tail::LastLine;
+use crate::tail::{self, LastLine};
+use crate::{lock, recover};
 
 /// The layout.
 pub struct Steno;
@@ -42,13 +43,16 @@ impl Layout for Steno {
         Err(Error::about(&recorded.journal, Problem::NoLayout))
     }
 
-    fn reads(&self, _folder: &Path, _files: &dyn Files) -> Option<Vec<PathBuf>> {
-        None
+    fn reads(&self, folder: &Path, files: &dyn Files) -> Option<Vec<PathBuf>> {
+        // Only a folder of nothing else: any other has its own way of being read.
+        let is_beside = |path: &PathBuf| tail::is_aside(path) || lock::is_lock(path);
+        let found: Vec<PathBuf> = files.list(folder).ok()?.into_iter().filter(|path| !is_beside(path)).collect();
+        found.iter().all(|path| recover::is_stream(path) && path.is_file()).then_some(found)
     }
 }
 
 fn new_name(site: &Site) -> String {
     let clock = (site.clock)().wall("%Y%m%d-%H%M%S").unwrap_or_default();
     let number = uuid::Uuid::new_v4().simple().to_string();
-    format!("{clock}-{}.steno.jsonl", number.get(..8).unwrap_or_default())
+    format!("{clock}-{}{}", number.get(..8).unwrap_or_default(), recover::STREAM_ENDING)
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, ErrorKind, Read};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use stenograph_store::files::{Files, OpenFile};
@@ -139,6 +139,18 @@ pub fn memory() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
 }
 
+/// The same path without steps back.
+fn clean(path: &Path) -> PathBuf {
+    path.components().fold(PathBuf::new(), |mut clean, step| {
+        match step {
+            Component::ParentDir => _ = clean.pop(),
+            Component::CurDir => {}
+            step => clean.push(step),
+        }
+        clean
+    })
+}
+
 fn is_lock(path: &Path) -> bool {
     path.file_name().unwrap().to_string_lossy().contains("lock")
 }
@@ -222,7 +234,14 @@ impl State {
         self.pending.push(Rename { from: from.map(Path::to_owned), to: to.map(Path::to_owned), node });
     }
 
-    /// Somebody may have removed or made something without asking.
+    /// Somebody may have made it without asking.
+    fn know(&mut self, path: &Path) {
+        if !self.names.contains_key(path) && path.exists() {
+            self.take_stock();
+        }
+    }
+
+    /// Takes everything that is in the folder for what has long been there.
     fn take_stock(&mut self) {
         let here = files_below(&self.root);
         for path in &here {
@@ -375,9 +394,10 @@ fn done<T>(fate: Fate, act: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
 
 impl Files for FaultyDisk {
     fn open(&self, path: &Path) -> io::Result<Box<dyn OpenFile>> {
+        let path = &clean(path);
         let mut state = self.state();
         let fate = state.enter(Call::Open)?;
-        state.take_stock();
+        state.know(path);
         let inode = match state.file(path).filter(|_| path.exists()) {
             Some(inode) => inode,
             None => state.make(path)?,
@@ -387,6 +407,7 @@ impl Files for FaultyDisk {
     }
 
     fn create_new(&self, path: &Path) -> io::Result<Box<dyn OpenFile>> {
+        let path = &clean(path);
         let mut state = self.state();
         let fate = state.enter(Call::CreateNew)?;
         let inode = state.make(path)?;
@@ -395,6 +416,7 @@ impl Files for FaultyDisk {
     }
 
     fn overwrite(&self, path: &Path, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        let path = &clean(path);
         let mut state = self.state();
         let fate = state.enter(Call::Overwrite)?;
         let inode = state.file(path).ok_or(ErrorKind::NotFound)?;
@@ -431,6 +453,7 @@ impl Files for FaultyDisk {
     }
 
     fn create_folder(&self, folder: &Path) -> io::Result<()> {
+        let folder = &clean(folder);
         let mut state = self.state();
         let fate = state.enter(Call::CreateFolder)?;
         let missing: Vec<&Path> = folder.ancestors().take_while(|path| !path.exists()).collect();
@@ -443,9 +466,11 @@ impl Files for FaultyDisk {
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let (from, to) = (clean(from), clean(to));
+        let (from, to) = (from.as_path(), to.as_path());
         let mut state = self.state();
         let fate = state.enter(Call::Rename)?;
-        state.take_stock();
+        state.know(from);
         fs::rename(from, to)?;
         if let Some(node) = state.names.get(from).copied() {
             let below: Vec<PathBuf> =
@@ -460,6 +485,7 @@ impl Files for FaultyDisk {
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
+        let path = &clean(path);
         let mut state = self.state();
         let fate = state.enter(Call::Remove)?;
         fs::remove_file(path)?;
@@ -472,12 +498,13 @@ impl Files for FaultyDisk {
     }
 
     fn sync_folder(&self, folder: &Path) -> io::Result<()> {
+        let folder = clean(folder);
         let mut state = self.state();
         let fate = state.enter(Call::SyncFolder)?;
         if !folder.is_dir() {
             return Err(ErrorKind::NotFound.into());
         }
-        let is_here = |path: &Option<PathBuf>| path.as_deref().and_then(Path::parent) == Some(folder);
+        let is_here = |path: &Option<PathBuf>| path.as_deref().and_then(Path::parent) == Some(folder.as_path());
         let (here, elsewhere) = std::mem::take(&mut state.pending)
             .into_iter()
             .partition(|it: &Rename| is_here(&it.from) || is_here(&it.to));

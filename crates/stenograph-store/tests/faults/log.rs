@@ -375,3 +375,30 @@ fn every_append_that_a_failure_covers_hears_of_it() {
         }
     }
 }
+
+/// Appends that never pause must not put the sync off for ever.
+#[test]
+fn an_interval_ends_though_appends_go_on() {
+    let (_folder, disk, path) = prepared();
+    let files: Arc<dyn Files> = Arc::new(disk.clone());
+    let interval = Durability::Interval(Duration::from_millis(20));
+    let log: Log<()> = Log::open(files, &path, &Default::default(), interval).unwrap();
+    disk.plan(&[]);
+    let synced = |_: &usize| {
+        log.append(b"{}\n", (), &|_| {}).unwrap();
+        disk.calls().contains(&Call::Sync)
+    };
+    assert!((0..1_000_000).any(|number| synced(&number)));
+}
+
+#[test]
+fn who_follows_and_panics_holds_nobody_up() {
+    let (_folder, disk, path) = prepared();
+    let files: Arc<dyn Files> = Arc::new(disk.clone());
+    let log: Log<()> = Log::open(files, &path, &Default::default(), Durability::Always).unwrap();
+    let panicking = std::panic::AssertUnwindSafe(|| log.append(b"{\"n\":1}\n", (), &|_| panic!("as planned")));
+    assert!(std::panic::catch_unwind(panicking).is_err());
+    log.append(b"{\"n\":2}\n", (), &|_| {}).unwrap();
+    drop(log);
+    assert_eq!(fs::read_to_string(&path).unwrap(), "{\"n\":1}\n{\"n\":2}\n");
+}

@@ -33,7 +33,11 @@ impl Units {
         let spine = told(events);
         let mut starts = starts(events, &spine);
         starts.retain(|start| *start < events.len());
-        let mut bonds = bonds(events).into_iter().peekable();
+        let bonds = bonds(events);
+        if let Some(first) = starts.first_mut() {
+            *first = untorn(&bonds, *first);
+        }
+        let mut bonds = bonds.into_iter().peekable();
         // How far what was begun so far reaches.
         let mut reach = 0;
         let mut units: Vec<Unit> = Vec::new();
@@ -76,11 +80,26 @@ impl Units {
     }
 }
 
+/// The last place before this one, or the place itself, where nothing is torn.
+fn untorn(bonds: &[(usize, usize)], mut place: usize) -> usize {
+    while let Some((from, _)) = bonds.iter().find(|(from, to)| *from < place && *to >= place) {
+        place = *from;
+    }
+    place
+}
+
 /// Calls with their results, and the first with the last record of each model response: pairs that no cut may tear.
 pub fn bonds(events: &[Event<'_>]) -> Vec<(usize, usize)> {
     let mut found = Vec::new();
     let mut open: HashMap<(Option<&str>, Option<&str>), Vec<usize>> = HashMap::new();
     let mut groups: HashMap<&str, usize> = HashMap::new();
+    let answers = |pair: &[Event<'_>]| match pair {
+        [one, other] => other.part.index > 0 && one.at == other.at && is_answer(one) && is_answer(other),
+        _ => false,
+    };
+    // What a model says in one record is one message, of which the first part holds what makes it one.
+    let said = events.windows(2).enumerate().filter(|(_, pair)| answers(pair));
+    found.extend(said.map(|(number, _)| (number, number + 1)));
     for (number, event) in events.iter().enumerate().filter(|(_, event)| !event.restates) {
         let key = (event.thread.as_deref(), event.call());
         match event.kind() {
@@ -154,6 +173,11 @@ pub(super) fn turn_messages(events: &[Event<'_>]) -> Vec<usize> {
 fn begins_turn(event: &Event<'_>, restated: &HashSet<String>) -> bool {
     let framed = event.content().is_some_and(is_framed);
     is_user(event) && if restated.is_empty() { !framed } else { event.restates || restated.contains(&said(event)) }
+}
+
+fn is_answer(event: &Event<'_>) -> bool {
+    let said = matches!(event.kind(), Kind::Thinking | Kind::ToolCall) || event.role() == Some(Role::Assistant);
+    said && !event.restates
 }
 
 fn is_user(event: &Event<'_>) -> bool {

@@ -131,6 +131,7 @@ impl Desk {
             recorded: self.recorded,
             left_out: self.left_out,
             files: Vec::new(),
+            said: self.recorders.iter().flat_map(Recorder::remarks).cloned().collect(),
             remarks: Vec::new(),
         };
         let mut failed = None;
@@ -154,6 +155,8 @@ pub struct Done {
     recorded: u64,
     left_out: u64,
     files: Vec<PathBuf>,
+    /// What was remarked, and said, at the beginning.
+    said: Vec<Remark>,
     remarks: Vec<Remark>,
 }
 
@@ -174,7 +177,7 @@ impl Done {
             }
             return Ok(());
         }
-        self.remarks.iter().for_each(|remark| say(remark, output));
+        self.remarks.iter().filter(|remark| !self.said.contains(remark)).for_each(|remark| say(remark, output));
         let files: Vec<String> = self.files.iter().map(|path| path.display().to_string()).collect();
         let (events, end) = (counted(self.recorded, "event"), self.end.name());
         output.say(&format!("{events} recorded, {end}: {}", files.join(", ")));

@@ -21,6 +21,9 @@ pub struct Choice {
     /// Only runs of this status (can be repeated, or separated by commas)
     #[arg(long, value_name = "STATUS", value_delimiter = ',', value_parser = statuses())]
     status: Vec<String>,
+    /// Only runs whose id, flow, node, error or first question holds this text, in capitals or not
+    #[arg(long, value_name = "TEXT")]
+    find: Option<String>,
     /// Only runs that began then or later: a date (2025-01-15), a moment, or how long ago (30m, 24h, 7d, 2w)
     #[arg(long, value_name = "WHEN", value_parser = seconds)]
     since: Option<i64>,
@@ -50,12 +53,22 @@ impl Choice {
         let before = self.before.is_none_or(|before| began.is_some_and(|began| began < before));
         let flow = self.flow.as_ref().is_none_or(|flow| *flow == run.flow);
         let status = self.status.is_empty() || self.status.iter().any(|status| status == run.status.name());
-        since && before && flow && status
+        since && before && flow && status && self.finds(run)
+    }
+
+    fn finds(&self, run: &Run) -> bool {
+        let Some(text) = self.find.as_ref().map(|text| text.to_lowercase()) else { return true };
+        let told = [Some(&run.id), Some(&run.flow), run.node.as_ref(), run.error.as_ref(), run.query.as_ref()];
+        told.into_iter().flatten().any(|told| told.to_lowercase().contains(&text))
     }
 
     /// Whether all runs are meant.
     pub fn is_everything(&self) -> bool {
-        self.flow.is_none() && self.status.is_empty() && self.since.is_none() && self.before.is_none()
+        self.find.is_none()
+            && self.flow.is_none()
+            && self.status.is_empty()
+            && self.since.is_none()
+            && self.before.is_none()
     }
 }
 

@@ -1,6 +1,8 @@
 //! The documents of a recording into a context: its window and, where there is one, its transcript; with `--debug` the logs of
 //! requests and responses. How an entry is spelled is the format's business, what is durable the journal's.
 
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use stenograph::format::{Format, named};
@@ -10,7 +12,7 @@ use stenograph::write::{Writing, Written};
 use super::context::Context;
 use super::entry::Entry;
 use super::hold::{Hold, seconds};
-use super::transcript::{Sync, Transcript};
+use super::transcript::{Known, Sync, Transcript};
 use crate::document::{LineDocument, Measured, Pass, Passes, measure_part};
 use crate::error::{Error, Problem};
 use crate::journal::{Header, Recorded};
@@ -100,7 +102,13 @@ impl ContextDocuments {
             debug,
             window,
             logs,
-            transcript: copies.then_some(Copy { transcript, passes, format: entries, lines: None }),
+            transcript: copies.then_some(Copy {
+                folder: context.folder.clone(),
+                transcript,
+                passes,
+                format: entries,
+                lines: None,
+            }),
             _hold: None,
         })
     }
@@ -181,6 +189,7 @@ pub const USER: &str = "user";
 
 /// The copy of the entries that a transcript gets.
 struct Copy {
+    folder: PathBuf,
     transcript: Transcript,
     passes: Passes,
     format: &'static dyn Format,
@@ -213,28 +222,67 @@ impl Copy {
             }
         }
         let held = self.transcript.held(files)?;
+        let (mut ours, mut missed) = (HashSet::new(), false);
+        self.again(recorded, &mut |entry| {
+            ours.insert(entry.identity());
+            missed |= !held.has(&entry);
+        })?;
         let mut remarks = self.transcript.append(files, &[], now, Sync::Now)?;
-        let mut lines = Lines::new(self.format, (self.passes)());
-        let mut missing: Vec<Entry> = Vec::new();
-        let mut failed = None;
+        if !missed {
+            return Ok(remarks);
+        }
+        remarks.extend(self.fill_gaps(recorded, &held, &ours, site)?);
+        let held = self.transcript.held(files)?;
+        let (mut missing, mut failed) = (Vec::new(), None);
+        let mut transcript = Transcript::of(&self.folder);
         let mut flush = |missing: &mut Vec<Entry>, most: usize| {
-            let size: usize = missing.iter().map(|entry| entry.line.len()).sum();
+            let size: usize = missing.iter().map(|entry: &Entry| entry.line.len()).sum();
             if size > most {
                 let entries: Vec<&Entry> = missing.iter().collect();
-                match self.transcript.append(files, &entries, now, Sync::Now) {
+                match transcript.append(files, &entries, now, Sync::Now) {
                     Ok(more) => remarks.extend(more),
                     Err(error) => failed = failed.take().or(Some(error)),
                 }
                 missing.clear();
             }
         };
-        recorded.read(&mut |event| {
-            missing.extend(lines.event(event).into_iter().filter(|entry| !held.has(entry)));
-            flush(&mut missing, BATCH_SIZE);
+        self.again(recorded, &mut |entry| {
+            if !held.has(&entry) {
+                missing.push(entry);
+                flush(&mut missing, BATCH_SIZE);
+            }
         })?;
-        missing.extend(lines.finish().into_iter().filter(|entry| !held.has(entry)));
         flush(&mut missing, 0);
         failed.map_or(Ok(remarks), Err)
+    }
+
+    /// All entries of a recording once more.
+    fn again(&self, recorded: &Recorded, visit: &mut dyn FnMut(Entry)) -> Result<(), Error> {
+        let mut lines = Lines::new(self.format, (self.passes)());
+        recorded.read(&mut |event| lines.event(event).into_iter().for_each(&mut *visit))?;
+        lines.finish().into_iter().for_each(visit);
+        Ok(())
+    }
+
+    /// Puts entries in their place that stand before others which are there, and moves aside what is left of them: a power cut
+    /// loses what it likes.
+    fn fill_gaps(
+        &mut self,
+        recorded: &Recorded,
+        held: &Known,
+        ours: &HashSet<(u64, u64)>,
+        site: &Site,
+    ) -> Result<Vec<Remark>, Error> {
+        let mut gaps: HashMap<(u64, u64), Vec<Entry>> = HashMap::new();
+        let mut open = Vec::new();
+        self.again(recorded, &mut |entry| {
+            if !held.has(&entry) {
+                open.push(entry);
+            } else if !open.is_empty() {
+                gaps.insert(entry.identity(), std::mem::take(&mut open));
+            }
+        })?;
+        self.transcript.insert(site.files.as_ref(), &gaps, ours)
     }
 }
 

@@ -146,6 +146,27 @@ fn a_recording_that_was_cut_off_is_completed_whatever_became_of_its_files() {
 }
 
 #[test]
+fn what_a_power_cut_tore_out_of_the_transcript_returns_to_its_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    fs::create_dir(folder.join("transcript")).unwrap();
+    let path = folder.join("transcript/active.jsonl");
+    fs::write(&path, "oops\n").unwrap();
+    let recorder = recorder(folder);
+    ["one", "two", "three"].iter().for_each(|text| recorder.append(&said(Role::User, text)).unwrap());
+    drop(recorder);
+    let wanted = lines(&path);
+    let mut bytes = fs::read(&path).unwrap();
+    let (two, three) = (5 + wanted[1].len() + 1, 5 + wanted[1].len() + 1 + wanted[2].len() + 1);
+    bytes[two + 10..three].fill(0);
+    fs::write(&path, bytes).unwrap();
+    recover::recover(folder, &Site::default()).unwrap();
+    assert_eq!(lines(&path), wanted);
+    assert!(folder.join("transcript/active.jsonl.torn-1").exists());
+    assert_eq!(shown(folder), ["one", "two", "three"]);
+}
+
+#[test]
 fn a_context_is_held_while_it_is_recorded_into() {
     let folder = tempfile::tempdir().unwrap();
     let first = recorder(folder.path());

@@ -4,10 +4,12 @@
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
+use stenograph::json;
+
 use super::entry::{self, Entry};
 use super::partitions::Partitions;
 use crate::error::{Error, Problem};
-use crate::files::{Files, folder_of, make_folder, write_all};
+use crate::files::{Files, folder_of, make_folder, replace, write_all};
 use crate::tail::{self, LastLine, Remark};
 
 /// The transcript of a context.
@@ -101,6 +103,20 @@ impl Transcript {
         self.append(files, missing, now, Sync::Now)
     }
 
+    /// Puts entries before others in the file that is written to now: `before` says which. Lines that make no sense and stand
+    /// among `ours` are what a power cut left of them, and are moved aside.
+    pub fn insert(
+        &mut self,
+        files: &dyn Files,
+        before: &HashMap<(u64, u64), Vec<Entry>>,
+        ours: &HashSet<(u64, u64)>,
+    ) -> Result<Vec<Remark>, Error> {
+        match self {
+            Transcript::Archive(path) | Transcript::Single(path) => insert_lines(files, path, before, ours),
+            Transcript::Folder(partitions) => partitions.change(files, |path| insert_lines(files, path, before, ours)),
+        }
+    }
+
     /// Appends entries.
     pub fn append(
         &mut self,
@@ -147,6 +163,37 @@ pub fn append_lines(files: &dyn Files, path: &Path, entries: &[&Entry], sync: Sy
         files.sync_folder(folder_of(path)).map_err(unwritable)?;
     }
     Ok(tail.remark.into_iter().collect())
+}
+
+fn insert_lines(
+    files: &dyn Files,
+    path: &Path,
+    before: &HashMap<(u64, u64), Vec<Entry>>,
+    ours: &HashSet<(u64, u64)>,
+) -> Result<Vec<Remark>, Error> {
+    let (mut bytes, mut damaged, mut began) = (Vec::new(), Vec::new(), false);
+    entry::each(files, path, &mut |entry| {
+        began |= ours.contains(&entry.identity());
+        let whole = std::str::from_utf8(&entry.line).is_ok_and(|line| json::is_valid(line.trim()));
+        let inserted = before.get(&entry.identity()).map(Vec::as_slice).unwrap_or_default();
+        let kept = if whole || !began { &mut bytes } else { &mut damaged };
+        for entry in inserted.iter().chain([&entry]) {
+            kept.extend_from_slice(&entry.line);
+            kept.push(b'\n');
+        }
+        Ok(())
+    })?;
+    let unwritable = |error| Error::at(path, Problem::Unwritable, error);
+    let mut remarks = Vec::new();
+    if !damaged.is_empty() {
+        let aside = tail::move_aside(files, path, &damaged).map_err(unwritable)?;
+        let text = format!("{} damaged bytes were moved to {}", damaged.len(), aside.display());
+        remarks.push(Remark::new(path, text));
+    }
+    if !before.is_empty() || !damaged.is_empty() {
+        replace(files, path, &bytes).map_err(unwritable)?;
+    }
+    Ok(remarks)
 }
 
 /// The entries that stand somewhere, in some tens of bytes each.

@@ -36,16 +36,17 @@ const KIND_UNKNOWN: &str = "unknown";
 /// How much of a text is kept where it is only a summary, in units of UTF-16 as GoodVibes counts.
 pub const SUMMARY_UNITS_MAX: usize = 500;
 
-const STARTED: &str = "started_ms";
+/// When an agent started, in the header of its journal.
+pub const STARTED: &str = "started_ms";
 const PROJECT: &str = "project";
 
 impl Agent {
-    /// The agent that was announced. An id that is missing is made up.
-    pub fn announced(settings: &Settings, project: &Project, now: &Time<'_>) -> Result<Agent, Error> {
+    /// The agent that was announced. An id that is missing is made up, and says when the agent started.
+    pub fn announced(settings: &Settings, project: &Project, started_ms: i64) -> Result<Agent, Error> {
         let said = |key: &str| settings.get(key).cloned();
         let id = |key: &str| match settings.get(key) {
             Some(id) => safe_component(id).map(str::to_owned),
-            None => Ok(uuid::Uuid::new_v4().to_string()),
+            None => Ok(made_up(started_ms)),
         };
         Ok(Agent {
             id: id("agent")?,
@@ -55,7 +56,7 @@ impl Agent {
             branch: said("branch"),
             commit: said("commit"),
             project: project.name_from_root(),
-            started_ms: millis(now).unwrap_or(0),
+            started_ms,
         })
     }
 
@@ -122,6 +123,19 @@ impl Agent {
     }
 }
 
+/// A random UUID that sorts by its moment (version 7).
+fn made_up(millis: i64) -> String {
+    let mut random = [0; 10];
+    random.iter_mut().zip(uuid::Uuid::new_v4().as_bytes()).for_each(|(byte, new)| *byte = *new);
+    uuid::Builder::from_unix_timestamp_millis(millis.unsigned_abs(), &random).into_uuid().to_string()
+}
+
+/// The moment that a made-up id says.
+pub fn moment_of(id: &str) -> Option<i64> {
+    let id = uuid::Uuid::parse_str(id).ok().filter(|id| id.get_version_num() == 7)?;
+    i64::try_from(id.as_u128() >> 80).ok()
+}
+
 /// A moment in milliseconds since 1970.
 pub fn millis(time: &Time<'_>) -> Option<i64> {
     Some(time.instant()?.as_millisecond())
@@ -159,8 +173,8 @@ mod tests {
 
     fn announced(pairs: &[(&str, &str)]) -> Result<Agent, Error> {
         let settings = pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-        let now = Time::iso("2026-01-08T11:12:44.501+01:00".into()).unwrap();
-        Agent::announced(&settings, &Project::at(std::path::Path::new("/home/ana/shop")), &now)
+        let now = millis(&Time::iso("2026-01-08T11:12:44.501+01:00".into()).unwrap()).unwrap();
+        Agent::announced(&settings, &Project::at(std::path::Path::new("/home/ana/shop")), now)
     }
 
     #[test]
@@ -186,6 +200,7 @@ mod tests {
     fn ids_are_made_up_where_they_are_missing_and_cannot_lead_out_of_their_folder() {
         let (one, other) = (announced(&[]).unwrap(), announced(&[]).unwrap());
         assert!(one.id != other.id && one.session != other.session && one.kind == "unknown");
+        assert_eq!((moment_of(&one.id), moment_of("a1")), (Some(one.started_ms), None));
         for bad in [("agent", "../a"), ("agent", ""), ("session", "a/b")] {
             assert_eq!(announced(&[bad]).unwrap_err().problem, Problem::BadName);
         }

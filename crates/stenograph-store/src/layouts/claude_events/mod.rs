@@ -26,6 +26,7 @@ use crate::document::LineDocument;
 use crate::error::{Error, Problem};
 use crate::files::{Files, folder_of};
 use crate::journal::{Header, Recorded};
+use crate::lock::safe_component;
 use crate::recover;
 use agent::Agent;
 use project::Project;
@@ -61,7 +62,10 @@ impl Layout for ClaudeEvents {
     fn open(&self, target: &Target, site: &Site) -> Result<Opened, Error> {
         let folder = target.path.clone().unwrap_or_else(|| PathBuf::from("."));
         let project = Project::at(&folder);
-        let mut agent = Agent::announced(&target.settings, &project, &(site.clock)())?;
+        let now = agent::millis(&(site.clock)()).unwrap_or(0);
+        let session = target.settings.get("session").map(|session| safe_component(session)).transpose()?;
+        let mut agent =
+            Agent::announced(&target.settings, &project, project.start(session, now, site.files.as_ref())?)?;
         let log = match target.settings.get("log") {
             Some(file) => PathBuf::from(file),
             None => project.log(&agent.session, &agent.id),
@@ -88,7 +92,8 @@ impl Layout for ClaudeEvents {
         let unknown = || Error::about(&recorded.journal, Problem::NoLayout);
         let header = &recorded.header;
         let agent = Agent::of(&header.settings).ok_or_else(unknown)?;
-        let project = Project::at(&recorded.document(header.settings.get(FOLDER).ok_or_else(unknown)?));
+        let way = header.settings.get(FOLDER).ok_or_else(unknown)?;
+        let project = Project::seen(folder_of(&recorded.journal), way);
         let (name, base) = header.documents.first_key_value().ok_or_else(unknown)?;
         // The log is always beside its journal: a header must not lead anywhere else.
         let log = recorded.document(name);

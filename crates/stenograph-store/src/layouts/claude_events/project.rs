@@ -2,6 +2,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use super::agent::moment_of;
 use crate::error::{Error, Problem};
 use crate::files::{Files, folder_of, make_folder};
 use crate::lock::{self, Lock};
@@ -27,6 +28,22 @@ impl Project {
         Project { folder: folder.to_owned() }
     }
 
+    /// The project that is this way from a folder, by the shortest path.
+    pub fn seen(folder: &Path, way: &str) -> Project {
+        let mut path = folder.to_owned();
+        for step in Path::new(way).components() {
+            match step {
+                Component::CurDir => {}
+                Component::ParentDir if matches!(path.components().next_back(), Some(Component::Normal(_))) => {
+                    path.pop();
+                }
+                step => path.push(step),
+            }
+        }
+        let here = path.as_os_str().is_empty();
+        Project { folder: if here { PathBuf::from(".") } else { path } }
+    }
+
     /// The folder as it is written down: from the root, so that it means the same everywhere.
     pub fn name_from_root(&self) -> String {
         from_root(&self.folder)
@@ -40,6 +57,15 @@ impl Project {
     /// The event log of an agent.
     pub fn log(&self, session: &str, agent: &str) -> PathBuf {
         self.transcripts().join(session).join(format!("{agent}.{LOG_ENDING}"))
+    }
+
+    /// When a recording starts that starts now. Where ids are made up of the moment it comes after all others beside it, even if the
+    /// clock was set back: they are read in that order.
+    pub fn start(&self, session: Option<&str>, now_ms: i64, files: &dyn Files) -> Result<i64, Error> {
+        let folder = session.map_or_else(|| self.transcripts(), |session| self.transcripts().join(session));
+        let beside = files.list(&folder).map_err(|error| Error::at(&folder, Problem::Unreadable, error))?;
+        let moments = beside.iter().filter_map(|path| moment_of(path.file_name()?.to_str()?.split('.').next()?));
+        Ok(moments.max().map_or(now_ms, |latest| now_ms.max(latest + 1)))
     }
 
     /// The list of the agents at work.
@@ -102,6 +128,11 @@ mod tests {
         assert_eq!(project.seen_from(folder.path()).unwrap(), ".");
         let elsewhere = tempfile::tempdir().unwrap();
         assert_eq!(project.seen_from(elsewhere.path()).unwrap(), folder.path().to_str().unwrap());
+        for from in [session.as_path(), folder.path(), elsewhere.path()] {
+            assert_eq!(Project::seen(from, &project.seen_from(from).unwrap()), project);
+        }
+        assert_eq!(Project::seen(Path::new("s1"), ".."), Project::at(Path::new(".")));
+        assert_eq!(Project::seen(Path::new("s1"), "../.."), Project::at(Path::new("..")));
     }
 
     #[cfg(unix)]

@@ -1,27 +1,40 @@
 //! Which files say what happened in a folder: the event logs and the journals beside them. Nothing here changes anything.
 
+use std::collections::HashMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use stenograph::format::{Detected, Head, detect};
+use stenograph::json::Object;
 
-use super::NAME;
+use super::agent::{STARTED, moment_of};
 use super::project::{GOODVIBES, LOG_ENDING, Project, TRANSCRIPTS};
+use super::{NAME, telemetry};
 use crate::files::Files;
 use crate::recover;
 
-/// The logs of a project, of the folder of all its sessions, or of one folder of logs; `None` for any other folder.
+/// The logs of a project, of the folder of all its sessions, or of one folder of logs, in the order the agents started; `None` for
+/// any other folder.
 pub fn reads(folder: &Path, files: &dyn Files) -> Option<Vec<PathBuf>> {
-    let transcripts = Project::at(folder).transcripts();
-    let found = if transcripts.is_dir() {
-        below(&transcripts, files)
-    } else if folder.ends_with(Path::new(GOODVIBES).join(TRANSCRIPTS)) {
-        below(folder, files)
+    let inside = Path::new(GOODVIBES).join(TRANSCRIPTS);
+    let above = |steps: usize| folder.ancestors().nth(steps).map(Project::at);
+    let (project, logs) = if Project::at(folder).transcripts().is_dir() {
+        (above(0), below(&Project::at(folder).transcripts(), files))
+    } else if folder.ends_with(&inside) {
+        (above(2), below(folder, files))
     } else {
         let logs = logs(folder, files);
-        let is_ours = folder.parent().is_some_and(|above| above.ends_with(Path::new(GOODVIBES).join(TRANSCRIPTS)));
-        if is_ours || are_events(&logs, files) { logs } else { Vec::new() }
+        let is_session = folder.parent().is_some_and(|above| above.ends_with(&inside));
+        if !is_session && !are_events(&logs, files) {
+            return None;
+        }
+        (above(3).filter(|_| is_session), logs)
     };
+    let telemetry = project.and_then(|project| telemetry::starts(files, &project.telemetry()).ok());
+    let starts = telemetry.unwrap_or_default();
+    let mut logs: Vec<(i64, PathBuf)> = logs.into_iter().map(|log| (started_ms(&log, &starts, files), log)).collect();
+    logs.sort();
+    let found: Vec<PathBuf> = logs.into_iter().flat_map(|(_, log)| with_journal(log)).collect();
     (!found.is_empty()).then_some(found)
 }
 
@@ -31,27 +44,51 @@ fn below(transcripts: &Path, files: &dyn Files) -> Vec<PathBuf> {
     sessions.iter().filter(|path| path.is_dir()).flat_map(|session| logs(session, files)).collect()
 }
 
-/// The logs in a folder, each with its journal after it. A journal may stand there alone.
+/// The logs in a folder. A journal may stand there before its log does.
 fn logs(folder: &Path, files: &dyn Files) -> Vec<PathBuf> {
+    let is_log = |path: &Path| path.extension().is_some_and(|ending| ending == LOG_ENDING);
     let log_of = |path: &Path| match path.extension()?.to_str()? {
         LOG_ENDING => Some(path.to_owned()),
-        recover::ENDING => {
-            Some(path.with_extension("")).filter(|log| log.extension().is_some_and(|it| it == LOG_ENDING))
-        }
+        recover::ENDING => Some(path.with_extension("")).filter(|log| is_log(log)),
         _ => None,
     };
     let names = files.list(folder).unwrap_or_default();
     let mut logs: Vec<PathBuf> = names.iter().filter(|path| path.is_file()).filter_map(|path| log_of(path)).collect();
     logs.sort();
     logs.dedup();
-    logs.into_iter().flat_map(|log| [log.clone(), recover::beside(&log)]).filter(|path| path.is_file()).collect()
+    logs
+}
+
+/// A log, and its journal after it, as far as they are there.
+fn with_journal(log: PathBuf) -> impl Iterator<Item = PathBuf> {
+    let journal = recover::beside(&log);
+    [log, journal].into_iter().filter(|path| path.is_file())
+}
+
+/// When an agent started: as its id says, the telemetry or its journal; else when its log was last written.
+fn started_ms(log: &Path, starts: &HashMap<(String, String), i64>, files: &dyn Files) -> i64 {
+    let text = |name: Option<&std::ffi::OsStr>| name.and_then(|name| name.to_str()).unwrap_or_default().to_owned();
+    let (session, agent) = (text(log.parent().and_then(Path::file_name)), text(log.file_stem()));
+    let announced = || {
+        let head = head(&recover::beside(log), files).ok()?;
+        let first = std::str::from_utf8(head.split(|byte| *byte == b'\n').next()?).ok()?;
+        let settings = Object::parse(first)?.open("recording")?.open("settings")?;
+        settings.peek_str(STARTED)?.parse().ok()
+    };
+    let written = || {
+        let since = log.metadata().ok()?.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
+        i64::try_from(since.as_millis()).ok()
+    };
+    let known = moment_of(&agent).or_else(|| starts.get(&(session, agent)).copied());
+    known.or_else(announced).or_else(written).unwrap_or(0)
 }
 
 /// Whether all these are event logs, or journals of some. A file with nothing in it may be anything.
 fn are_events(logs: &[PathBuf], files: &dyn Files) -> bool {
     let mut seen = false;
-    for path in logs.iter().filter(|path| files.length(path).ok().flatten().is_some_and(|length| length > 0)) {
-        let head = head(path, files).unwrap_or_default();
+    let all = logs.iter().cloned().flat_map(with_journal);
+    for path in all.filter(|path| files.length(path).ok().flatten().is_some_and(|length| length > 0)) {
+        let head = head(&path, files).unwrap_or_default();
         let journal = path.extension().is_some_and(|ending| ending == recover::ENDING);
         let ours = if journal {
             let first = head.split(|byte| *byte == b'\n').next().unwrap_or_default();

@@ -62,7 +62,7 @@ impl Recording {
         };
         let mut remarks = Vec::new();
         match found {
-            Some(path) => telemetry::settle(files, &path)?,
+            Some(place) => telemetry::settle(files, &place)?,
             None => {
                 let (status, ended_ms) = self.outcome(recorded);
                 let line = telemetry::line(&self.agent, &self.seen, status, ended_ms);

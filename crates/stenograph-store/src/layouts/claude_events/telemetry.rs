@@ -1,17 +1,19 @@
 //! `telemetry/YYYY-MM.jsonl`: a line for every agent that came to its end, in the file of the month it was written in. Lines are
 //! only ever added. Whoever calls holds the project's lock.
 
+use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use stenograph::json::{Draft, Object};
 use stenograph::text::quote;
+use stenograph::time::Time;
 
-use super::agent::{Agent, iso};
+use super::agent::{Agent, iso, millis};
 use super::project::LOG_ENDING;
 use super::seen::Seen;
 use crate::error::{Error, Problem};
-use crate::files::{Files, folder_of, make_folder, write_all};
+use crate::files::{Files, folder_of, make_folder, write_again, write_all};
 use crate::tail::{self, LastLine, Remark};
 
 /// How an agent ended.
@@ -71,42 +73,89 @@ pub fn append(files: &dyn Files, folder: &Path, month: &str, line: &str) -> Resu
     Ok(tail.remark.into_iter().collect())
 }
 
-/// The file that has a line about this very recording of an agent. The latest month is looked at first.
-pub fn find(files: &dyn Files, folder: &Path, agent: &Agent) -> Result<Option<PathBuf>, Error> {
-    let unreadable = |path: &Path, error| Error::at(path, Problem::Unreadable, error);
-    let months = files.list(folder).map_err(|error| unreadable(folder, error))?;
-    for path in months.into_iter().rev().filter(|path| path.extension().is_some_and(|ending| ending == LOG_ENDING)) {
-        if has(files, &path, agent).map_err(|error| unreadable(&path, error))? {
-            return Ok(Some(path));
-        }
-    }
-    Ok(None)
+/// Where a line stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    path: PathBuf,
+    offset: u64,
 }
 
-/// Makes a line durable that was found.
-pub fn settle(files: &dyn Files, path: &Path) -> Result<(), Error> {
-    let synced = files.open(path).and_then(|mut file| file.sync()).and_then(|()| files.sync_folder(folder_of(path)));
-    synced.map_err(|error| Error::at(path, Problem::Unwritable, error))
+/// The line about this very recording of an agent. The latest month is looked at first.
+pub fn find(files: &dyn Files, folder: &Path, agent: &Agent) -> Result<Option<Place>, Error> {
+    let started = agent.started_at();
+    let mut found = None;
+    each(files, folder, &mut |place, line| {
+        let says = |key: &str, value: &str| line.peek_str(key).as_deref() == Some(value);
+        if says("started_at", &started) && says("agent_id", &agent.id) && says("session_id", &agent.session) {
+            found = Some(place.clone());
+        }
+        if found.is_some() { Go::NoFurther } else { Go::On }
+    })?;
+    Ok(found)
+}
+
+/// When agents started, by session and id: the first time each of them did.
+pub fn starts(files: &dyn Files, folder: &Path) -> Result<HashMap<(String, String), i64>, Error> {
+    let mut starts = HashMap::new();
+    each(files, folder, &mut |_, line| {
+        let name = |key: &str| line.peek_str(key).map(String::from);
+        let started = line.peek_str("started_at").and_then(Time::iso).and_then(|time| millis(&time));
+        if let (Some(session), Some(agent), Some(started)) = (name("session_id"), name("agent_id"), started) {
+            let start = starts.entry((session, agent)).or_insert(started);
+            *start = started.min(*start);
+        }
+        Go::On
+    })?;
+    Ok(starts)
+}
+
+/// Makes a line durable that was found: whoever wrote it may have seen a sync fail.
+pub fn settle(files: &dyn Files, Place { path, offset }: &Place) -> Result<(), Error> {
+    let written = write_again(files, path, *offset).and_then(|()| files.sync_folder(folder_of(path)));
+    written.map_err(|error| Error::at(path, Problem::Unwritable, error))
 }
 
 /// No line of ours is longer; a longer one is looked at in pieces, none of which is anybody's line.
 const LINE_SIZE_MAX: u64 = 16 << 20;
 
-fn has(files: &dyn Files, path: &Path, agent: &Agent) -> std::io::Result<bool> {
-    let mut reader = BufReader::new(files.reader(path, 0)?);
+/// Whether whoever looks at lines has seen enough.
+#[derive(PartialEq, Eq)]
+enum Go {
+    On,
+    NoFurther,
+}
+
+/// Looks at all lines, those of the latest month first.
+fn each(files: &dyn Files, folder: &Path, look: &mut dyn FnMut(&Place, &Object<'_>) -> Go) -> Result<(), Error> {
+    let unreadable = |path: &Path, error| Error::at(path, Problem::Unreadable, error);
+    let months = files.list(folder).map_err(|error| unreadable(folder, error))?;
+    for path in months.iter().rev().filter(|path| path.extension().is_some_and(|ending| ending == LOG_ENDING)) {
+        let reader = files.reader(path, 0).map_err(|error| unreadable(path, error))?;
+        let place = Place { path: path.clone(), offset: 0 };
+        if lines(reader, place, look).map_err(|error| unreadable(path, error))? == Go::NoFurther {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn lines(
+    reader: Box<dyn Read>,
+    mut place: Place,
+    look: &mut dyn FnMut(&Place, &Object<'_>) -> Go,
+) -> std::io::Result<Go> {
+    let mut reader = BufReader::new(reader);
     let mut line = Vec::new();
-    let started = agent.started_at();
     loop {
+        place.offset += line.len() as u64;
         line.clear();
         if reader.by_ref().take(LINE_SIZE_MAX).read_until(b'\n', &mut line)? == 0 {
-            return Ok(false);
+            return Ok(Go::On);
         }
         // A line that a crash cut off is not there.
         let whole = line.ends_with(b"\n").then(|| std::str::from_utf8(&line).ok()).flatten();
-        let Some(object) = whole.and_then(Object::parse) else { continue };
-        let says = |key: &str, value: &str| object.peek_str(key).as_deref() == Some(value);
-        if says("started_at", &started) && says("agent_id", &agent.id) && says("session_id", &agent.session) {
-            return Ok(true);
+        if whole.and_then(Object::parse).is_some_and(|object| look(&place, &object) == Go::NoFurther) {
+            return Ok(Go::NoFurther);
         }
     }
 }

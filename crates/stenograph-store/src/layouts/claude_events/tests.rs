@@ -329,6 +329,31 @@ fn a_folder_of_logs_is_known_by_what_is_in_it() {
 }
 
 #[test]
+fn a_project_is_read_in_the_order_its_agents_started_even_if_the_clock_was_set_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let back = AtomicI64::new(1_767_867_164_501);
+    let site = site(Arc::new(move || {
+        let text = back.fetch_add(-1000, Ordering::Relaxed).to_string();
+        Time { text: text.into(), unit: Unit::Millis }
+    }));
+    let made: Vec<_> = (0..5).map(|_| record(folder.path(), &[], &End::Completed, &site).files.remove(0)).collect();
+    assert_eq!(ClaudeEvents.reads(folder.path(), &Disk), Some(made));
+    // Those with names of their own are told by the telemetry.
+    let folder = tempfile::tempdir().unwrap();
+    let site = Site { clock: ticking(), ..site };
+    for (agent, session) in [("b", "z"), ("c", "a"), ("a", "z")] {
+        record(folder.path(), &[("agent", agent), ("session", session)], &End::Completed, &site);
+    }
+    let logs =
+        ["z/b.jsonl", "a/c.jsonl", "z/a.jsonl"].map(|log| folder.path().join(".goodvibes/transcripts").join(log));
+    assert_eq!(ClaudeEvents.reads(folder.path(), &Disk), Some(logs.to_vec()));
+    let transcripts = folder.path().join(".goodvibes/transcripts");
+    assert_eq!(ClaudeEvents.reads(&transcripts, &Disk), Some(logs.to_vec()));
+    let [first, _, last] = logs;
+    assert_eq!(ClaudeEvents.reads(&transcripts.join("z"), &Disk), Some(vec![first, last]));
+}
+
+#[test]
 fn sixteen_agents_at_once_lose_nothing_of_each_other() {
     let folder = tempfile::tempdir().unwrap();
     let site = site(ticking());

@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use super::Kind;
 use super::body::Body;
 use super::document::{Document, Titled, beginning};
-use super::title::{Head, Title, is_torn_header};
+use super::title::{Head, Title};
 use crate::error::{Error, Problem};
 use crate::files::{OpenFile, folder_of, make_folder, write_all};
 use crate::journal::Recorded;
@@ -18,12 +18,7 @@ pub fn complete(document: &mut Document, recorded: &Recorded) -> Result<Vec<Rema
     let unwritable = |error| Error::at(&path, Problem::Unwritable, error);
     make_folder(document.files.as_ref(), folder_of(&path)).map_err(unwritable)?;
     let mut remarks = Vec::new();
-    let mut beginning = beginning(&document.files, &path)?;
-    if document.base == 0 && is_torn_header(&beginning, document.kind) {
-        remarks.push(set_aside(document, 0, &beginning).map_err(unwritable)?);
-        beginning.clear();
-    }
-    document.head = Head::of(&beginning, document.kind);
+    document.head = Head::of(&beginning(&document.files, &path)?, document.kind);
     document.title = document.head.title.clone();
     document.titled = Titled::Elsewhere;
     let length = document.files.length(&path).map_err(unwritable)?.unwrap_or(0);
@@ -34,26 +29,31 @@ pub fn complete(document: &mut Document, recorded: &Recorded) -> Result<Vec<Rema
     }
     let mut title = document.title.clone();
     let mut titled = Titled::Elsewhere;
-    let mut body = Body::new(document.kind);
+    let kind = document.kind;
+    let mut body = Body::new(kind);
     let mut ours = Ours::new(document)?;
+    ours.headed(title.bytes(kind));
     recorded.read(&mut |event| {
         if Title::is_about(event) {
             title.take(event);
             titled = Titled::Here;
+            ours.headed(title.bytes(kind));
         } else {
             ours.next(&body.event(event));
             ours.held(body.held());
         }
     })?;
     ours.next(&body.finish());
-    let Ours { state, at, remarks: more, .. } = ours;
-    remarks.extend(more);
+    let (outcome, at) = ours.end()?;
     document.settled = at - document.starts_at();
     (document.title, document.titled) = (title, titled);
-    match state {
-        State::Failed(error) => return Err(error),
-        State::Foreign => return Ok(remarks),
-        State::Same(_) | State::Writing(_) => {}
+    match outcome {
+        Outcome::Whole(remark) => remarks.extend(remark),
+        Outcome::Foreign => {
+            let text = "somebody else wrote there during the recording, which is whole in the journal only";
+            remarks.push(Remark::new(&path, text));
+            return Ok(remarks);
+        }
     }
     let wanted = document.wanted_head();
     if wanted != document.head.bytes {
@@ -71,15 +71,39 @@ fn set_aside(document: &Document, at: u64, rest: &[u8]) -> io::Result<Remark> {
     Ok(Remark::new(&document.path, text))
 }
 
+/// What came of a comparison.
+enum Outcome {
+    /// The document holds what it should; what was damaged was moved aside.
+    Whole(Option<Remark>),
+    /// Somebody else wrote there.
+    Foreign,
+}
+
 /// How a document compares with what it should hold.
 enum State {
     /// So far they are the same.
     Same(Box<dyn Read>),
-    /// The document ended, or stopped making sense: from here on it is written.
+    /// The document ended: from here on it is written.
     Writing(Box<dyn OpenFile>),
-    /// Somebody else wrote there.
-    Foreign,
+    /// They differ.
+    Apart(Apart),
     Failed(Error),
+}
+
+/// Where a document is no longer what it should be.
+struct Apart {
+    /// What is there.
+    there: Vec<u8>,
+    /// What should be.
+    wanted: Vec<u8>,
+    /// Whether what is there stood there once, or would have but for what a power cut took.
+    whose: Whose,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Whose {
+    Ours,
+    Unknown,
 }
 
 /// The part of a document that is ours, gone through beside the journal.
@@ -90,115 +114,162 @@ struct Ours<'d> {
     at: u64,
     /// What may have stood after that for a while.
     held: Vec<Vec<u8>>,
-    remarks: Vec<Remark>,
+    /// What may have stood before it, where nothing does now: a head that was cut off.
+    heads: Vec<Vec<u8>>,
 }
 
-/// How many states of what was held back are known. One that is forgotten looks like somebody else's, and is left alone.
-const HELD_MAX: usize = 512;
+/// How many states of what was held back, and of the head, are known. One that is forgotten looks like somebody else's, and is
+/// left alone.
+const STATES_MAX: usize = 512;
 
 impl<'d> Ours<'d> {
     fn new(document: &'d Document) -> Result<Ours<'d>, Error> {
         let at = document.starts_at();
         let reader: Box<dyn Read> = match document.files.reader(&document.path, at) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Box::new(io::empty()),
-            opened => opened.map_err(|error| Error::at(&document.path, Problem::Unreadable, error))?,
+            opened => opened.map_err(|error| unreadable(document, error))?,
         };
-        Ok(Ours { document, state: State::Same(reader), at, held: Vec::new(), remarks: Vec::new() })
+        Ok(Ours { document, state: State::Same(reader), at, held: Vec::new(), heads: vec![Vec::new()] })
+    }
+
+    /// Remembers what may have stood at the beginning. Only a file that was empty can have lost its head.
+    fn headed(&mut self, head: Vec<u8>) {
+        if self.document.starts_at() == 0 && self.heads.len() < STATES_MAX && !self.heads.contains(&head) {
+            self.heads.push(head);
+        }
     }
 
     /// Remembers what may have stood at the end.
     fn held(&mut self, held: Vec<u8>) {
-        if matches!(self.state, State::Same(_)) && !held.is_empty() && self.held.last() != Some(&held) {
-            if self.held.len() >= HELD_MAX {
-                self.held.remove(0);
+        match &mut self.state {
+            State::Same(_) if !held.is_empty() && self.held.last() != Some(&held) => {
+                if self.held.len() >= STATES_MAX {
+                    self.held.remove(0);
+                }
+                self.held.push(held);
             }
-            self.held.push(held);
+            State::Apart(apart) => apart.explain(&self.heads, &held),
+            State::Same(_) | State::Writing(_) | State::Failed(_) => {}
         }
     }
 
     /// The next bytes that should be there.
-    fn next(&mut self, mut bytes: &[u8]) {
+    fn next(&mut self, bytes: &[u8]) {
         if bytes.is_empty() {
             return;
         }
-        if let State::Same(reader) = &mut self.state {
-            let mut there = Vec::new();
-            match reader.by_ref().take(bytes.len() as u64).read_to_end(&mut there) {
-                Err(error) => self.state = State::Failed(self.unreadable(error)),
-                Ok(_) if there == bytes => {
-                    self.at += bytes.len() as u64;
-                    self.held.clear();
-                    return;
-                }
-                Ok(_) => {
-                    let before = self.at;
-                    self.state = self.part(&there, bytes);
-                    bytes = bytes.get(usize::try_from(self.at - before).unwrap_or(0)..).unwrap_or_default();
+        match &mut self.state {
+            State::Same(reader) => {
+                let mut there = Vec::new();
+                match reader.by_ref().take(bytes.len() as u64).read_to_end(&mut there) {
+                    Err(error) => self.state = State::Failed(unreadable(self.document, error)),
+                    Ok(_) if there == bytes => {
+                        self.at += bytes.len() as u64;
+                        self.held.clear();
+                    }
+                    Ok(_) => {
+                        self.state = self.part(&there, bytes);
+                        self.next(bytes);
+                    }
                 }
             }
-        }
-        if let State::Writing(file) = &mut self.state {
-            match write_all(file.as_mut(), bytes) {
+            State::Writing(file) => match write_all(file.as_mut(), bytes) {
                 Ok(()) => self.at += bytes.len() as u64,
-                Err(error) => {
-                    let error = Error::at(&self.document.path, Problem::Unwritable, error);
-                    self.state = State::Failed(error);
-                }
+                Err(error) => self.state = State::Failed(unwritable(self.document, error)),
+            },
+            State::Apart(apart) => {
+                apart.wanted.extend_from_slice(bytes);
+                apart.explain(&self.heads, &[]);
+            }
+            State::Failed(_) => {}
+        }
+    }
+
+    /// What to do where the document is no longer what it should be.
+    fn part(&self, there: &[u8], wanted: &[u8]) -> State {
+        if wanted.starts_with(there) {
+            return cut(self.document, self.at).map_or_else(State::Failed, State::Writing);
+        }
+        match self.document.files.read(&self.document.path, self.at) {
+            Err(error) => State::Failed(unreadable(self.document, error)),
+            Ok(there) => {
+                let mut apart = Apart { there, wanted: Vec::new(), whose: Whose::Unknown };
+                self.held.iter().for_each(|held| apart.explain(&self.heads, held));
+                State::Apart(apart)
             }
         }
     }
 
-    /// Where the document is no longer what it should be. The lines that still are stay.
-    fn part(&mut self, there: &[u8], wanted: &[u8]) -> State {
-        let (files, path) = (&self.document.files, &self.document.path);
-        let cut = |at: u64| {
-            let mut file = files.open(path)?;
-            file.truncate(at)?;
-            Ok(file)
+    /// Does what is left to do, and says how far the document is as it should be.
+    fn end(self) -> Result<(Outcome, u64), Error> {
+        let Ours { document, state, mut at, heads, .. } = self;
+        let mut apart = match state {
+            State::Failed(error) => return Err(error),
+            State::Same(_) | State::Writing(_) => return Ok((Outcome::Whole(None), at)),
+            State::Apart(apart) => apart,
         };
-        let unwritable = |error: io::Error| State::Failed(Error::at(path, Problem::Unwritable, error));
-        if wanted.starts_with(there) {
-            return cut(self.at).map_or_else(unwritable, State::Writing);
-        }
-        let rest = match files.read(path, self.at) {
-            Ok(rest) => rest,
-            Err(error) => return State::Failed(self.unreadable(error)),
-        };
-        if self.held.iter().any(|held| held.starts_with(&rest)) {
-            return cut(self.at).map_or_else(unwritable, State::Writing);
-        }
-        let same = there.iter().zip(wanted).take_while(|(there, wanted)| there == wanted).count();
+        // A title that came late may stand in the head all the same.
+        apart.explain(&heads, &[]);
+        let Apart { there, wanted, whose } = apart;
+        let same = there.iter().zip(&wanted).take_while(|(there, wanted)| there == wanted).count();
         let lines =
             there.get(..same).unwrap_or_default().iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-        let rest = rest.get(lines..).unwrap_or_default();
-        self.at += lines as u64;
-        if !is_damaged(rest, self.document.kind) {
-            let text = "somebody else wrote there during the recording, which is whole in the journal only";
-            self.remarks.push(Remark::new(path, text));
-            return State::Foreign;
-        }
-        match set_aside(self.document, self.at, rest).and_then(|remark| Ok((remark, files.open(path)?))) {
-            Ok((remark, file)) => {
-                self.remarks.push(remark);
-                State::Writing(file)
-            }
-            Err(error) => unwritable(error),
-        }
-    }
-
-    fn unreadable(&self, error: io::Error) -> Error {
-        Error::at(&self.document.path, Problem::Unreadable, error)
+        let (rest, missing) = (there.get(lines..).unwrap_or_default(), wanted.get(lines..).unwrap_or_default());
+        at += lines as u64;
+        let remark = match (whose, is_damaged(rest, document.kind)) {
+            (Whose::Ours, _) => None,
+            (Whose::Unknown, false) => return Ok((Outcome::Foreign, at)),
+            (Whose::Unknown, true) => Some(set_aside(document, at, rest).map_err(|error| unwritable(document, error))?),
+        };
+        let mut file = cut(document, at)?;
+        write_all(file.as_mut(), missing).map_err(|error| unwritable(document, error))?;
+        Ok((Outcome::Whole(remark), at + missing.len() as u64))
     }
 }
 
-/// Whether nobody can have meant to write this: no whole line among lines, or zeros in a text.
+impl Apart {
+    /// Whether what is there is one of these heads, what should be there, and this, or the first part of it; zeros are what a power
+    /// cut makes of bytes that were not on disk yet.
+    fn explain(&mut self, heads: &[Vec<u8>], held: &[u8]) {
+        if self.whose != Whose::Unknown {
+            return;
+        }
+        // What is beyond its end explains nothing new, but for a head that is known by then.
+        let (length, wanted) = (self.there.len(), self.wanted.len());
+        let may_end = |head: &&Vec<u8>| length <= head.len() + wanted + held.len();
+        for head in heads.iter().filter(may_end) {
+            let mut pairs = self.there.iter().zip(head.iter().chain(&self.wanted).chain(held));
+            if pairs.all(|(there, wanted)| *there == 0 || there == wanted) {
+                self.whose = Whose::Ours;
+                return;
+            }
+        }
+    }
+}
+
+fn cut(document: &Document, at: u64) -> Result<Box<dyn OpenFile>, Error> {
+    let opened = document.files.open(&document.path).and_then(|mut file| file.truncate(at).map(|()| file));
+    opened.map_err(|error| unwritable(document, error))
+}
+
+fn unreadable(document: &Document, error: io::Error) -> Error {
+    Error::at(&document.path, Problem::Unreadable, error)
+}
+
+fn unwritable(document: &Document, error: io::Error) -> Error {
+    Error::at(&document.path, Problem::Unwritable, error)
+}
+
+/// Whether nobody can have meant to write this: no whole line among lines, or zeros. Behind the hole that a power cut left, a line
+/// of ours may be whole.
 fn is_damaged(rest: &[u8], kind: Kind) -> bool {
     match kind {
+        _ if rest.contains(&0) => true,
         Kind::Chat => {
             let whole =
                 |line: &[u8]| std::str::from_utf8(line).is_ok_and(|text| stenograph::json::is_valid(text.trim()));
             !rest.split(|byte| *byte == b'\n').any(|line| !line.trim_ascii().is_empty() && whole(line))
         }
-        Kind::Trajectory => rest.contains(&0),
+        Kind::Trajectory => false,
     }
 }

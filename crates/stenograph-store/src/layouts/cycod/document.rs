@@ -14,7 +14,7 @@ use super::complete::complete;
 use super::title::{HEAD_SIZE_MAX, Head, Title};
 use crate::document::{LineDocument, Measured};
 use crate::error::{Error, Problem};
-use crate::files::{Files, OpenFile, folder_of, make_folder, replace_with, write_all};
+use crate::files::{Files, OpenFile, folder_of, make_folder, replace_with, write_again, write_all};
 use crate::journal::Recorded;
 use crate::tail::Remark;
 
@@ -229,19 +229,24 @@ impl Document {
         }
         let in_place = is_length(&self.files, &self.path, self.starts_at() + self.settled);
         let whole = in_place && self.wanted_head() == self.head.bytes;
-        let remarks = match self.file.take() {
-            Some(_) if whole => Vec::new(),
-            _ => complete(self, recorded)?,
+        let mut remarks = Vec::new();
+        let synced = match self.file.take() {
+            Some(mut file) if whole => file.sync(),
+            _ => {
+                remarks = complete(self, recorded)?;
+                // Whoever wrote it may have seen a sync fail.
+                let here = self.files.open(&self.path);
+                here.and_then(|_| write_again(self.files.as_ref(), &self.path, self.starts_at()))
+            }
         };
-        let synced = self.files.open(&self.path).and_then(|mut file| file.sync());
         let synced = synced.and_then(|()| self.files.sync_folder(folder_of(&self.path)));
         synced.map_err(|error| Error::at(&self.path, Problem::Unwritable, error))?;
         Ok(remarks)
     }
 
-    /// Whether there is nothing in it at all.
-    pub fn is_empty(&self) -> bool {
-        self.starts_at() + self.settled == 0
+    /// Whether the file was made, and nothing stands in it.
+    pub fn is_claimed_only(&self) -> bool {
+        is_length(&self.files, &self.path, 0)
     }
 
     /// What this recording wrote, to be read back.

@@ -123,7 +123,7 @@ impl Layout for Cycod {
         documents.iter_mut().for_each(|kept| kept.document.begin());
         let mut opened = Opened::new(ground, header, Box::new(Recording { documents, files: Arc::clone(files) }));
         opened.loaded = if in_place { Loaded::InPlace } else { Loaded::ToBeRecorded };
-        opened.first = target.settings.get("title").map(title).into_iter().collect();
+        opened.first = target.settings.get("title").map(|text| title(text)).into_iter().collect();
         opened.remarks = remarks;
         Ok(opened)
     }
@@ -181,8 +181,8 @@ fn is_lone_trajectory(path: &Path, names: &[PathBuf]) -> bool {
     !names.contains(&path.with_file_name(format!("chat-history-{moment}.jsonl")))
 }
 
-fn title(text: &String) -> Event<'static> {
-    Event::new(Body::Fact { name: "title".into(), content: Some(Content::text(text.clone())) })
+fn title(text: &str) -> Event<'static> {
+    Event::new(Body::Fact { name: "title".into(), content: Some(Content::text(text.to_owned())) })
 }
 
 fn not_saved(error: &Error) -> String {
@@ -244,6 +244,17 @@ struct Kept {
     document: Document,
 }
 
+impl Drop for Recording {
+    fn drop(&mut self) {
+        // A recording that came to nothing leaves no empty files where nobody asked for any.
+        for Kept { role, document } in &self.documents {
+            if *role != Role::Asked && document.is_claimed_only() {
+                let _ = self.files.remove(document.path());
+            }
+        }
+    }
+}
+
 impl Documents for Recording {
     fn add(&mut self, event: &Event<'_>) {
         self.documents.iter_mut().for_each(|kept| kept.document.add(event));
@@ -267,12 +278,10 @@ impl Documents for Recording {
         if let Some(Kept { document, .. }) = self.documents.first() {
             finished.journal = measure(recorded, document.measured()?, given)?;
         }
-        for Kept { role, document } in &self.documents {
-            if *role != Role::Asked && document.is_empty() {
-                let _ = self.files.remove(document.path());
-                finished.written.retain(|path| path != document.path());
-            }
-        }
+        finished.written.retain(|path| {
+            let mut saved = self.documents.iter().filter(|kept| kept.role != Role::Asked);
+            !saved.any(|kept| kept.document.path() == path && kept.document.is_claimed_only())
+        });
         Ok(finished)
     }
 }

@@ -169,11 +169,11 @@ mod tests {
              {{\"role\":\"tool\",\"tool_call_id\":\"b\",\"content\":\"b\"}}\n"
         );
         let user = |text: &str| format!("{{\"role\":\"user\",\"content\":\"{text}\"}}\n");
-        let source = [user("old"), format!("{CALL}\n"), answers, user("new")].concat();
+        let source = [user("old"), format!("{CALL}\n"), answers, user("and a new one")].concat();
         let mut fits = ready(source.as_bytes());
         let account = fits.trim(Limits { chat: 300, ..Limits::NONE }).unwrap();
         assert!(account.is_reached() && account.before > 1000 && account.after <= 300);
-        assert_eq!(fits.messages.last().unwrap(), user("new").trim_end());
+        assert_eq!(fits.messages.last().unwrap(), user("and a new one").trim_end());
         assert_eq!(ready(fits.messages.join("\n").as_bytes()).answered, 0);
         let account = ready(source.as_bytes()).trim(Limits { chat: 1, ..Limits::NONE }).unwrap();
         assert!(!account.is_reached());

@@ -248,7 +248,8 @@ fn completed_after(count: usize, harm: impl Fn(&Path)) -> [String; 3] {
     let recorder = place.open("talk.jsonl");
     events.iter().take(count).for_each(|event| recorder.append(event).unwrap());
     drop(recorder);
-    ["talk.jsonl", SAVED_CHAT, SAVED_TRAJECTORY].iter().for_each(|name| harm(&place.path(name)));
+    let documents = ["talk.jsonl", SAVED_CHAT, SAVED_TRAJECTORY].map(|name| place.path(name));
+    documents.iter().filter(|path| path.exists()).for_each(|path| harm(path));
     recover::recover(&place.path("talk.jsonl"), &place.site()).unwrap();
     let found = ["talk.jsonl", SAVED_CHAT, SAVED_TRAJECTORY].map(|name| match place.path(name).exists() {
         true => place.text(name),

@@ -174,12 +174,6 @@ fn header_length(bytes: &[u8]) -> usize {
     0
 }
 
-/// Whether a document is nothing but the first part of a header that was cut off.
-pub fn is_torn_header(bytes: &[u8], kind: Kind) -> bool {
-    let begins = bytes.starts_with(TITLE_OPENS) || TITLE_OPENS.starts_with(bytes);
-    kind == Kind::Trajectory && !bytes.is_empty() && begins && header_length(bytes) == 0
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -235,7 +229,5 @@ mod tests {
         ] {
             assert_eq!(Head::of(source.as_bytes(), kind), Head::default(), "{source}");
         }
-        assert!(is_torn_header(b"# Ti", Kind::Trajectory) && is_torn_header(b"# Title: \"a\"\n**", Kind::Trajectory));
-        assert!(!is_torn_header(b"# Times\n", Kind::Trajectory) && !is_torn_header(b"", Kind::Trajectory));
     }
 }

@@ -1,6 +1,7 @@
 //! Ending a run: the transcript is made of the journal by the same conversion that `steno convert` does, plain or compressed by its
 //! size; then `metadata.json` says how the run ended, and the index knows it. All of it can be done again after a crash.
 
+use std::borrow::Cow;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
@@ -55,7 +56,7 @@ impl Documents {
         Metadata {
             status,
             error,
-            ended: account.ended.as_ref().and_then(|time| time.to_iso().map(|text| text.into_owned())),
+            ended: account.ended.as_ref().and_then(|time| time.to_iso().map(Cow::into_owned)),
             tokens_in: account.tokens_in(),
             tokens_out: account.tokens_out(),
             cost: account.cost(),

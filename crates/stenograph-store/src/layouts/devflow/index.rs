@@ -19,15 +19,14 @@ use crate::source::{Passes, Source};
 /// How many bytes an index may have that is still read.
 const INDEX_SIZE_MAX: u64 = 256 << 20;
 
-/// All runs, newest first, with the index brought up to date. Where nothing may be written, only the runs.
+/// All runs, newest first, with the index brought up to date. Where it cannot be written, the folders tell as much.
 pub fn list(files: &dyn Files, base: &Base, now: &Time<'_>) -> Result<Vec<Run>, Error> {
-    match update(files, base, now) {
-        Err(Error {
-            problem: Problem::Denied | Problem::Full | Problem::Unwritable | Problem::OutputFolderMissing,
-            ..
-        }) => gather(files, base, &entries_of(&base.index())).map(|(runs, _)| runs),
-        updated => updated,
-    }
+    update(files, base, now).or_else(|_| look(files, base))
+}
+
+/// All runs, newest first, as far as the index knows them from there. Nothing is written.
+pub fn look(files: &dyn Files, base: &Base) -> Result<Vec<Run>, Error> {
+    gather(files, base, &entries_of(&base.index())).map(|(runs, _)| runs)
 }
 
 /// Brings the index up to date and gives all runs, newest first. Whoever comes second sees what the first one's run left.

@@ -1,11 +1,12 @@
 //! Beginning a run: an id that nobody has, a folder of its own, and `metadata.json` that says it is running. The turns are in the
 //! journal until the run ends; what is made of them then is in `finish.rs`.
 
+use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use stenograph::json::{self, Object};
-use stenograph::time::Time;
+use stenograph::time::{Time, Unit};
 
 use super::finish::Documents;
 use super::metadata::Metadata;
@@ -59,7 +60,7 @@ impl Layout for Runs {
         let base = Base::at(target.path.as_deref().unwrap_or(Path::new(BASE)));
         let mut settings = target.settings.clone();
         check(&settings)?;
-        let started = (site.clock)();
+        let started = beginning(&base, site)?;
         settings.entry(FLOW.to_owned()).or_insert_with(|| FLOW_DEFAULT.to_owned());
         settings.insert(STARTED.to_owned(), started.to_iso().unwrap_or_default().into_owned());
         let id = claim(&base, &mut settings, &started, site)?;
@@ -97,6 +98,22 @@ fn reads_run(folder: &Path) -> Option<PathBuf> {
         return None;
     }
     there(JOURNAL).or(compressed).or(plain)
+}
+
+/// When a run begins: now, and after the newest one. A clock that is set back does not turn the order of runs round, unless by so
+/// much that it was rather wrong before.
+fn beginning(base: &Base, site: &Site) -> Result<Time<'static>, Error> {
+    const AHEAD_MAX_MS: i64 = 24 * 60 * 60 * 1000;
+    let now = (site.clock)();
+    let runs = index::look(site.files.as_ref(), base)?;
+    let millis = |time: &Time<'_>| Some(time.instant()?.as_millisecond());
+    let newest = runs.iter().find_map(|run| run.started.as_ref().and_then(millis));
+    Ok(match (newest, millis(&now)) {
+        (Some(newest), Some(millis)) if newest >= millis && newest - millis <= AHEAD_MAX_MS => {
+            Time { text: (newest + 1).to_string().into(), unit: Unit::Millis }
+        }
+        _ => now,
+    })
 }
 
 /// What was said must make sense before anything is recorded.
@@ -175,7 +192,7 @@ fn made_up(settings: &Settings, started: &Time<'_>) -> String {
     let flow = in_a_name(settings.get(FLOW).map_or(FLOW_DEFAULT, String::as_str));
     let ticket = settings.get(TICKET).cloned().or_else(|| {
         let input = Object::parse(settings.get(INPUT)?)?;
-        input.peek_str("ticketId").map(|ticket| ticket.into_owned())
+        input.peek_str("ticketId").map(Cow::into_owned)
     });
     // TK-421 is TK421 in an id, whose parts are told apart by hyphens.
     let ticket = ticket.map(|ticket| ticket.chars().filter(|char| char.is_alphanumeric()).collect::<String>());

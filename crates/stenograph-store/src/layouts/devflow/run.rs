@@ -1,6 +1,7 @@
 //! One run as its folder tells of it: from `metadata.json`, else from the transcript. Reading cannot fail: a run of which nothing
 //! can be read is listed as such. Nothing here writes.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::fs;
 use std::io::Read;
@@ -183,7 +184,7 @@ impl Run {
     }
 
     pub(super) fn draft(&self) -> Draft<'static> {
-        let iso = |time: &Option<Time<'_>>| time.as_ref().and_then(|time| time.to_iso().map(|text| text.into_owned()));
+        let iso = |time: &Option<Time<'_>>| time.as_ref().and_then(|time| time.to_iso().map(Cow::into_owned));
         let mut draft = Draft::new();
         draft.set_str("runId", &self.id);
         draft.set_str("flowId", &self.flow);
@@ -204,7 +205,7 @@ impl Run {
     /// The run that an entry of the index tells of.
     pub(super) fn of_entry(entry: &str) -> Option<Run> {
         let object = Object::parse(entry)?;
-        let text = |key: &str| object.peek_str(key).map(|text| text.into_owned());
+        let text = |key: &str| object.peek_str(key).map(Cow::into_owned);
         let fields = Fields::of(entry)?;
         let (query, problem, stamp) = (text("firstQuery"), text("problem"), text("stamp")?);
         let status = Status::named(&text("status")?)?;
@@ -248,8 +249,7 @@ impl Fields {
     /// Reads a metadata object. Whatever has neither a flow nor a status is none.
     fn of(json: &str) -> Option<Fields> {
         let object = Object::parse(json)?;
-        let text =
-            |key: &str| object.peek_str(key).map(|text| text.into_owned()).filter(|text: &String| !text.is_empty());
+        let text = |key: &str| object.peek_str(key).map(Cow::into_owned).filter(|text: &String| !text.is_empty());
         // Go writes the first moment of its calendar where there is none.
         let moment = |key: &str| Time::iso(text(key)?.into()).filter(|time| !time.text.starts_with("0001-01-01T"));
         let count = |key: &str| object.peek(key).and_then(number);

@@ -1,6 +1,7 @@
 //! A conversation unit: a user's message and everything up to the next one. It is a stretch of the recording's journal, told as
 //! Leslie tells it and measured, without being held in memory. Where it is put is not known here.
 
+use std::borrow::Cow;
 use std::io::{self, Read};
 
 use stenograph::convert::{self, Carry, Outcome, convert};
@@ -108,7 +109,7 @@ impl Unit {
     /// The header of the text as an event, which the format writes as it is.
     fn head(&self, outline: &Outline) -> String {
         let settings = &self.recorded.header.settings;
-        let iso = |time: &Option<Time<'_>>| time.as_ref().and_then(|time| time.to_iso().map(|text| text.into_owned()));
+        let iso = |time: &Option<Time<'_>>| time.as_ref().and_then(|time| time.to_iso().map(Cow::into_owned));
         let (began, ended) = (iso(&self.began).unwrap_or_default(), iso(&self.ended).unwrap_or_default());
         let mut own = Draft::new();
         own.set_str("Thread ID", said(settings, THREAD).unwrap_or_default());

@@ -51,6 +51,7 @@ struct Message {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Voice {
     System,
+    Developer,
     User,
     Assistant,
     Tool,
@@ -58,7 +59,8 @@ enum Voice {
 
 fn voice(event: &Event<'_>) -> Option<Voice> {
     match &event.body {
-        Body::Message { role: Role::System | Role::Developer, .. } => Some(Voice::System),
+        Body::Message { role: Role::System, .. } => Some(Voice::System),
+        Body::Message { role: Role::Developer, .. } => Some(Voice::Developer),
         Body::Message { role: Role::User, .. } => Some(Voice::User),
         Body::Message { role: Role::Assistant, .. } | Body::ToolCall { .. } => Some(Voice::Assistant),
         Body::Message { role: Role::Tool, .. } | Body::ToolResult { .. } => Some(Voice::Tool),
@@ -111,6 +113,7 @@ impl Work<'_> {
             let commas = (items.iter().filter(|size| **size > 0).count() as u64).saturating_sub(1);
             let role = match message.voice {
                 Voice::System => "system",
+                Voice::Developer => "developer",
                 Voice::User => "user",
                 Voice::Assistant => "assistant",
                 Voice::Tool => "tool",

@@ -1,0 +1,170 @@
+//! What must hold for any conversation, in every format, wherever it is trimmed or cut: nothing panics, what comes out is what was
+//! planned, and trimming what was trimmed does nothing. The conversations are made up.
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
+use stenograph::edit::cut::{Selection, Split, cut, split};
+use stenograph::edit::trim::{Limits, Moment, Rule, Trim, trim};
+use stenograph::edit::units::bonds;
+use stenograph::edit::{Applied, Original, Plan, apply};
+use stenograph::format::Format;
+use stenograph::formats::FORMATS;
+use stenograph::model::{Body, Content, Event, Input, Kind, Outline, Role};
+use stenograph::time::Time;
+use stenograph::write;
+
+/// How many conversations are tried with every format.
+const CASES: u32 = 60;
+
+/// What happens in a conversation.
+#[derive(Clone, Debug)]
+enum Step {
+    Said(u8, String),
+    Thought(String),
+    /// A call, and how many steps later it is answered.
+    Asked(String, usize),
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let text = prop_oneof![
+        "[a-z ]{1,40}",
+        "[a-zé漢😀\n\"\\\\]{1,60}",
+        "[a-z]{10}".prop_map(|word| word.repeat(30)),
+        Just("user:\n[USER]: ---\n```\n> ".to_owned()),
+    ];
+    let step = prop_oneof![
+        3 => (0u8..8, text.clone()).prop_map(|(role, text)| Step::Said(role, text)),
+        1 => text.clone().prop_map(Step::Thought),
+        3 => (text, 0usize..3).prop_map(|(text, later)| Step::Asked(text, later)),
+    ];
+    prop::collection::vec(step, 1..24)
+}
+
+fn conversation(steps: &[Step]) -> Vec<Event<'static>> {
+    let mut events = Vec::new();
+    let mut waiting: Vec<(usize, String, String)> = Vec::new();
+    for (number, step) in steps.iter().enumerate() {
+        match step {
+            Step::Said(role, text) => {
+                let role = match role {
+                    0..=2 => Role::User,
+                    3 => Role::System,
+                    _ => Role::Assistant,
+                };
+                events.push(Event::new(Body::Message { role, content: Content::text(text.clone()) }));
+            }
+            Step::Thought(text) => events.push(Event::new(Body::Thinking { content: Content::text(text.clone()) })),
+            Step::Asked(text, later) => {
+                let call = format!("call_{number}");
+                let input = Input::Json("{\"path\":\"a\"}".into());
+                events.push(Event::new(Body::ToolCall { call: Some(call.clone().into()), name: "read".into(), input }));
+                waiting.push((number + later, call, text.clone()));
+            }
+        }
+        let (ready, rest) = waiting.into_iter().partition(|(due, _, _)| *due <= number);
+        waiting = rest;
+        events.extend(Vec::into_iter(ready).map(answered));
+    }
+    events.extend(waiting.into_iter().map(answered));
+    for (second, event) in events.iter_mut().enumerate() {
+        let text = format!("2026-03-02T09:{:02}:{:02}Z", second / 60, second % 60);
+        event.time = Time::iso(text.into());
+        event.session = Some("8c1f5a52-3d0e-4c6b-9a57-2f1e0b7d4c10".into());
+    }
+    events
+}
+
+fn answered((_, call, text): (usize, String, String)) -> Event<'static> {
+    Event::new(Body::ToolResult { call: Some(call.into()), name: None, content: Content::text(text), error: None })
+}
+
+/// Tries a property with every format, and tells of all that do not hold it.
+fn for_every_format(property: impl Fn(&Original<'_>, u64) -> Result<(), TestCaseError>) {
+    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(CASES);
+    let mut failures = Vec::new();
+    for format in FORMATS {
+        let config = Config { cases, failure_persistence: None, ..Config::default() };
+        let mut runner = TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
+        let done = runner.run(&(steps(), 0u64..100), |(steps, share)| {
+            let bytes = written(*format, &conversation(&steps));
+            let original = Original::read(*format, &bytes).map_err(|error| TestCaseError::fail(error.to_string()))?;
+            property(&original, share)
+        });
+        if let Err(TestError::Fail(reason, input)) = done {
+            failures.push(format!("{}: {reason}\n  {input:?}", format.info().name));
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+fn written(format: &dyn Format, events: &[Event<'static>]) -> Vec<u8> {
+    write::all(format, &Outline::of("", events), events)
+}
+
+/// Carries out a plan. Formats for people may say less than was planned, and then tell so.
+fn carried_out(original: &Original<'_>, plan: &Plan) -> Result<Applied, TestCaseError> {
+    let applied = apply(original, plan).map_err(|error| TestCaseError::fail(error.to_string()))?;
+    if !original.format.info().traits.lossy {
+        prop_assert!(applied.is_exact(), "{:?} {} {:?}", applied.way, applied.differs.to_json(), applied.notes);
+        prop_assert!(parted(&applied.events) <= parted(&original.events), "a call was parted from its result");
+    }
+    Ok(applied)
+}
+
+fn parted(events: &[Event<'_>]) -> usize {
+    let paired: Vec<usize> = bonds(events).into_iter().flat_map(|(one, other)| [one, other]).collect();
+    let calls = |kind: Kind| matches!(kind, Kind::ToolCall | Kind::ToolResult);
+    (0..events.len())
+        .filter(|number| events.get(*number).is_some_and(|event| calls(event.kind()) && !event.restates))
+        .filter(|number| !paired.contains(number))
+        .count()
+}
+
+#[test]
+fn what_is_trimmed_fits_and_needs_no_more_trimming() {
+    for_every_format(|original, share| {
+        let whole = trim(&original.events, Moment::Load, &Trim::default()).account.before;
+        let limits = Limits { chat: (whole * share / 100).max(1), ..Limits::NONE };
+        let how = Trim { limits, ..Trim::default() };
+        let found = trim(&original.events, Moment::Load, &how);
+        let applied = carried_out(original, &found.plan)?;
+        if found.account.is_reached() && !original.format.info().traits.lossy {
+            let again = trim(&applied.events, Moment::Load, &how);
+            prop_assert!(again.account.before <= found.account.after, "{:?} {:?}", again.account, found.account);
+            prop_assert!(again.plan.is_empty());
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn what_cycod_trims_is_as_planned() {
+    for_every_format(|original, share| {
+        let limits = Limits { chat: share + 1, prompt: share / 3 + 1, tool: share / 5 + 1 };
+        let how = Trim { rule: Rule::Cycod, limits, ..Trim::default() };
+        let found = trim(&original.events, Moment::Load, &how);
+        carried_out(original, &found.plan)?;
+        prop_assert!(found.account.after <= found.account.before + 3 * found.account.went.len() as u64);
+        Ok(())
+    });
+}
+
+#[test]
+fn any_stretch_can_be_cut_and_pieces_hold_everything() {
+    for_every_format(|original, share| {
+        let count = original.events.len();
+        let from = count * usize::try_from(share).unwrap_or(0) / 100;
+        let selection = Selection { events: Some(from..(from + count / 3 + 1).min(count)), ..Selection::default() };
+        carried_out(original, &cut(&original.events, &selection).plan)?;
+        for how in [Split::Every(1 + from % 3), Split::At(vec![from])] {
+            let mut reached = 0;
+            for piece in split(&original.events, &how) {
+                prop_assert_eq!(piece.events.start, reached);
+                reached = piece.events.end;
+                carried_out(original, &piece.plan)?;
+            }
+            prop_assert_eq!(reached, count);
+        }
+        Ok(())
+    });
+}

@@ -1,0 +1,185 @@
+//! Measures recording: events a second and how long an acknowledgement takes at each policy, with one appender and with many,
+//! against a bare loop of `write` and `fdatasync` in the same run on the same disk. Only ratios from one run mean anything on a
+//! shared machine, so the ways take turns.
+
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use stenograph::model::{Body, Content, Event, Role};
+use stenograph::wire;
+use stenograph_store::Recorder;
+use stenograph_store::journal::End;
+use stenograph_store::layouts::{Site, Target, layout_named};
+use stenograph_store::log::Durability;
+
+use super::{Failure, again_in_release};
+use crate::tree;
+
+/// What to measure.
+#[derive(Args, Debug)]
+pub struct Options {
+    /// A folder on the disk to measure: the one things are built in by default
+    #[arg(long)]
+    folder: Option<PathBuf>,
+    /// How often each way is measured
+    #[arg(long, default_value_t = 7)]
+    rounds: usize,
+    /// How many events each appender records at a time where the disk is waited for
+    #[arg(long, default_value_t = 300)]
+    events: usize,
+    /// How many events are recorded at a time where it is not
+    #[arg(long, default_value_t = 100_000)]
+    events_unsynced: usize,
+}
+
+const ONE_TARGET: f64 = 0.9;
+const MANY_TARGET: f64 = 5.0;
+const NEVER_TARGET: f64 = 300_000.0;
+
+/// How many record at the same time.
+const MANY: usize = 16;
+
+/// How long a line of the journal is, about.
+const LINE_SIZE: usize = 1_024;
+
+/// What an interval is, where one is measured: the command's own.
+const INTERVAL: Durability = Durability::Interval(Duration::from_millis(200));
+
+/// A way of writing events down.
+#[derive(Clone, Copy)]
+enum Way {
+    Bare,
+    Recorder { durability: Durability, appenders: usize },
+}
+
+/// What was measured of a way: a rate for every round, and all times between an append and its acknowledgement.
+#[derive(Default)]
+struct Measured {
+    rates: Vec<f64>,
+    waits: Vec<Duration>,
+}
+
+/// Runs the benchmark, in a release build.
+pub fn record(options: &Options) -> Result<(), Failure> {
+    if cfg!(debug_assertions) {
+        return again_in_release();
+    }
+    let folder = options.folder.clone().unwrap_or_else(|| tree::root().join("target"));
+    fs::create_dir_all(&folder)?;
+    let folder = tempfile::tempdir_in(&folder)?;
+    let way = |durability, appenders| Way::Recorder { durability, appenders };
+    let ways: [(&str, Way); 7] = [
+        ("bare write, fdatasync", Way::Bare),
+        ("always, 1", way(Durability::Always, 1)),
+        ("always, 16", way(Durability::Always, MANY)),
+        ("interval, 1", way(INTERVAL, 1)),
+        ("interval, 16", way(INTERVAL, MANY)),
+        ("never, 1", way(Durability::Never, 1)),
+        ("never, 16", way(Durability::Never, MANY)),
+    ];
+    println!("recording events of {LINE_SIZE} bytes in {}, {} rounds in turn", folder.path().display(), options.rounds);
+    let mut measured: [Measured; 7] = Default::default();
+    for round in 0..options.rounds.max(1) {
+        for (number, ((_, way), measured)) in ways.iter().zip(&mut measured).enumerate() {
+            let path = folder.path().join(format!("{round}-{number}.steno.jsonl"));
+            one_round(*way, &path, options, measured)?;
+            fs::remove_file(path)?;
+        }
+    }
+    let medians = report(&ways, &mut measured);
+    let [bare, one, many, _, _, never, _] = medians.as_slice() else { return Err("no round was run".into()) };
+    let missed = target("always, 1 / bare", one / bare, ONE_TARGET)
+        + target("always, 16 / bare", many / bare, MANY_TARGET)
+        + target("never, 1, events/s", *never, NEVER_TARGET);
+    if missed == 0 { Ok(()) } else { Err(format!("{missed} targets missed").into()) }
+}
+
+fn one_round(way: Way, path: &Path, options: &Options, measured: &mut Measured) -> Result<(), Failure> {
+    let text = "x".repeat(LINE_SIZE - EVENT_OVERHEAD);
+    let event = Event::new(Body::Message { role: Role::Assistant, content: Content::text(text.as_str()) });
+    match way {
+        Way::Bare => {
+            let line = wire::event(&event) + "\n";
+            let mut file = File::options().create_new(true).append(true).open(path)?;
+            let start = Instant::now();
+            for _ in 0..options.events {
+                let asked = Instant::now();
+                file.write_all(line.as_bytes())?;
+                file.sync_data()?;
+                measured.waits.push(asked.elapsed());
+            }
+            measured.rates.push(options.events as f64 / start.elapsed().as_secs_f64());
+        }
+        Way::Recorder { durability, appenders } => {
+            let layout = layout_named(wire::NAME).ok_or("there is no native layout")?;
+            let target = Target { path: Some(path.to_owned()), ..Target::default() };
+            let recorder = Recorder::open(layout, &target, Site { durability, ..Site::default() })?;
+            let count =
+                if durability == Durability::Always { options.events } else { options.events_unsynced / appenders };
+            let start = Instant::now();
+            let waits = appended(&recorder, &event, appenders, count)?;
+            measured.rates.push(waits.len() as f64 / start.elapsed().as_secs_f64());
+            measured.waits.extend(waits);
+            recorder.finish(&End::Completed)?;
+        }
+    }
+    Ok(())
+}
+
+/// What a line says besides its text.
+const EVENT_OVERHEAD: usize = 80;
+
+/// Appends in several threads, and gives how long each append took.
+fn appended(recorder: &Recorder, event: &Event<'_>, appenders: usize, count: usize) -> Result<Vec<Duration>, Failure> {
+    let one = || {
+        let mut waits = Vec::with_capacity(count);
+        for _ in 0..count {
+            let asked = Instant::now();
+            recorder.append(event)?;
+            waits.push(asked.elapsed());
+        }
+        Ok::<_, stenograph_store::Error>(waits)
+    };
+    if appenders == 1 {
+        return Ok(one()?);
+    }
+    let all: Vec<_> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..appenders).map(|_| scope.spawn(one)).collect();
+        threads.into_iter().map(std::thread::ScopedJoinHandle::join).collect()
+    });
+    let mut waits = Vec::new();
+    for thread in all {
+        waits.extend(thread.map_err(|_| "an appender panicked")??);
+    }
+    Ok(waits)
+}
+
+/// Prints what was measured, and gives the median rates.
+fn report(ways: &[(&str, Way)], measured: &mut [Measured]) -> Vec<f64> {
+    println!("{:<22} {:>12} {:>12} {:>12} {:>12}", "", "best /s", "median /s", "p50 µs", "p99 µs");
+    let mut medians = Vec::new();
+    for ((name, _), Measured { rates, waits }) in ways.iter().zip(measured) {
+        rates.sort_by(f64::total_cmp);
+        waits.sort();
+        let median = rates.get(rates.len() / 2).copied().unwrap_or(f64::NAN);
+        let best = rates.last().copied().unwrap_or(f64::NAN);
+        let micros = |percent: usize| {
+            let wait = waits.get((waits.len() * percent / 100).min(waits.len().saturating_sub(1)));
+            wait.map_or(f64::NAN, |wait| wait.as_secs_f64() * 1e6)
+        };
+        println!("{name:<22} {best:>12.0} {median:>12.0} {:>12.1} {:>12.1}", micros(50), micros(99));
+        medians.push(median);
+    }
+    medians
+}
+
+/// Prints a figure beside its target, and gives 1 when it misses it.
+fn target(name: &str, figure: f64, target: f64) -> u64 {
+    let missed = figure < target;
+    let verdict = if missed { "MISSED" } else { "met" };
+    println!("{name:<22} {figure:>12.2}   target {target}: {verdict}");
+    u64::from(missed)
+}
