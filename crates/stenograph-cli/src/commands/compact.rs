@@ -188,7 +188,7 @@ fn hold(context: &Context) -> Result<Window, CommandError> {
 fn undo_context(options: &Options, context: &Context, output: &mut Output<'_>) -> Result<Status, CommandError> {
     let Some(changed) = hold(context)?.undo_compaction()? else {
         return Err(CommandError::new(format!("{}: there is no compaction to undo", context.folder.display()))
-            .hint("only the last one can be undone, and only until the context is cleared"));
+            .hint("compactions are undone one by one, the last one first, until the context is cleared"));
     };
     changed.remarks.iter().for_each(|remark| say(remark, output));
     report::brought_back(options, context, &changed, output)

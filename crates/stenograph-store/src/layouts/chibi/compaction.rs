@@ -16,7 +16,7 @@ use super::markdown;
 use super::transcript::Transcript;
 use super::window::{Changed, Place, Undo, Window, spoken};
 use crate::error::{Error, Problem};
-use crate::files::Files;
+use crate::files::{Files, cut_off};
 use crate::undo::{self, Undone};
 
 /// What a compaction of a window would put aside.
@@ -115,9 +115,7 @@ impl Window {
 fn take_back(files: &dyn Files, archive: &Path, window: &[Entry]) -> Result<(), Error> {
     let unwritable = |error| Error::at(archive, Problem::Unwritable, error);
     let back: HashSet<(u64, u64)> = window.iter().map(Entry::identity).collect();
-    let Some(length) = files.length(archive).map_err(unwritable)? else { return Ok(()) };
-    let mut kept = 0;
-    let mut end = 0;
+    let (mut kept, mut end) = (0, 0);
     entry::each_at(files, archive, &mut |entry, to| {
         end = to;
         if !back.contains(&entry.identity()) {
@@ -126,8 +124,7 @@ fn take_back(files: &dyn Files, archive: &Path, window: &[Entry]) -> Result<(), 
         Ok(())
     })?;
     if kept < end {
-        let mut file = files.open(archive).map_err(unwritable)?;
-        file.truncate(kept.min(length)).and_then(|()| file.sync()).map_err(unwritable)?;
+        cut_off(files, archive, kept).map_err(unwritable)?;
     }
     Ok(())
 }
