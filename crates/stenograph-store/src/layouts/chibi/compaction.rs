@@ -74,10 +74,15 @@ impl Window {
         let path = self.context.window();
         let files = self.site.files.clone();
         let files = files.as_ref();
+        if let Transcript::Archive(archive) = Transcript::of(&self.context.folder) {
+            // A crash on the way back may have left entries in both.
+            take_back(files, &archive, &self.entries)?;
+        }
         match undo::undo(&path)? {
             Undone::Restored { .. } => {}
             // A compaction that never came to its end: the one before it is the last one.
             Undone::AsItWas => return self.undo_compaction(),
+            Undone::Nothing if self.lacks_anchor()? => return self.anchor_anew().map(Some),
             Undone::Nothing | Undone::Changed | Undone::Damaged { .. } => return self.bring_back(),
         }
         let before = std::mem::replace(&mut self.entries, entry::all(files, &path)?);
@@ -97,6 +102,20 @@ impl Window {
         };
         changed.archived = archived;
         Ok(Some(changed))
+    }
+
+    /// Whether a transcript ends with a compaction of which the window knows nothing: on the way back the last step is missing.
+    fn lacks_anchor(&self) -> Result<bool, Error> {
+        let transcript = Transcript::of(&self.context.folder);
+        let mut last = None;
+        if transcript.holds_window() {
+            transcript.each(self.site.files.as_ref(), &mut |entry| {
+                last = entry.anchor().map(|anchor| (anchor, entry.may_keep())).or(last);
+                Ok(())
+            })?;
+        }
+        let known = |anchor: u64| self.entries.iter().any(|entry| entry.anchor() == Some(anchor));
+        Ok(last.is_some_and(|(anchor, compacts)| compacts && !known(anchor)))
     }
 
     /// Puts a new anchor before the window that says what its own one says.
