@@ -32,10 +32,10 @@ mod demo;
 mod devflow;
 #[path = "cli/help.rs"]
 mod help;
-#[path = "cli/leslie.rs"]
-mod leslie;
 #[path = "cli/inbox.rs"]
 mod inbox;
+#[path = "cli/leslie.rs"]
+mod leslie;
 #[path = "cli/readme.rs"]
 mod readme;
 #[path = "cli/real.rs"]

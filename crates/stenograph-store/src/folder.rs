@@ -233,7 +233,7 @@ mod tests {
         let journal = [said("one"), thought("hm"), said("two"), thought("aha")];
         let mut given = Vec::new();
         merge(&documents, &[0, 1, 2, 3], &journal, &mut |event| {
-            given.push(event.content().unwrap().joined().decode().into_owned())
+            given.push(event.content().unwrap().joined().decode().into_owned());
         });
         assert_eq!(given, ["before", "one", "hm", "two", "later", "aha"]);
     }
@@ -243,7 +243,7 @@ mod tests {
         let (documents, journal) = ([said("ask 1"), said("ask 2")], [said("ask 3"), said("ask 4")]);
         let mut given = Vec::new();
         merge(&documents, &[], &journal, &mut |event| {
-            given.push(event.content().unwrap().joined().decode().into_owned())
+            given.push(event.content().unwrap().joined().decode().into_owned());
         });
         assert_eq!(given, ["ask 1", "ask 2", "ask 3", "ask 4"]);
     }
@@ -268,7 +268,7 @@ mod tests {
         let with = |id: &'static str| Event { id: Some(id.into()), ..said("yes") };
         let mut given = Vec::new();
         merge(&[with("1"), with("2")], &[0, 1], &[with("2")], &mut |event| {
-            given.push(event.id.clone().unwrap().into_owned())
+            given.push(event.id.clone().unwrap().into_owned());
         });
         assert_eq!(given, ["1", "2"]);
     }

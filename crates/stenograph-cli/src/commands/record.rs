@@ -93,13 +93,7 @@ fn policy(text: &str) -> Result<Durability, String> {
 /// Runs it.
 pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
     let mut desk = Desk::open(options, output)?;
-    desk.load(options.load.as_deref())?;
-    let mut intake = Intake::new(options.from.as_deref(), &options.command)?;
-    let mut feed = match options.command.split_first() {
-        None => Feed::standard_input()?,
-        Some((program, arguments)) => Feed::command(program, arguments)?,
-    };
-    match listen(&mut feed, &mut intake, &mut desk, output) {
+    match attend(options, &mut desk, output) {
         Ok(Ended { end, code }) => {
             desk.finish(&end)?.report(options, output)?;
             Ok(Status::Code(code))
@@ -110,6 +104,17 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
             Err(error)
         }
     }
+}
+
+/// From the first event to the last.
+fn attend(options: &Options, desk: &mut Desk, output: &mut Output<'_>) -> Result<Ended, CommandError> {
+    desk.load(options.load.as_deref())?;
+    let mut intake = Intake::new(options.from.as_deref(), &options.command)?;
+    let mut feed = match options.command.split_first() {
+        None => Feed::standard_input()?,
+        Some((program, arguments)) => Feed::command(program, arguments)?,
+    };
+    listen(&mut feed, &mut intake, desk, output)
 }
 
 /// How it came to an end, and what to say to whoever waits for this process.
@@ -128,9 +133,10 @@ fn listen(
         match feed.next() {
             Arrival::Bytes(bytes) => {
                 if feed.passes_on() {
-                    // What the command says is passed on first: it must not notice that somebody listens.
-                    std::io::Write::write_all(output.data(), &bytes)?;
-                    output.flush()?;
+                    // What the command says is passed on first: it must not notice that somebody listens. When nobody takes it
+                    // any more it is still recorded.
+                    let _ = std::io::Write::write_all(output.data(), &bytes);
+                    let _ = output.flush();
                 }
                 intake.feed(&bytes)?;
                 desk.take(intake.arrived(), output)?;

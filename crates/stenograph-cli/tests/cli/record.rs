@@ -61,6 +61,8 @@ fn a_command_is_passed_through_and_its_exit_code_too() {
     let shown = folder.run("show run.jsonl --json --last 1").ends(0).json();
     assert_eq!(shown[0]["success"], false);
     folder.run("record --to steno:run.jsonl -- no-such-command-here").fails("cannot be run");
+    let last = folder.run("show run.jsonl --json --last 1").ends(0).json();
+    assert_eq!(last[0]["reason"], "failed");
 }
 
 #[test]
@@ -107,8 +109,22 @@ fn loading_goes_on_with_a_conversation_or_branches_from_it() {
 fn wrong_words_are_refused_with_a_way_out() {
     let folder = Folder::new();
     folder.run("record --to nowhere:x").fails("no layout is called nowhere");
+    folder.run("record --to steno:y --to steno:./y").fails("is given twice");
     folder.run("record --to steno:x --set flow=a").fails("takes no settings");
     folder.run("record --to steno:x --set flow").fails("no KEY=VALUE");
     assert_eq!(folder.run("record --to steno:x --sync sometimes").code, 2);
-    assert!(folder.names().is_empty());
+    assert_eq!(folder.names(), ["y"]);
+}
+
+#[test]
+fn what_nobody_listens_to_is_recorded_all_the_same() {
+    let folder = Folder::with("in.jsonl", NATIVE);
+    let steno = env!("CARGO_BIN_EXE_steno");
+    for (name, tail) in [("a", "--ack < in.jsonl"), ("b", "-- sh -c 'cat in.jsonl; sleep 0.2; cat in.jsonl'")] {
+        let line = format!("{steno} record --to steno:{name} {tail} | head -c 1");
+        let done = std::process::Command::new("sh").args(["-c", &line]).current_dir(folder.path(".")).status();
+        assert!(done.unwrap().success());
+    }
+    assert_eq!(folder.run("show a --json").ends(0).json().len(), 5);
+    assert_eq!(folder.run("show b --json").ends(0).json().len(), 9);
 }

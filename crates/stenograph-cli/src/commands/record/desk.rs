@@ -61,7 +61,7 @@ impl Desk {
             let place = if path.is_none() { layout.at_home(&settings) } else { None };
             let path = place.map(|place| Root::default().resolve(&place)).transpose()?.or(path);
             let target = Target { path, settings, debug, load: options.load.clone() };
-            recorders.push(Recorder::open(layout, &target, site(options.sync))?);
+            recorders.push(Recorder::open(layout, &target, site(options.sync)).map_err(refused)?);
         }
         for remark in recorders.iter().flat_map(Recorder::remarks) {
             say(remark, output);
@@ -110,18 +110,22 @@ impl Desk {
         }
         for event in &events {
             self.recorded += 1;
-            let line = event.at.map_or(0, |at| at.line);
-            let ack = format!("{{\"ack\":{},\"line\":{line},\"kind\":{}}}", self.recorded, quote(event.kind().name()));
-            match self.ack {
-                Ack::No => break,
-                Ack::Data => output.line(&ack)?,
-                Ack::Talk => output.say(&ack),
+            self.acknowledge(event, output);
+        }
+        Ok(())
+    }
+
+    /// Says that an event is recorded. That nobody listens any more is no reason to stop recording.
+    fn acknowledge(&self, event: &Event<'_>, output: &mut Output<'_>) {
+        let line = event.at.map_or(0, |at| at.line);
+        let ack = || format!("{{\"ack\":{},\"line\":{line},\"kind\":{}}}", self.recorded, quote(event.kind().name()));
+        match self.ack {
+            Ack::No => {}
+            Ack::Data => {
+                let _ = output.line(&ack()).and_then(|()| output.flush());
             }
+            Ack::Talk => output.say(&ack()),
         }
-        if self.ack == Ack::No {
-            self.recorded += events.len() as u64 - 1;
-        }
-        output.flush()
     }
 
     /// Ends all recordings.
@@ -196,6 +200,15 @@ impl Done {
             files.join(","),
             remarks.join(",")
         )
+    }
+}
+
+fn refused(error: stenograph_store::Error) -> CommandError {
+    match error.problem {
+        Problem::Locked { holder: Some(holder) } if holder == std::process::id() => {
+            CommandError::new(format!("{}: is given twice", error.place)).hint("name each place once")
+        }
+        _ => error.into(),
     }
 }
 
