@@ -357,7 +357,9 @@ pub fn measure_part(
         }
     }
     reading.end(&mut sink);
-    let lossy = sink.comparison.finish().is_lossy();
+    let report = sink.comparison.finish();
+    // The order in which things happened is a part of what was given.
+    let lossy = report.is_lossy() || report.is_reordered();
     Ok(if lossy { Journal::Needed } else { Journal::Redundant })
 }
 

@@ -255,7 +255,8 @@ impl Stamper {
     /// The moment. A clock that is set back does not turn the order of events round.
     fn now(&self) -> Time<'static> {
         let now = (self.clock)();
-        let Some(at) = now.instant().map(|at| at.as_nanosecond()) else { return now };
+        let Some(instant) = now.instant() else { return now };
+        let at = instant.as_nanosecond();
         let mut last = locked(&self.last);
         match &*last {
             Some((latest, last)) if *latest > at => last.clone(),

@@ -58,6 +58,9 @@ pub struct Count {
     pub examples: Vec<Span>,
 }
 
+/// The field that an event which stands in another place moved in.
+pub(crate) const ORDER: &str = "order";
+
 /// How many examples are kept of each thing.
 const EXAMPLES_MAX: usize = 3;
 
@@ -93,6 +96,11 @@ impl Report {
     /// Whether something the source said is gone.
     pub fn is_lossy(&self) -> bool {
         self.losses.keys().any(|(_, _, how)| how.is_loss())
+    }
+
+    /// Whether events stand in another order.
+    pub fn is_reordered(&self) -> bool {
+        self.losses.keys().any(|(_, field, how)| field == ORDER && *how == How::Moved)
     }
 
     /// One line for each kind of event: what came through, and what did not.

@@ -141,7 +141,7 @@ impl<'a> Settling<'a> {
                 continue;
             };
             if b < seen {
-                report.add(digest.kind, "order", How::Moved, digest.at);
+                report.add(digest.kind, super::report::ORDER, How::Moved, digest.at);
             }
             for other in self.target.get(seen..=b).unwrap_or_default() {
                 state(other, &mut in_force.target);
