@@ -133,6 +133,17 @@ pub fn write_again(files: &dyn Files, path: &Path, mut offset: u64) -> io::Resul
     files.open(path)?.sync()
 }
 
+/// Takes off the end of a file, durably; a file of which nothing is left goes.
+pub fn cut_off(files: &dyn Files, path: &Path, length: u64) -> io::Result<()> {
+    if length == 0 {
+        files.remove(path)?;
+        return files.sync_folder(folder_of(path));
+    }
+    let mut file = files.open(path)?;
+    file.truncate(length)?;
+    file.sync()
+}
+
 /// The folder a path is in.
 pub fn folder_of(path: &Path) -> &Path {
     match path.parent() {

@@ -36,8 +36,10 @@ pub struct Log<T> {
 struct Shared<T> {
     durability: Durability,
     queue: Mutex<Queue<T>>,
-    /// Rung when a batch is settled, and when the log is closed.
+    /// Rung when a batch is settled and somebody waits for that.
     bell: Condvar,
+    /// Rung when the log is closed.
+    closing: Condvar,
     tape: Mutex<Tape>,
 }
 
@@ -51,6 +53,8 @@ struct Queue<T> {
     settled: u64,
     /// Whether somebody writes for all right now.
     led: bool,
+    /// How many wait for a batch to be settled. Ringing for nobody takes a call to the system, which is as long as a write.
+    waiting: usize,
     failures: Vec<Failure>,
     /// A failure that nobody waited for: the next append hears of it.
     late: Option<Error>,
@@ -76,12 +80,18 @@ impl<T: Send + 'static> Log<T> {
             next: 0,
             settled: 0,
             led: false,
+            waiting: 0,
             failures: Vec::new(),
             late: None,
             closed: false,
         };
-        let shared =
-            Arc::new(Shared { durability, queue: Mutex::new(queue), bell: Condvar::new(), tape: Mutex::new(tape) });
+        let shared = Arc::new(Shared {
+            durability,
+            queue: Mutex::new(queue),
+            bell: Condvar::new(),
+            closing: Condvar::new(),
+            tape: Mutex::new(tape),
+        });
         let flusher = match durability {
             Durability::Interval(interval) => {
                 let shared = Arc::clone(&shared);
@@ -105,7 +115,9 @@ impl<T: Send + 'static> Log<T> {
         queue.bytes.extend_from_slice(lines);
         queue.items.push(item);
         while queue.led && queue.settled <= ticket {
+            queue.waiting += 1;
             queue = shared.bell.wait(queue).unwrap_or_else(PoisonError::into_inner);
+            queue.waiting -= 1;
         }
         if queue.settled > ticket {
             return queue.outcome(ticket);
@@ -131,7 +143,9 @@ impl<T: Send + 'static> Log<T> {
         }
         queue.settled = end;
         queue.led = false;
-        shared.bell.notify_all();
+        if queue.waiting > 0 {
+            shared.bell.notify_all();
+        }
         let outcome = queue.outcome(ticket);
         drop(queue);
         followed.unwrap_or_else(|panic| resume_unwind(panic));
@@ -157,7 +171,7 @@ const ROOM_MAX: usize = 4 << 20;
 impl<T> Drop for Log<T> {
     fn drop(&mut self) {
         self.shared.queue().closed = true;
-        self.shared.bell.notify_all();
+        self.shared.closing.notify_all();
         if let Some(flusher) = self.flusher.take() {
             let _ = flusher.join();
         }
@@ -174,14 +188,14 @@ impl<T> Shared<T> {
         self.tape.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Syncs once in every interval: the bell rings at every append, so what counts is the time of the last sync.
+    /// Syncs once in every interval, counted from the last sync.
     fn flush_every(&self, interval: Duration) {
         let mut queue = self.queue();
         let mut synced_at = Instant::now();
         while !queue.closed {
             let wait = interval.saturating_sub(synced_at.elapsed());
             if !wait.is_zero() {
-                queue = self.bell.wait_timeout(queue, wait).unwrap_or_else(PoisonError::into_inner).0;
+                queue = self.closing.wait_timeout(queue, wait).unwrap_or_else(PoisonError::into_inner).0;
             }
             if queue.closed || synced_at.elapsed() >= interval {
                 drop(queue);

@@ -135,7 +135,7 @@ impl Recorder {
     }
 
     fn append_lines(&self, events: &[Event<'_>]) -> Result<(), Error> {
-        let mut lines = String::with_capacity(256);
+        let mut lines = String::with_capacity(2 << 10);
         for event in events {
             wire::write_event(&self.stamper.stamped(event), &mut lines);
             lines.push('\n');
@@ -246,7 +246,8 @@ pub fn random_id() -> String {
 /// Stamps what arrives without a time, or without an id where one is needed.
 struct Stamper {
     clock: Clock,
-    last: Mutex<Option<Time<'static>>>,
+    /// The latest moment so far, in nanoseconds and as it was said.
+    last: Mutex<Option<(i128, Time<'static>)>>,
     stamps: Stamps,
 }
 
@@ -254,11 +255,12 @@ impl Stamper {
     /// The moment. A clock that is set back does not turn the order of events round.
     fn now(&self) -> Time<'static> {
         let now = (self.clock)();
+        let Some(at) = now.instant().map(|at| at.as_nanosecond()) else { return now };
         let mut last = locked(&self.last);
         match &*last {
-            Some(last) if last.instant() > now.instant() => last.clone(),
+            Some((latest, last)) if *latest > at => last.clone(),
             _ => {
-                *last = Some(now.clone());
+                *last = Some((at, now.clone()));
                 now
             }
         }

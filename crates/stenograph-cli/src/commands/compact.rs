@@ -58,7 +58,7 @@ pub struct Options {
     /// Keep so many of the newest turns [default: 4]
     #[arg(long, value_name = "N", conflicts_with_all = ["keep_tokens", "drop_percent"])]
     keep: Option<usize>,
-    /// Keep at most so many tokens
+    /// Keep at most so many tokens, besides system prompts
     #[arg(long, value_name = "N", conflicts_with = "drop_percent")]
     keep_tokens: Option<u64>,
     /// Let so many of a hundred messages go, the oldest ones
@@ -188,7 +188,7 @@ fn hold(context: &Context) -> Result<Window, CommandError> {
 fn undo_context(options: &Options, context: &Context, output: &mut Output<'_>) -> Result<Status, CommandError> {
     let Some(changed) = hold(context)?.undo_compaction()? else {
         return Err(CommandError::new(format!("{}: there is no compaction to undo", context.folder.display()))
-            .hint("only the last one can be undone, and only until the context is cleared"));
+            .hint("compactions are undone one by one, the last one first, until the context is cleared"));
     };
     changed.remarks.iter().for_each(|remark| say(remark, output));
     report::brought_back(options, context, &changed, output)

@@ -158,3 +158,36 @@ fn what_makes_no_sense_is_refused() {
     folder.run("trim chat.gz --max-tokens 50 -o plain.jsonl").ends(0);
     assert_eq!(folder.run("trim missing.jsonl --max-tokens 50").code, 2);
 }
+
+#[test]
+fn every_format_is_trimmed_and_cut_in_place_and_brought_back() {
+    let formats = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../stenograph/src/formats");
+    for format in stenograph::formats::FORMATS {
+        let info = format.info();
+        let fixtures = formats.join(info.name.replace('-', "_")).join("fixtures");
+        let demo = fs::read_dir(fixtures).unwrap().map(|entry| entry.unwrap().path()).find(|path| {
+            let name = path.file_name().unwrap().to_str().unwrap();
+            name.starts_with("demo.") && !name.ends_with(".golden") && !name.ends_with(".losses")
+        });
+        let bytes = fs::read(demo.unwrap()).unwrap();
+        let folder = Folder::with("demo", &bytes);
+        let whole =
+            folder.run("trim demo --max-tokens 1000000 --dry-run --json").ends(0).json()[0]["before"].as_u64().unwrap();
+        for line in
+            [format!("trim demo --max-tokens {} --in-place", whole / 2 + 1), "cut demo --turns 1 --in-place".into()]
+        {
+            let done = folder.run(&line);
+            assert!(done.code < 2, "{}: {line}: {}", info.name, done.talk);
+            let notes = |folder: &Folder| {
+                folder.run(&format!("check demo --json --from {}", info.name)).json()[0]["notes_count"].clone()
+            };
+            let after = notes(&folder);
+            if folder.names().len() > 1 {
+                folder.run("trim --undo demo").ends(0);
+            }
+            assert_eq!(folder.read("demo"), bytes, "{}: {line}", info.name);
+            assert_eq!(notes(&folder), after, "{}: {line}", info.name);
+            assert_eq!(folder.names(), ["demo"]);
+        }
+    }
+}

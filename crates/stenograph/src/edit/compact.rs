@@ -56,7 +56,7 @@ pub struct Aside {
     pub told: Vec<usize>,
     /// The number of the first event that is kept; what is after the last one when none is.
     pub kept_from: usize,
-    /// How many turns go, and how many are kept.
+    /// How many whole turns go, and how many are kept, one of them perhaps in part.
     pub turns: Split,
     /// How many tokens go, and how many are kept, without the new summary.
     pub tokens: Split,
@@ -79,7 +79,8 @@ pub fn aside(events: &[Event<'_>], keep: Keep, tokenizer: &Tokenizer<'_>) -> Opt
     let visible = visible_from(events);
     let is_visible = |number: usize| number >= visible && units.is_told(number);
     let view = View { events, units: &units, visible: (0..events.len()).map(is_visible).collect() };
-    let kept_from = view.cut(keep, tokenizer)?;
+    // What stands before the first turn, such as what an agent tells itself about its surroundings, goes with a turn.
+    let kept_from = view.cut(keep, tokenizer).filter(|cut| *cut > first)?;
     // What an earlier marker kept is all that is left of the conversation: none of it goes, so nothing does.
     if events.iter().rposition(is_marker).is_some_and(|last| last >= kept_from) {
         return None;
@@ -97,7 +98,7 @@ pub fn aside(events: &[Event<'_>], keep: Keep, tokenizer: &Tokenizer<'_>) -> Opt
     }
     let (mut turns, mut tokens) = (Split::default(), Split::default());
     for unit in &units.units {
-        let turn = if unit.events.start < kept_from { &mut turns.gone } else { &mut turns.kept };
+        let turn = if unit.events.end <= kept_from { &mut turns.gone } else { &mut turns.kept };
         *turn += unit.turns as u64;
     }
     let going: HashSet<usize> = goes.iter().copied().collect();

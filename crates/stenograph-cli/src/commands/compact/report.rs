@@ -94,20 +94,21 @@ impl<'a> Report<'a> {
         if target.dry_run {
             for (event, line, kind, tokens) in &self.goes {
                 let line = line.map_or(String::new(), |line| format!(" (line {line})"));
-                output.line(&format!("event {event}{line}: {kind}, {} tokens", grouped(*tokens)))?;
+                output.line(&format!("event {event}{line}: {kind}, {}", in_tokens(*tokens)))?;
             }
         }
         let go = if target.dry_run { "would go" } else { "went" };
-        let (gone, turns) = (counted(self.events.gone, "event"), counted(self.turns.gone, "turn"));
-        output.say(&format!("{}: {gone} of {turns} {go}: {} tokens", self.name, grouped(self.tokens.gone)));
+        let (gone, turns) = (counted(self.events.gone, "event"), counted(self.turns.gone, "whole turn"));
+        output.say(&format!("{}: {gone} {go}, {turns}: {}", self.name, in_tokens(self.tokens.gone)));
         let kept = counted(self.turns.kept, "turn");
-        let summary = self.summary_tokens().map(|tokens| format!("; the summary has {} tokens", grouped(tokens)));
-        output.say(&format!("  {kept} kept: {} tokens{}", grouped(self.tokens.kept), summary.unwrap_or_default()));
+        let summary = self.summary_tokens().map(|tokens| format!("; the summary has {}", in_tokens(tokens)));
+        output.say(&format!("  {kept} kept: {}{}", in_tokens(self.tokens.kept), summary.unwrap_or_default()));
         match &self.outcome {
             Outcome::None => {}
             Outcome::Edited(applied, written) => edited::tell(applied, written, "compact", output),
             Outcome::Archived { archive, .. } => {
-                output.say(&format!("what went is in {}: steno compact --undo brings it back", archive.display()));
+                let (archive, name) = (archive.display(), &self.name);
+                output.say(&format!("what went is in {archive}: steno compact --undo {name} brings it back"));
             }
         }
         Ok(Status::Done)
@@ -147,6 +148,10 @@ impl<'a> Report<'a> {
             goes.join(",")
         )
     }
+}
+
+fn in_tokens(number: u64) -> String {
+    format!("{} {}", grouped(number), if number == 1 { "token" } else { "tokens" })
 }
 
 /// Says what came back into a window.

@@ -16,7 +16,7 @@ use super::markdown;
 use super::transcript::Transcript;
 use super::window::{Changed, Place, Undo, Window, spoken};
 use crate::error::{Error, Problem};
-use crate::files::Files;
+use crate::files::{Files, cut_off};
 use crate::undo::{self, Undone};
 
 /// What a compaction of a window would put aside.
@@ -74,10 +74,15 @@ impl Window {
         let path = self.context.window();
         let files = self.site.files.clone();
         let files = files.as_ref();
+        if let Transcript::Archive(archive) = Transcript::of(&self.context.folder) {
+            // A crash on the way back may have left entries in both.
+            take_back(files, &archive, &self.entries)?;
+        }
         match undo::undo(&path)? {
             Undone::Restored { .. } => {}
             // A compaction that never came to its end: the one before it is the last one.
             Undone::AsItWas => return self.undo_compaction(),
+            Undone::Nothing if self.lacks_anchor()? => return self.anchor_anew().map(Some),
             Undone::Nothing | Undone::Changed | Undone::Damaged { .. } => return self.bring_back(),
         }
         let before = std::mem::replace(&mut self.entries, entry::all(files, &path)?);
@@ -99,6 +104,20 @@ impl Window {
         Ok(Some(changed))
     }
 
+    /// Whether a transcript ends with a compaction of which the window knows nothing: on the way back the last step is missing.
+    fn lacks_anchor(&self) -> Result<bool, Error> {
+        let transcript = Transcript::of(&self.context.folder);
+        let mut last = None;
+        if transcript.holds_window() {
+            transcript.each(self.site.files.as_ref(), &mut |entry| {
+                last = entry.anchor().map(|anchor| (anchor, entry.may_keep())).or(last);
+                Ok(())
+            })?;
+        }
+        let known = |anchor: u64| self.entries.iter().any(|entry| entry.anchor() == Some(anchor));
+        Ok(last.is_some_and(|(anchor, compacts)| compacts && !known(anchor)))
+    }
+
     /// Puts a new anchor before the window that says what its own one says.
     fn anchor_anew(self) -> Result<Changed, Error> {
         let own = self.entries.first().filter(|entry| entry.is_anchor());
@@ -115,9 +134,7 @@ impl Window {
 fn take_back(files: &dyn Files, archive: &Path, window: &[Entry]) -> Result<(), Error> {
     let unwritable = |error| Error::at(archive, Problem::Unwritable, error);
     let back: HashSet<(u64, u64)> = window.iter().map(Entry::identity).collect();
-    let Some(length) = files.length(archive).map_err(unwritable)? else { return Ok(()) };
-    let mut kept = 0;
-    let mut end = 0;
+    let (mut kept, mut end) = (0, 0);
     entry::each_at(files, archive, &mut |entry, to| {
         end = to;
         if !back.contains(&entry.identity()) {
@@ -126,8 +143,7 @@ fn take_back(files: &dyn Files, archive: &Path, window: &[Entry]) -> Result<(), 
         Ok(())
     })?;
     if kept < end {
-        let mut file = files.open(archive).map_err(unwritable)?;
-        file.truncate(kept.min(length)).and_then(|()| file.sync()).map_err(unwritable)?;
+        cut_off(files, archive, kept).map_err(unwritable)?;
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ use stenograph::{read, write};
 
 use super::entry::{self, Entry};
 use crate::error::{Error, Problem};
-use crate::files::{Files, folder_of, write_all};
+use crate::files::{Files, cut_off, folder_of, write_all};
 
 /// Adds what was said after the first `length` bytes, where a crash may have left some of it already.
 pub fn append(files: &dyn Files, path: &Path, spoken: &[&Entry], length: u64) -> Result<(), Error> {
@@ -50,8 +50,7 @@ pub fn take_back(files: &dyn Files, path: &Path, spoken: &[&Entry]) -> Result<()
     let there = files.length(path).map_err(unwritable)?.unwrap_or(0);
     let Some(before) = there.checked_sub(text.len() as u64).filter(|_| !text.is_empty()) else { return Ok(()) };
     if files.read(path, before).map_err(unwritable)? == text {
-        let mut file = files.open(path).map_err(unwritable)?;
-        file.truncate(before).and_then(|()| file.sync()).map_err(unwritable)?;
+        cut_off(files, path, before).map_err(unwritable)?;
     }
     Ok(())
 }

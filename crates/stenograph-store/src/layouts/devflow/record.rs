@@ -110,10 +110,27 @@ fn beginning(base: &Base, site: &Site) -> Result<Time<'static>, Error> {
     let newest = runs.iter().find_map(|run| run.started.as_ref().and_then(millis));
     Ok(match (newest, millis(&now)) {
         (Some(newest), Some(millis)) if newest >= millis && newest - millis <= AHEAD_MAX_MS => {
-            Time { text: (newest + 1).to_string().into(), unit: Unit::Millis }
+            at_the_place_of(&now, newest + 1)
         }
         _ => now,
     })
+}
+
+/// A moment, by the clock of the place where another one was written down.
+fn at_the_place_of(there: &Time<'_>, millis: i64) -> Time<'static> {
+    let time = |millis: i64| Time { text: millis.to_string().into(), unit: Unit::Millis };
+    let offset = || {
+        let text = there.text.get(there.text.len().checked_sub(6)?..)?;
+        let (hours, minutes) = text.get(1..)?.split_once(':')?;
+        let size = hours.parse::<i64>().ok()? * 60 + minutes.parse::<i64>().ok()?;
+        let sign = if text.starts_with('-') { -1 } else { 1 };
+        Some((text, sign * size * 60_000)).filter(|_| text.starts_with(['+', '-']))
+    };
+    let local = offset().filter(|_| there.unit == Unit::Iso).and_then(|(suffix, offset)| {
+        let clock = time(millis + offset).wall("%Y-%m-%dT%H:%M:%S.%3f")?;
+        Time::iso(format!("{clock}{suffix}").into())
+    });
+    local.unwrap_or_else(|| time(millis))
 }
 
 /// What was said must make sense before anything is recorded.
@@ -232,6 +249,17 @@ mod tests {
         let number = random.strip_prefix("2025-01-15-manual-").unwrap();
         assert!(number.len() == 8 && number.bytes().all(|byte| byte.is_ascii_hexdigit()), "{random}");
         assert!(safe_component(&random).is_ok());
+    }
+
+    #[test]
+    fn a_moment_is_told_by_the_clock_of_the_place() {
+        let millis = Time::iso("2025-01-15T23:30:00.007Z".into()).unwrap().instant().unwrap().as_millisecond();
+        let at = |text: &'static str| {
+            at_the_place_of(&Time::iso(text.into()).unwrap(), millis).to_iso().unwrap().into_owned()
+        };
+        assert_eq!(at("2025-01-15T10:00:00-07:00"), "2025-01-15T16:30:00.007-07:00");
+        assert_eq!(at("2025-01-15T10:00:00.5+05:30"), "2025-01-16T05:00:00.007+05:30");
+        assert_eq!(at("2025-01-15T10:00:00Z"), "2025-01-15T23:30:00.007Z");
     }
 
     #[test]

@@ -148,26 +148,35 @@ fn an_id_that_is_taken_is_refused_and_one_that_is_made_up_gets_a_number() {
 
 #[test]
 fn a_large_transcript_is_compressed_and_exactly_one_form_is_left() {
-    let folder = tempfile::tempdir().unwrap();
-    let base = Base::at(folder.path());
-    // What is not text but the rest of the document has a length that does not change with it.
-    record(folder.path(), &[("run", "0000")], &[said(Role::User, "")], &End::Completed);
-    let around = fs::metadata(base.run("0000").join("transcript.json")).unwrap().len() as usize;
-    for (run, size, form) in [("at", 102_400, "transcript.json"), ("over", 102_401, "transcript.json.gz")] {
-        let id = format!("{run:0>4}");
-        record(folder.path(), &[("run", &id)], &[said(Role::User, &"x".repeat(size - around))], &End::Completed);
-        assert_eq!(names(&base.run(&id)), ["metadata.json", form], "{size}");
-        let parts = folder::parts(&base.run(&id)).unwrap();
+    let length = |text: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        record(folder.path(), &[("run", "r")], &[said(Role::User, text)], &End::Completed);
+        fs::metadata(Base::at(folder.path()).run("r").join("transcript.json")).unwrap().len() as usize
+    };
+    let around = length("x") - 1;
+    for (size, form) in [(102_400, "transcript.json"), (102_401, "transcript.json.gz")] {
+        let folder = tempfile::tempdir().unwrap();
+        let run = Base::at(folder.path()).run("r");
+        let text = "x".repeat(size - around);
+        record(folder.path(), &[("run", "r")], &[said(Role::User, &text)], &End::Completed);
+        assert_eq!(names(&run), ["metadata.json", form], "{size}");
         let mut found = stenograph::read::Collected::default();
-        folder::read(&parts, &mut found).unwrap();
-        assert!(
-            found
-                .events
-                .iter()
-                .any(|event| event.content().is_some_and(|content| content.joined().decode().len() == size - around))
-        );
-        assert!(Run::read(&base, &id).query.is_some());
+        folder::read(&folder::parts(&run).unwrap(), &mut found).unwrap();
+        let told = |event: &Event<'_>| event.content().is_some_and(|content| content.joined().decode() == text);
+        assert!(found.events.iter().any(told));
+        assert!(Run::read(&Base::at(folder.path()), "r").query.is_some());
     }
+}
+
+#[test]
+fn a_clock_that_is_set_back_does_not_turn_the_order_of_runs_round() {
+    let folder = tempfile::tempdir().unwrap();
+    for run in ["b", "a"] {
+        record(folder.path(), &[("run", run)], &[said(Role::User, run)], &End::Completed);
+    }
+    let runs = index::look(&Disk, &Base::at(folder.path())).unwrap();
+    assert_eq!((runs[0].id.as_str(), runs[1].id.as_str()), ("a", "b"));
+    assert_eq!(runs[0].started.as_ref().unwrap().text, "2026-03-02T09:10:00.001+02:00");
 }
 
 #[test]

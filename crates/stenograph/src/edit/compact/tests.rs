@@ -1,4 +1,4 @@
-//! What goes and what stays when a conversation is compacted.
+//! What a summary takes the place of, and where its marker stands.
 
 use super::*;
 use crate::edit::{Original, apply};
@@ -85,6 +85,8 @@ fn one_long_turn_is_cut_between_two_answers() {
     assert_eq!(kept(&events, Keep::Dropping(50)), Some(7));
     assert_eq!(kept(&events, Keep::Dropping(100)), Some(11));
     assert_eq!(kept(&events, Keep::Turns(1)), None);
+    let turns = aside(&events, Keep::Tokens(10), &Tokenizer::default()).unwrap().turns;
+    assert_eq!(turns, Split { gone: 0, kept: 1 });
     // Two calls at once are answered one after the other: there is no cut between them.
     let both =
         [said(Role::User, "do"), call("a"), call("b"), result("a", "1"), result("b", "2"), said(Role::Assistant, "ok")];
@@ -112,6 +114,8 @@ fn the_summary_before_is_folded_into_the_new_one() {
     assert_eq!(kept(&events, Keep::Turns(3)), None);
     assert_eq!(kept(&events, Keep::Turns(5)), None);
     assert_eq!(kept(&[summary("before"), said(Role::User, "now")], Keep::Turns(1)), None);
+    // What stands before the only turn is no reason to sum it up.
+    assert_eq!(kept(&[said(Role::Assistant, "hello"), said(Role::User, "now")], Keep::Turns(1)), None);
 }
 
 #[test]
@@ -140,34 +144,30 @@ fn compacted(format: &dyn Format, source: &str, keep: Keep) -> Vec<Event<'static
 }
 
 #[test]
-fn kept_records_hang_on_the_summary() {
-    let line = |kind: &str, id: u32, parent: Option<u32>, text: &str| {
-        let parent = parent.map_or("null".to_owned(), |parent| format!("\"00000000-0000-4000-8000-{parent:012}\""));
-        let id = format!("00000000-0000-4000-8000-{id:012}");
-        format!(
-            "{{\"parentUuid\":{parent},\"isSidechain\":false,\"cwd\":\"/w\",\"sessionId\":\"s\",\"type\":\"{kind}\",\"message\":{{\"role\":\"{kind}\",\"content\":\"{text}\"}},\"uuid\":\"{id}\",\"timestamp\":\"2026-03-02T09:00:0{id}.000Z\"}}\n",
-            id = id.chars().last().unwrap()
-        )
-        .replace(&format!("\"uuid\":\"{}\"", id.chars().last().unwrap()), &format!("\"uuid\":\"{id}\""))
-    };
-    let source: String = [
-        line("user", 1, None, "one"),
-        line("assistant", 2, Some(1), "1"),
-        line("user", 3, Some(2), "two"),
-        line("assistant", 4, Some(3), "2"),
-    ]
-    .concat();
-    let format = crate::formats::FORMATS.iter().find(|format| format.info().name.ends_with("code")).unwrap();
-    let events = compacted(*format, &source, Keep::Turns(1));
-    let kinds: Vec<Kind> = events.iter().map(Event::kind).collect();
-    assert_eq!(kinds, [Kind::Compaction, Kind::Compaction, Kind::Message, Kind::Message]);
-    assert_eq!(events[0].parent, None);
-    assert_eq!(events[1].parent, events[0].id);
-    assert_eq!(events[2].parent, events[1].id);
-    assert_eq!(events[3].parent, events[2].id);
-    let mut ids: Vec<_> = events.iter().map(|event| event.id.clone()).collect();
-    ids.dedup();
-    assert_eq!(ids.len(), 4);
+fn kept_records_hang_on_the_summary_where_records_are_linked() {
+    let uuid = |number: usize| Some(format!("00000000-0000-4000-8000-{number:012}").into());
+    let turns = turns(2).into_iter().enumerate().map(|(number, event)| {
+        let parent = if number == 0 { None } else { uuid(number - 1) };
+        Event { id: uuid(number), parent, ..event }
+    });
+    let turns: Vec<Event<'static>> = turns.collect();
+    let mut linked = 0;
+    for format in crate::formats::FORMATS.iter().filter(|format| has_place(**format)) {
+        let source = crate::write::all(*format, &crate::model::Outline::of("", &turns), &turns);
+        let before = read::all(*format, &source).events;
+        if before.iter().all(|event| event.parent.is_none()) {
+            continue;
+        }
+        linked += 1;
+        let events = compacted(*format, std::str::from_utf8(&source).unwrap(), Keep::Turns(1));
+        let marker = events.iter().rposition(|event| event.kind() == Kind::Compaction).unwrap();
+        let chain: Vec<_> = events[marker..].windows(2).map(|pair| (&pair[0].id, &pair[1].parent)).collect();
+        assert_eq!(chain.len(), 2);
+        assert!(chain.iter().all(|(id, parent)| id.is_some() && id == parent), "{}: {chain:?}", format.info().name);
+        let ids: HashSet<_> = events.iter().map(|event| event.id.clone()).collect();
+        assert_eq!(ids.len(), events.len());
+    }
+    assert!(linked >= 2);
 }
 
 #[test]

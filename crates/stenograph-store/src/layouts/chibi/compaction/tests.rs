@@ -1,4 +1,4 @@
-//! A compaction of a context on a disk that stops at every step.
+//! What compacting a context keeps, what it puts aside and brings back, also when every single step is the last one before a crash.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -181,6 +181,39 @@ fn a_crash_at_any_step_loses_nothing_and_another_summary_completes_it() {
             assert_eq!(ids(&folder.join("context.jsonl"))[1..], ["1", "2", "3", "4", "5", "6", "7", "8", "9"]);
             if first.is_ok() {
                 assert!(steps > 8, "the crash came nowhere");
+                break;
+            }
+        }
+    }
+}
+
+#[test]
+fn a_crash_at_any_step_of_the_way_back_loses_nothing() {
+    for today in [false, true] {
+        for steps in 0.. {
+            let folder = tempfile::tempdir().unwrap();
+            let folder = folder.path();
+            fs::write(folder.join("context.jsonl"), conversation()).unwrap();
+            let history = if today { "transcript/active.jsonl" } else { "transcript_archive.jsonl" };
+            if today {
+                fs::create_dir(folder.join("transcript")).unwrap();
+                fs::write(folder.join(history), conversation()).unwrap();
+            }
+            compacted(folder, 1, "They talked.");
+            let crashing = Arc::new(Crashing { left: Arc::new(AtomicUsize::new(steps)) });
+            let first = Window::hold(&Context::at(folder), &site(crashing)).and_then(Window::undo_compaction);
+            let done = first.is_ok();
+            let mut everywhere = ids(&folder.join("context.jsonl"));
+            everywhere.extend(ids(&folder.join(history)));
+            for id in 0..10 {
+                assert!(everywhere.contains(&id.to_string()), "{id} is lost after {steps} steps");
+            }
+            drop(held(folder).undo_compaction().unwrap());
+            held(folder).rebuild().unwrap();
+            let window = ids(&folder.join("context.jsonl"));
+            assert_eq!(window[1..], ["1", "2", "3", "4", "5", "6", "7", "8", "9"], "after {steps} steps");
+            if done {
+                assert!(steps > 0, "the crash came nowhere");
                 break;
             }
         }
