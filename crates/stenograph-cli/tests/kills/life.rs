@@ -20,7 +20,7 @@ pub enum End {
     /// When it has acknowledged so many messages.
     AtAck(usize),
     /// So long after the end of its input: while it finishes.
-    AfterEnd(Duration),
+    Later(Duration),
     /// Not at all.
     Peaceful,
 }
@@ -38,7 +38,7 @@ impl Life {
             0 => End::Peaceful,
             1..6 => End::After(Duration::from_micros(random.u64(..12_000))),
             6..15 => End::AtAck(random.usize(..count)),
-            _ => End::AfterEnd(Duration::from_micros(random.u64(..5_000))),
+            _ => End::Later(Duration::from_micros(random.u64(..5_000))),
         };
         Life { lengths, end }
     }
@@ -74,7 +74,7 @@ pub fn live(mut command: Command, lines: Vec<String>, end: End) -> Outcome {
     match end {
         End::After(wait) => std::thread::sleep(wait),
         End::AtAck(count) => acknowledged.extend(acks.by_ref().take(count)),
-        End::AfterEnd(wait) => {
+        End::Later(wait) => {
             acknowledged.extend(acks.by_ref().take(count));
             std::thread::sleep(wait);
         }
