@@ -208,7 +208,7 @@ fn tokens_are_added_up_by_role_where_users_state_theirs() {
     };
     let talk = [cost(500, 0, said(Role::System, "Be brief.")), cost(1200, 0, said(Role::User, "Go."))];
     let answer = cost(999, 70, said(Role::Assistant, "Done."));
-    record(folder.path(), &[("run", "a")], &[&talk[..], &[answer.clone()]].concat(), &End::Completed);
+    record(folder.path(), &[("run", "a")], &[&talk[..], std::slice::from_ref(&answer)].concat(), &End::Completed);
     let run = Run::read(&base, "a");
     assert_eq!((run.tokens_in, run.tokens_out), (1700, 70));
     // Most agents state with an answer what was sent for it.
