@@ -86,8 +86,7 @@ pub fn recover(path: &Path, site: &Site) -> Result<Recovery, Error> {
 fn settle_file(path: &Path, site: &Site) -> Result<Option<Remark>, Error> {
     let mut head = Vec::new();
     let mut reader = site.files.reader(path, 0).map_err(|error| Error::at(path, Problem::Unreadable, error))?;
-    let limit = stenograph::format::Head::SIZE_MAX as u64;
-    std::io::Read::read_to_end(&mut std::io::Read::take(&mut reader, limit), &mut head)
+    stenograph::format::Head::read(&mut reader, &mut head)
         .map_err(|error| Error::at(path, Problem::Unreadable, error))?;
     if head.trim_ascii().is_empty() {
         // A recording that was cut off before its first event leaves a file in which nothing stands.
