@@ -72,7 +72,7 @@ fn refuse_others(path: &Path, site: &Site) -> Result<(), Error> {
 }
 
 fn new_name(site: &Site) -> String {
-    let clock = (site.clock)().wall("%Y%m%d-%H%M%S").unwrap_or_default();
+    let clock = (site.clock)().wall("%Y%m%d-%H%M%S-%3f").unwrap_or_default();
     let number = uuid::Uuid::new_v4().simple().to_string();
     format!("{clock}-{}{}", number.get(..8).unwrap_or_default(), recover::STREAM_ENDING)
 }
