@@ -45,10 +45,7 @@ impl Named {
     pub fn context(&self) -> Result<Option<Context>, CommandError> {
         let Some(name) = &self.context else { return Ok(None) };
         let named = Context::named(&home(&self.root)?, name);
-        Ok(Some(named.map_err(|_| {
-            CommandError::new(format!("{name}: is not the name of a context"))
-                .hint("names have letters, digits, hyphens and underscores; name a folder by its path alone")
-        })?))
+        Ok(Some(named.map_err(|error| CommandError::from(error).hint("name a folder by its path alone"))?))
     }
 }
 
@@ -61,12 +58,14 @@ pub fn home(root: &Root) -> Result<PathBuf, CommandError> {
     })
 }
 
-/// The same error with a way to the right name.
+/// The same error; that there is no such context is a no, with a way to the right name.
 pub fn missing(error: stenograph_store::Error, folder: &Path) -> CommandError {
     use stenograph_store::Problem;
     match error.problem {
-        Problem::Missing | Problem::NoLayout => CommandError::new(format!("{}: there is no context", folder.display()))
-            .hint("steno context list shows the contexts there are"),
+        Problem::Missing | Problem::NoLayout => {
+            CommandError::nothing(format!("{}: there is no context", folder.display()))
+                .hint("steno context list shows the contexts there are")
+        }
         _ => error.into(),
     }
 }

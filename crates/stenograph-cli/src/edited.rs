@@ -31,6 +31,19 @@ pub struct Target {
     /// Report as one JSON object
     #[arg(long)]
     pub json: bool,
+    /// When the input itself is changed.
+    #[arg(skip)]
+    pub own_input: OwnInput,
+}
+
+/// When a command changes its input itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OwnInput {
+    /// When --in-place asks for it.
+    #[default]
+    WhenAsked,
+    /// Unless another output is named.
+    Usual,
 }
 
 /// The file that is edited.
@@ -121,7 +134,13 @@ impl Target {
             output.flush()?;
             return Ok(Written::default());
         };
-        let mut file = NewFile::create(path, Some(subject.source()))?;
+        let mut file = NewFile::create(path, Some(subject.source())).map_err(|error| match error.problem {
+            Problem::OwnInput => CommandError::new(error.to_string()).hint(match self.own_input {
+                OwnInput::WhenAsked => "write to another file, or change the file itself with --in-place",
+                OwnInput::Usual => "leave -o out: the file itself is changed then, and --undo gives it back",
+            }),
+            _ => error.into(),
+        })?;
         file.write_all(bytes)?;
         let undo = if self.reversible { Some(undo::keep(path, &subject.bytes, bytes, by)?) } else { None };
         file.commit()?;
@@ -184,15 +203,22 @@ pub fn bring_back(path: &Path, json: bool, output: &mut Output<'_>) -> Result<St
         }
         Undone::AsItWas => {
             if json {
-                let path = quote(&name.to_string());
-                output.line(&harmless_json(&format!("{{\"file\":{path},\"undone\":null}}")))?;
+                output.line(&nothing_undone(path))?;
             } else {
                 output.say(&format!("{name}: is as it was; the edit never came to its end"));
             }
             Ok(Status::Done)
         }
-        Undone::Nothing => Err(CommandError::new(format!("{name}: nothing is kept that could be undone"))
-            .hint("what was edited with --in-place or --reversible can be undone; the undo file stands beside it")),
+        Undone::Nothing if path.symlink_metadata().is_err() => {
+            Err(CommandError::new(format!("{name}: no such file or folder")).hint("check the spelling of the path"))
+        }
+        Undone::Nothing => {
+            if json {
+                output.line(&nothing_undone(path))?;
+            }
+            Err(CommandError::nothing(format!("{name}: nothing is kept that could be undone"))
+                .hint("what was edited with --in-place or --reversible can be undone; the undo file stands beside it"))
+        }
         Undone::Changed => Err(CommandError::new(format!("{name}: was changed since it was edited: nothing was done"))
             .hint(
                 "lines appended since would have been kept; zstd -d reads what follows the first line of the undo file",
@@ -200,6 +226,12 @@ pub fn bring_back(path: &Path, json: bool, output: &mut Output<'_>) -> Result<St
         Undone::Damaged { path } => Err(CommandError::new(format!("{}: is damaged: nothing was done", path.display()))
             .hint("look for another copy of the file")),
     }
+}
+
+/// The report that nothing had to be undone, or could be: the exit code tells which.
+pub fn nothing_undone(path: &Path) -> String {
+    let json = format!("{{\"file\":{},\"undone\":null}}", quote(&path.to_string_lossy()));
+    harmless_json(&json).into_owned()
 }
 
 /// Says what is not as it was planned, and where what went can be had back.

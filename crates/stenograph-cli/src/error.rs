@@ -1,4 +1,5 @@
 //! How a command ends: a status when it ran, an error when it could not. The kind decides the exit code, hints tell the way out.
+//! That what was asked for is not there is no error, but a plain no.
 
 use std::io;
 use std::process::ExitCode;
@@ -32,6 +33,13 @@ impl From<Status> for ExitCode {
 pub enum CommandError {
     /// Nobody reads the output any more: a quiet end.
     BrokenPipe,
+    /// What was asked for is not there: a no.
+    Nothing {
+        /// What is not there.
+        message: String,
+        /// The ways out.
+        hints: Vec<String>,
+    },
     /// Something to be told.
     Told {
         /// What is wrong.
@@ -47,19 +55,34 @@ impl CommandError {
         CommandError::Told { message: message.into(), hints: Vec::new() }
     }
 
+    /// A no without a hint.
+    pub fn nothing(message: impl Into<String>) -> CommandError {
+        CommandError::Nothing { message: message.into(), hints: Vec::new() }
+    }
+
     /// The same error with one more hint.
     pub fn hint(mut self, hint: impl Into<String>) -> CommandError {
-        if let CommandError::Told { hints, .. } = &mut self {
-            hints.push(hint.into());
+        match &mut self {
+            CommandError::BrokenPipe => {}
+            CommandError::Nothing { hints, .. } | CommandError::Told { hints, .. } => hints.push(hint.into()),
         }
         self
+    }
+
+    /// How a command ends that ends with it.
+    pub fn status(&self) -> Status {
+        match self {
+            CommandError::BrokenPipe => Status::Done,
+            CommandError::Nothing { .. } => Status::No,
+            CommandError::Told { .. } => Status::Error,
+        }
     }
 
     /// What is wrong; empty for a quiet end.
     pub fn message(&self) -> &str {
         match self {
             CommandError::BrokenPipe => "",
-            CommandError::Told { message, .. } => message,
+            CommandError::Nothing { message, .. } | CommandError::Told { message, .. } => message,
         }
     }
 
@@ -67,7 +90,7 @@ impl CommandError {
     pub fn hints(&self) -> &[String] {
         match self {
             CommandError::BrokenPipe => &[],
-            CommandError::Told { hints, .. } => hints,
+            CommandError::Nothing { hints, .. } | CommandError::Told { hints, .. } => hints,
         }
     }
 }

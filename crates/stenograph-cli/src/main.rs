@@ -38,7 +38,7 @@ fn main() -> ExitCode {
         Err(CommandError::BrokenPipe) => ExitCode::SUCCESS,
         Err(error) => {
             output.error(&error);
-            error::Status::Error.into()
+            error.status().into()
         }
     }
 }

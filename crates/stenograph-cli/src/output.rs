@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, BufWriter, IsTerminal, Write};
 
-use crate::error::CommandError;
+use crate::error::{CommandError, Status};
 
 /// The two ways out of the program.
 pub struct Output<'a> {
@@ -75,7 +75,11 @@ impl Output<'_> {
     /// An error and its hints.
     pub fn error(&mut self, error: &CommandError) {
         // A name may hold a newline, and what follows it must not look like words of ours.
-        self.say(&format!("error: {}", harmless_line(error.message())));
+        let message = harmless_line(error.message());
+        match error.status() {
+            Status::Done | Status::No | Status::Code(_) => self.say(&message),
+            Status::Error => self.say(&format!("error: {message}")),
+        }
         for hint in error.hints() {
             self.say(&format!("hint: {}", harmless_line(hint)));
         }
@@ -189,7 +193,7 @@ pub fn shortened(text: &str, chars_max: usize) -> Cow<'_, str> {
 
 /// A number with its word, in the singular or the plural.
 pub fn counted(number: u64, word: &str) -> String {
-    if number == 1 { format!("1 {word}") } else { format!("{number} {word}s") }
+    if number == 1 { format!("1 {word}") } else { format!("{} {word}s", grouped(number)) }
 }
 
 /// A number with a comma after every three digits.

@@ -78,6 +78,8 @@ pub enum Problem {
     NotNative,
     /// It is no name for a single file or folder.
     BadName,
+    /// It is no name that a context can have.
+    BadContext,
     /// What was said of a recording beforehand makes no sense.
     BadSetting,
     /// It is not laid out as anything that can be recorded into or completed.
@@ -188,6 +190,9 @@ impl Error {
             Problem::CutOff => "steno recover PATH completes it; to go on, record under another name",
             Problem::Exists => "choose another name, or remove what is there",
             Problem::BadSetting => "steno record --help says what each --set takes",
+            Problem::BadContext => {
+                "names have letters, digits, hyphens and underscores, and no hyphen first; new is not one: it asks for a new context"
+            }
             Problem::BadName => "use letters, digits, points, hyphens and underscores, and no separators",
             Problem::NoLayout => "name the file or folder that was given to steno record",
             Problem::Changed => "the journal beside it has everything: steno show reads it",
@@ -238,6 +243,7 @@ impl fmt::Display for Error {
             Problem::CutOff => formatter.write_str("a recording was cut off here"),
             Problem::Exists => formatter.write_str("is there already"),
             Problem::BadSetting => formatter.write_str("has a value that it cannot have"),
+            Problem::BadContext => formatter.write_str("is not the name of a context"),
             Problem::BadName => formatter.write_str("is not a name for one file or folder"),
             Problem::NoLayout => formatter.write_str("no layout is known here"),
             Problem::Changed => formatter.write_str("was changed by somebody else since"),

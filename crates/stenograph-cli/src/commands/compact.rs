@@ -18,7 +18,7 @@ use stenograph_store::random_id;
 
 use super::record::{say, site};
 use crate::context::{Named, missing};
-use crate::edited::{self, Subject, Target};
+use crate::edited::{self, OwnInput, Subject, Target};
 use crate::error::{CommandError, Status};
 use crate::output::Output;
 use crate::tokenizer;
@@ -42,7 +42,7 @@ Examples:
   steno compact --context research --drop-percent 50 --summary @summary.txt
   steno compact session.jsonl --undo
 
-Exit codes: 0 done, 1 there is nothing to compact, 2 error")]
+Exit codes: 0 done, 1 there is nothing to compact or to undo, or no such context, 2 error")]
 pub struct Options {
     /// The file, or the folder of a context; - is standard input
     #[arg(value_name = "FILE", required_unless_present = "context", conflicts_with_all = ["context", "root"])]
@@ -98,7 +98,8 @@ impl Options {
     /// Where the result goes: into the file itself, unless another one is named or there is none.
     fn target(&self, path: &Path) -> Target {
         let (output, in_place) = (self.output.clone(), self.output.is_none() && path != Path::new("-"));
-        Target { output, in_place, reversible: false, dry_run: self.dry_run, json: self.json }
+        let (dry_run, json) = (self.dry_run, self.json);
+        Target { output, in_place, reversible: false, dry_run, json, own_input: OwnInput::Usual }
     }
 
     /// The context that is meant, if one is. The window of a context is compacted with the rest of it, unless it is only read.
@@ -187,7 +188,10 @@ fn hold(context: &Context) -> Result<Window, CommandError> {
 
 fn undo_context(options: &Options, context: &Context, output: &mut Output<'_>) -> Result<Status, CommandError> {
     let Some(changed) = hold(context)?.undo_compaction()? else {
-        return Err(CommandError::new(format!("{}: there is no compaction to undo", context.folder.display()))
+        if options.json {
+            output.line(&edited::nothing_undone(&context.folder))?;
+        }
+        return Err(CommandError::nothing(format!("{}: there is no compaction to undo", context.folder.display()))
             .hint("compactions are undone one by one, the last one first, until the context is cleared"));
     };
     changed.remarks.iter().for_each(|remark| say(remark, output));

@@ -26,7 +26,7 @@ Examples:
   steno context clear --context research
   steno context rebuild contexts/research
 
-Exit codes: 0 done, 1 there is no context, 2 error"
+Exit codes: 0 done, 1 there is no such context, or none at all, 2 error"
 )]
 pub struct Options {
     /// What to do

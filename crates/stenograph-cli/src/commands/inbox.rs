@@ -29,7 +29,7 @@ Examples:
   steno inbox peek --context research
   steno inbox take --context research
 
-Exit codes: 0 done, 1 no message waits, 2 error"
+Exit codes: 0 done, 1 no message waits, or there is no such context, 2 error"
 )]
 pub struct Options {
     /// What to do

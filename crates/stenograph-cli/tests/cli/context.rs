@@ -47,8 +47,9 @@ fn clearing_archives_and_showing_the_archive_shows_all_once() {
     again.ends(0).talks("nothing was said since it was cleared");
     let json = folder.run("context clear .chibi/contexts/research --json").ends(0).json();
     assert_eq!((&json[0]["archived"], &json[0]["entries"]), (&0.into(), &1.into()));
-    folder.run("context clear --context none --root .").fails("there is no context");
-    folder.run("show --context none --root .").fails("there is no context");
+    folder.run("context clear --context none --root .").finds_nothing("there is no context");
+    folder.run("context rebuild --context none --root . --json").finds_nothing("there is no context");
+    folder.run("show --context none --root .").finds_nothing("there is no context");
 }
 
 #[test]
@@ -87,7 +88,19 @@ fn a_conversation_is_recorded_into_a_context_and_shown_from_it() {
     folder.run_with("record --from openai-chat --to chibi:.chibi/contexts/talk", CHAT.as_bytes()).ends(0);
     assert_eq!(folder.run("show .chibi/contexts/talk --json").ends(0).json().len(), 4);
     folder.run("check .chibi/contexts/talk/context.jsonl").ends(0);
-    folder.run("record --to chibi --set context=../x").fails("is not a name");
+    folder.run("record --to chibi --set context=../x").fails("is not the name of a context");
+}
+
+#[test]
+fn what_chibi_takes_for_a_wish_is_no_name_of_a_context() {
+    let folder = folder();
+    for wish in ["new", "-", "new:x", "a.b"] {
+        let line = format!("record --from openai-chat --to chibi:.chibi --set context={wish}");
+        folder.run_with(&line, CHAT.as_bytes()).fails("is not the name of a context").talks("hint: names have letters");
+        let sent = folder.run(&format!("inbox send --root . --context={wish} hi"));
+        sent.fails("is not the name of a context").talks("hint: name a folder by its path");
+    }
+    assert_eq!(std::fs::read_dir(folder.path(".chibi/contexts")).unwrap().count(), 1);
 }
 
 #[test]

@@ -26,7 +26,7 @@ fn printed(text: &str) -> Vec<u32> {
 #[test]
 fn a_message_is_left_looked_at_and_taken() {
     let folder = Folder::new();
-    folder.run("inbox take --context research --root .").fails("there is no context");
+    folder.run("inbox take --context research --root .").finds_nothing("there is no context");
     let sent = folder.run("inbox send --context research --root . --from main --json hello");
     sent.ends(0).talks("the context is new");
     assert_eq!((&sent.json()[0]["content"], &sent.json()[0]["from"]), (&"hello".into(), &"main".into()));

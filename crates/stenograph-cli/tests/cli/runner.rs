@@ -123,6 +123,15 @@ impl Done {
         self
     }
 
+    /// It says no, and that is no error.
+    #[track_caller]
+    pub fn finds_nothing(&self, what: &str) -> &Done {
+        self.ends(1);
+        assert!(!self.talk.contains("error: ") && self.talk.contains(what), "{what} is not in: {}", self.talk);
+        assert!(self.talk.contains("\nhint: "), "no hint: {}", self.talk);
+        self
+    }
+
     #[track_caller]
     pub fn says(&self, what: &str) -> &Done {
         let text = String::from_utf8_lossy(&self.out);

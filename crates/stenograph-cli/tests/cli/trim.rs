@@ -93,7 +93,9 @@ fn in_place_can_be_undone_byte_for_byte_and_keeps_what_was_appended() {
     fs::File::options().append(true).open(folder.path("chat.jsonl")).unwrap().write_all(line.as_bytes()).unwrap();
     folder.run("trim --undo chat.jsonl").ends(0).talks("appended since");
     assert_eq!(folder.read("chat.jsonl"), (chat() + line).as_bytes());
-    folder.run("trim --undo chat.jsonl").fails("nothing is kept");
+    folder.run("trim --undo chat.jsonl").finds_nothing("nothing is kept");
+    folder.run("trim --undo chat.jsonl --json").finds_nothing("nothing is kept").says("\"undone\":null");
+    folder.run("trim --undo nosuch.jsonl").fails("no such file");
 }
 
 #[test]
@@ -140,6 +142,13 @@ fn a_vocabulary_counts() {
     let report = &folder.run("trim chat.jsonl --max-tokens 60 --tokenizer gpt-4o --dry-run --json").json()[0];
     assert_eq!(report["tokenizer"], "o200k");
     assert_eq!(report["reached"], true);
+    // Who names a model says which one it was; a file that states another one knows better.
+    assert_eq!(report["estimate"], false);
+    folder.run("trim chat.jsonl --max-tokens 60 --tokenizer gpt-4o").ends(0).talks("o200k, exact for the texts");
+    folder.run("trim chat.jsonl --max-tokens 60 --tokenizer o200k").ends(0).talks("o200k, an estimate");
+    let other = r#"{"v":1,"kind":"message","role":"assistant","model":"claude-x","content":"hi"}"#;
+    folder.write("other.jsonl", format!("{other}\n"));
+    folder.run("trim other.jsonl --max-tokens 60 --tokenizer gpt-4o").ends(0).talks("o200k, an estimate");
     folder.run("trim chat.jsonl --max-tokens 60 --tokenizer nobody").fails("no tokenizer is called nobody");
     folder.run("trim chat.jsonl --rule cycod --tokenizer o200k").fails("counts by itself");
 }
@@ -149,7 +158,7 @@ fn what_makes_no_sense_is_refused() {
     let folder = Folder::with("chat.jsonl", chat());
     folder.run("trim chat.jsonl").fails("no limit");
     folder.run("trim chat.jsonl --max-tokens 50 --reversible").fails("no file to keep anything beside");
-    folder.run("trim chat.jsonl --max-tokens 50 -o chat.jsonl").fails("is the input itself");
+    folder.run("trim chat.jsonl --max-tokens 50 -o chat.jsonl").fails("is the input itself").talks("--in-place");
     folder.run_with("trim - --max-tokens 50 --in-place", chat().as_bytes()).fails("cannot be changed in place");
     let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
     packed.write_all(chat().as_bytes()).unwrap();

@@ -177,13 +177,18 @@ pub fn contexts(home: &Path, files: &dyn Files) -> Result<Vec<Context>, Error> {
     Ok(contexts.filter(Context::exists).take(CONTEXTS_MAX).collect())
 }
 
+/// What Chibi takes for a wish instead of a name: a context that is called so could not be reached. So are `-` and `new:…`, which
+/// are no names anyway.
+const RESERVED: &str = "new";
+
 /// A name as Chibi allows them: letters, digits, hyphens and underscores, no hyphen first. It cannot lead anywhere else.
 fn safe_name(name: &str) -> Result<&str, Error> {
     let good = !name.is_empty()
         && name.len() <= 200
+        && name != RESERVED
         && !name.starts_with('-')
         && name.chars().all(|char| char.is_ascii_alphanumeric() || matches!(char, '-' | '_'));
-    if good { Ok(name) } else { Err(Error::about(Path::new(name), Problem::BadName)) }
+    if good { Ok(name) } else { Err(Error::about(Path::new(name), Problem::BadContext)) }
 }
 
 #[cfg(test)]
@@ -195,9 +200,19 @@ mod tests {
     fn a_name_cannot_lead_out_of_the_home() {
         let home = Path::new("home");
         assert_eq!(Context::named(home, "a-b_1").unwrap().folder, home.join("contexts/a-b_1"));
-        for bad in ["", "..", "a/b", "-a", "ä", "a b", "a\\b", "new:x"] {
-            assert_eq!(Context::named(home, bad).unwrap_err().problem, Problem::BadName, "{bad}");
+        for bad in ["", "..", "a/b", "-a", "ä", "a b", "a\\b", "a.b"] {
+            assert_eq!(Context::named(home, bad).unwrap_err().problem, Problem::BadContext, "{bad}");
         }
+    }
+
+    #[test]
+    fn what_chibi_takes_for_a_wish_is_no_name() {
+        for wish in ["new", "-", "new:x", "new:"] {
+            let error = Context::named(Path::new("home"), wish).unwrap_err();
+            assert_eq!(error.problem, Problem::BadContext, "{wish}");
+            assert!(error.hint().is_some_and(|hint| !hint.contains("points")));
+        }
+        assert!(Context::named(Path::new("home"), "newer").is_ok());
     }
 
     #[test]

@@ -259,7 +259,7 @@ fn a_context_is_named_by_its_folder_by_its_home_or_not_at_all() {
     assert_eq!(named(Some("a/contexts/b"), Some("b")).unwrap(), is("a/contexts/b", "b"));
     assert_eq!(named(None, Some("b")).unwrap(), is("home/.chibi/contexts/b", "b"));
     assert_eq!(named(None, None).unwrap(), is("home/.chibi/contexts/default", "default"));
-    assert_eq!(named(Some("a"), Some("../b")).unwrap_err().problem, Problem::BadName);
+    assert_eq!(named(Some("a"), Some("../b")).unwrap_err().problem, Problem::BadContext);
 }
 
 #[test]
