@@ -72,6 +72,8 @@ pub enum Problem {
     Gone,
     /// It is there already.
     Exists,
+    /// A recording was cut off there.
+    CutOff,
     /// It is no name for a single file or folder.
     BadName,
     /// What was said of a recording beforehand makes no sense.
@@ -180,6 +182,7 @@ impl Error {
             Problem::OwnInput => "write to another file: an input is never written over",
             Problem::Locked { .. } => "wait until that process ends, or record somewhere else",
             Problem::Gone => "put the folder back, or start a new recording somewhere else",
+            Problem::CutOff => "steno recover PATH completes it; to go on, record under another name",
             Problem::Exists => "choose another name, or remove what is there",
             Problem::BadSetting => "steno record --help says what each --set takes",
             Problem::BadName => "use letters, digits, points, hyphens and underscores, and no separators",
@@ -228,6 +231,7 @@ impl fmt::Display for Error {
             Problem::Locked { holder: Some(holder) } => write!(formatter, "process {holder} is writing there"),
             Problem::Locked { holder: None } => formatter.write_str("another process is writing there"),
             Problem::Gone => formatter.write_str("was removed while it was being written"),
+            Problem::CutOff => formatter.write_str("a recording was cut off here"),
             Problem::Exists => formatter.write_str("is there already"),
             Problem::BadSetting => formatter.write_str("has a value that it cannot have"),
             Problem::BadName => formatter.write_str("is not a name for one file or folder"),
