@@ -72,6 +72,10 @@ pub enum Problem {
     Gone,
     /// It is there already.
     Exists,
+    /// A recording was cut off there.
+    CutOff,
+    /// It is something else than a native stream.
+    NotNative,
     /// It is no name for a single file or folder.
     BadName,
     /// It is no name that a context can have.
@@ -182,6 +186,8 @@ impl Error {
             Problem::OwnInput => "write to another file: an input is never written over",
             Problem::Locked { .. } => "wait until that process ends, or record somewhere else",
             Problem::Gone => "put the folder back, or start a new recording somewhere else",
+            Problem::NotNative => "name another file; steno convert FILE --to steno makes a stream of one",
+            Problem::CutOff => "steno recover PATH completes it; to go on, record under another name",
             Problem::Exists => "choose another name, or remove what is there",
             Problem::BadSetting => "steno record --help says what each --set takes",
             Problem::BadContext => {
@@ -233,6 +239,8 @@ impl fmt::Display for Error {
             Problem::Locked { holder: Some(holder) } => write!(formatter, "process {holder} is writing there"),
             Problem::Locked { holder: None } => formatter.write_str("another process is writing there"),
             Problem::Gone => formatter.write_str("was removed while it was being written"),
+            Problem::NotNative => formatter.write_str("is there already, and is no native stream"),
+            Problem::CutOff => formatter.write_str("a recording was cut off here"),
             Problem::Exists => formatter.write_str("is there already"),
             Problem::BadSetting => formatter.write_str("has a value that it cannot have"),
             Problem::BadContext => formatter.write_str("is not the name of a context"),

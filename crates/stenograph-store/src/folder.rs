@@ -7,7 +7,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use stenograph::format::{Detected, Want, detect};
+use stenograph::format::{Detected, Format, Want, detect};
 use stenograph::loss::twins;
 use stenograph::model::{Event, Note};
 use stenograph::read::{Collected, Reading, Sink};
@@ -19,33 +19,43 @@ use crate::layouts::LAYOUTS;
 use crate::recover;
 use crate::source::{Passes, Source};
 
+/// The files that make up what is recorded somewhere.
+pub struct Parts {
+    files: Vec<PathBuf>,
+    /// Their format, where the layout says it.
+    format: Option<&'static dyn Format>,
+}
+
 /// The files that make up what is recorded at this path: those of a folder some layout knows, or a file and the journal beside it.
 /// Nothing when it is just a file, or no layout knows the folder.
-pub fn parts(path: &Path) -> Option<Vec<PathBuf>> {
+pub fn parts(path: &Path) -> Option<Parts> {
     if path.is_dir() {
-        return LAYOUTS.iter().find_map(|layout| layout.reads(path, &Disk)).filter(|found| !found.is_empty());
+        return LAYOUTS.iter().find_map(|layout| {
+            let files = layout.reads(path, &Disk).filter(|found| !found.is_empty())?;
+            Some(Parts { files, format: layout.format() })
+        });
     }
     let journal = recover::beside(path);
-    (path.is_file() && journal.is_file()).then(|| vec![path.to_owned(), journal])
+    (path.is_file() && journal.is_file()).then(|| Parts { files: vec![path.to_owned(), journal], format: None })
 }
 
 /// Reads them as one conversation. What was said twice in two folders side by side was said twice, and so was what stands in a
 /// journal that is named after a document which is not among the files.
-pub fn read(parts: &[PathBuf], sink: &mut dyn Sink) -> Result<(), Error> {
+pub fn read(parts: &Parts, sink: &mut dyn Sink) -> Result<(), Error> {
     let alone = |path: &Path| {
         let journal = path.extension().is_some_and(|ending| ending == recover::ENDING);
         let document = path.with_extension("");
-        journal && document.extension().is_some() && !parts.contains(&document)
+        journal && document.extension().is_some() && !parts.files.contains(&document)
     };
     let near = |one: &Path, next: &Path| match (one.parent(), next.parent()) {
         (Some(one), Some(next)) => one.starts_with(next) || next.starts_with(one),
         _ => false,
     };
     let together = |one: &PathBuf, next: &PathBuf| near(one, next) && !alone(one) && !alone(next);
-    parts.chunk_by(together).try_for_each(|parts| conversation(parts, sink))
+    parts.files.chunk_by(together).try_for_each(|files| conversation(files, parts.format, sink))
 }
 
-fn conversation(parts: &[PathBuf], sink: &mut dyn Sink) -> Result<(), Error> {
+fn conversation(parts: &[PathBuf], format: Option<&'static dyn Format>, sink: &mut dyn Sink) -> Result<(), Error> {
     let files: Arc<dyn Files> = Arc::new(Disk);
     let mut recorded: Vec<Recorded> = Vec::new();
     let mut documents: Vec<&PathBuf> = Vec::new();
@@ -60,13 +70,13 @@ fn conversation(parts: &[PathBuf], sink: &mut dyn Sink) -> Result<(), Error> {
         recorded.extend(found);
     }
     if recorded.is_empty() {
-        let mut once = Once::new(sink);
+        let mut once = Once::new(format, sink);
         return documents.into_iter().try_for_each(|path| once.document(path));
     }
     let (mut said, mut since) = (Collected::default(), Vec::new());
     let mut before = HashSet::new();
     for path in documents {
-        let mut once = Once { before, ..Once::new(&mut said) };
+        let mut once = Once { before, ..Once::new(format, &mut said) };
         once.document(path)?;
         before = once.before;
         let base = base(path, &recorded);
@@ -160,6 +170,7 @@ fn same(said: &[Event<'static>], since: &[usize], kept: &[Event<'static>]) -> Ha
 
 /// Gives an event once that stands in several documents under one id, as an archive and a window may have it.
 struct Once<'s> {
+    format: Option<&'static dyn Format>,
     sink: &'s mut dyn Sink,
     /// What the documents before this one gave.
     before: HashSet<u64>,
@@ -167,12 +178,14 @@ struct Once<'s> {
 }
 
 impl<'s> Once<'s> {
-    fn new(sink: &'s mut dyn Sink) -> Once<'s> {
-        Once { sink, before: HashSet::new(), here: Vec::new() }
+    fn new(format: Option<&'static dyn Format>, sink: &'s mut dyn Sink) -> Once<'s> {
+        Once { format, sink, before: HashSet::new(), here: Vec::new() }
     }
 
     fn document(&mut self, path: &Path) -> Result<(), Error> {
-        document(path, self)?;
+        // A journal that says nothing yet is no document of the layout.
+        let journal = path.extension().is_some_and(|ending| ending == recover::ENDING);
+        document(path, self.format.filter(|_| !journal), self)?;
         self.before.extend(self.here.drain(..));
         Ok(())
     }
@@ -198,9 +211,12 @@ impl Sink for Once<'_> {
 }
 
 /// Reads one file. What nobody knows is no part of a conversation.
-fn document(path: &Path, sink: &mut dyn Sink) -> Result<(), Error> {
+fn document(path: &Path, format: Option<&'static dyn Format>, sink: &mut dyn Sink) -> Result<(), Error> {
     let mut source = Source::open(path, Passes::Once)?;
-    let Detected::Format(format) = detect(source.head()) else { return Ok(()) };
+    let format = match (format, detect(source.head())) {
+        (Some(format), _) | (None, Detected::Format(format)) => format,
+        (None, Detected::Tie(_) | Detected::Unknown) => return Ok(()),
+    };
     let mut reading = Reading::new(format, Want::All);
     let mut pass = source.pass()?;
     let mut buffer = vec![0; 256 << 10];
@@ -295,7 +311,7 @@ mod tests {
         std::fs::write(&paths[0], line("1", "x") + &line("2", "y") + &line("2", "y")).unwrap();
         std::fs::write(&paths[1], line("2", "y") + &line("1", "z") + &line("3", "y")).unwrap();
         let mut found = Collected::default();
-        read(&paths, &mut found).unwrap();
+        read(&Parts { files: paths.to_vec(), format: None }, &mut found).unwrap();
         let ids: Vec<&str> = found.events.iter().filter_map(|event| event.id.as_deref()).collect();
         assert_eq!(ids, ["1", "2", "2", "1", "3"]);
     }

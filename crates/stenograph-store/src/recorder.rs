@@ -174,7 +174,7 @@ impl Recorder {
         let mut remarks = self.remarks;
         remarks.extend(finished.remarks);
         let mut files = finished.written;
-        match finished.journal {
+        match recover::kept_of(finished.journal, &recorded, &self.site) {
             Journal::Needed => {
                 self.log.append(&line(&journal::settled_line(self.stamper.now())), Vec::new(), &|_| {})?;
                 files.push(self.path.clone());

@@ -86,8 +86,7 @@ pub fn recover(path: &Path, site: &Site) -> Result<Recovery, Error> {
 fn settle_file(path: &Path, site: &Site) -> Result<Option<Remark>, Error> {
     let mut head = Vec::new();
     let mut reader = site.files.reader(path, 0).map_err(|error| Error::at(path, Problem::Unreadable, error))?;
-    let limit = stenograph::format::Head::SIZE_MAX as u64;
-    std::io::Read::read_to_end(&mut std::io::Read::take(&mut reader, limit), &mut head)
+    stenograph::format::Head::read(&mut reader, &mut head)
         .map_err(|error| Error::at(path, Problem::Unreadable, error))?;
     if head.trim_ascii().is_empty() {
         // A recording that was cut off before its first event leaves a file in which nothing stands.
@@ -186,7 +185,7 @@ pub(crate) fn complete_journal(journal: &Path, site: &Site) -> Result<Vec<Remark
         remarks.push(Remark::new(journal, text));
     }
     remarks.extend(finished.remarks);
-    match finished.journal {
+    match kept_of(finished.journal, &recorded, site) {
         Journal::Needed => mark(&recorded, site, &[journal::settled_line((site.clock)())]).map(|_| ())?,
         Journal::Unfinished => {}
         Journal::Redundant => let_go(&recorded, site)?,
@@ -213,6 +212,24 @@ fn mark(recorded: &Recorded, site: &Site, events: &[Event<'_>]) -> Result<Vec<u6
     }
     log.sync()?;
     Ok(lengths)
+}
+
+/// What the journal is good for when others have to find out what the documents are: one that nobody knows for what it is, because
+/// its first line is too long or something else stands before, does not speak for itself.
+pub(crate) fn kept_of(journal: Journal, recorded: &Recorded, site: &Site) -> Journal {
+    let is_known = |name: &String| {
+        let mut head = Vec::new();
+        let limit = stenograph::format::Head::SIZE_MAX as u64;
+        let reader = site.files.reader(&recorded.document(name), 0);
+        let read =
+            reader.and_then(|reader| std::io::Read::read_to_end(&mut std::io::Read::take(reader, limit), &mut head));
+        // A document that is not there says nothing, and whoever let it go knows why.
+        read.is_err() || head.is_empty() || matches!(detect(&head), Detected::Format(_))
+    };
+    match journal {
+        Journal::Redundant if !recorded.header.documents.keys().all(is_known) => Journal::Needed,
+        journal => journal,
+    }
 }
 
 /// Lets go of a recording in a journal: the documents say it all, and are durable.

@@ -78,7 +78,7 @@ impl Source {
         let consumed = Counter::default();
         let mut source = Source { place, origin: Origin::File { file, length }, identity, head: Vec::new(), consumed };
         let mut head = Vec::new();
-        let read = source.pass()?.take(Head::SIZE_MAX as u64).read_to_end(&mut head);
+        let read = Head::read(&mut source.pass()?, &mut head);
         // A file that is damaged further on still has a head; the pass that reads it meets the damage again.
         match read {
             Err(error) if head.is_empty() => return Err(source.explain(error)),
@@ -107,8 +107,8 @@ impl Source {
         let consumed = Counter::default();
         let mut rest = decode(stream, &place, &consumed, Guard::USUAL)?;
         let mut head = Vec::new();
-        let rest = match rest.by_ref().take(Head::SIZE_MAX as u64).read_to_end(&mut head) {
-            Ok(_) => Rest::Bytes(rest),
+        let rest = match Head::read(&mut rest, &mut head) {
+            Ok(()) => Rest::Bytes(rest),
             Err(error) => Rest::Failed(error),
         };
         Ok(Source { place, origin: Origin::Stream(Some(rest)), identity, head, consumed })

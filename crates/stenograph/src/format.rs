@@ -1,5 +1,7 @@
 //! What a format is: how bytes spell events. Everything that lists formats derives from [`crate::formats::FORMATS`].
 
+use std::io;
+
 use crate::frame::Framing;
 use crate::json::Object;
 use crate::model::Outline;
@@ -83,7 +85,7 @@ pub enum Sniff {
     Certain,
 }
 
-/// The beginning of a source, at most [`Head::SIZE_MAX`] bytes.
+/// The beginning of a source: [`Head::SIZE_MAX`] bytes, and more where the first line is longer.
 #[derive(Debug)]
 pub struct Head<'a> {
     /// The bytes, without a byte order mark.
@@ -96,9 +98,36 @@ impl<'a> Head<'a> {
     /// How much of a source is looked at.
     pub const SIZE_MAX: usize = 64 << 10;
 
+    /// How much of a first line is looked at: somebody may begin with a whole log file, and what a record is may stand at its end.
+    pub const LINE_SIZE_MAX: usize = 4 << 20;
+
+    /// Reads as much as is looked at. After a failure `head` has what could be read.
+    pub fn read(source: &mut dyn io::Read, head: &mut Vec<u8>) -> io::Result<()> {
+        while !Head::is_whole(head) {
+            let before = head.len();
+            io::Read::read_to_end(&mut io::Read::take(&mut *source, Head::SIZE_MAX as u64), head)?;
+            if head.len() == before {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether more would not be looked at.
+    pub fn is_whole(head: &[u8]) -> bool {
+        head.len() >= Head::LINE_SIZE_MAX || (head.len() >= Head::SIZE_MAX && Head::first_line(head).is_some())
+    }
+
+    /// How long the first line is that is not blank, with all before it.
+    fn first_line(head: &[u8]) -> Option<usize> {
+        let blank = head.len() - head.trim_ascii_start().len();
+        head.get(blank..)?.iter().position(|byte| *byte == b'\n').map(|newline| blank + newline + 1)
+    }
+
     /// The head of a source.
     pub fn new(bytes: &'a [u8]) -> Head<'a> {
-        let bytes = bytes.get(..Head::SIZE_MAX).unwrap_or(bytes);
+        let length = Head::first_line(bytes).unwrap_or(Head::LINE_SIZE_MAX).clamp(Head::SIZE_MAX, Head::LINE_SIZE_MAX);
+        let bytes = bytes.get(..length).unwrap_or(bytes);
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
         // Raw control characters must not hide what a record is: readers take them as escapes, and here a space will do.
         let visible = |char: char| if char < ' ' && !matches!(char, '\n' | '\r') { ' ' } else { char };
@@ -132,7 +161,7 @@ impl<'a> Head<'a> {
 
     /// Whether the first line is longer than the head, so that only some of its keys can be seen.
     pub fn is_first_line_cut(&self) -> bool {
-        self.bytes.len() + 3 >= Head::SIZE_MAX && !self.text.trim_start().contains('\n')
+        self.bytes.len() + 3 >= Head::LINE_SIZE_MAX && !self.text.trim_start().contains('\n')
     }
 
     /// The source as one JSON document, closed where the head ends.

@@ -1,11 +1,13 @@
 //! `steno continue`: the newest conversation of a folder of chat histories, ready to be sent on. Nothing is written.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use stenograph::edit::trim::{Account, Limits};
 use stenograph::text::quote;
+use stenograph_store::files::{Disk, Files};
 use stenograph_store::layouts::cycod::{self, Ready};
-use stenograph_store::{Passes, Source};
+use stenograph_store::{Passes, Source, journal, recover};
 
 use crate::config::{Config, MAX_CHAT_TOKENS, MAX_PROMPT_TOKENS, MAX_TOOL_TOKENS};
 use crate::error::{CommandError, Status};
@@ -73,7 +75,18 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
         }
     }
     say(&place, &ready, output);
+    if is_unfinished(&history.path) {
+        output
+            .say(&format!("note: a recording goes on there, or was cut off: then steno recover {place} completes it"));
+    }
     Ok(account.map_or(Status::Done, |account| say_account(&account, output)))
+}
+
+/// Whether a journal beside the file has no end yet, and may know more than the file.
+fn is_unfinished(path: &Path) -> bool {
+    let files: Arc<dyn Files> = Arc::new(Disk);
+    let recordings = journal::recordings(&files, &recover::beside(path)).unwrap_or_default();
+    recordings.last().is_some_and(|recorded| recorded.ended.is_none())
 }
 
 /// What was typed counts before what was set, and 0 is no limit.

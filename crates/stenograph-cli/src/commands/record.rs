@@ -8,11 +8,13 @@ mod intake;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use stenograph_store::Passes;
 use stenograph_store::journal::End;
 use stenograph_store::layouts::LAYOUTS;
 use stenograph_store::log::Durability;
 
 use crate::error::{CommandError, Status};
+use crate::input;
 use crate::output::Output;
 use desk::Desk;
 pub use desk::{say, site};
@@ -92,6 +94,10 @@ fn policy(text: &str) -> Result<Durability, String> {
 
 /// Runs it.
 pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
+    if let Some(load) = &options.load {
+        // Before anything is begun: what cannot be loaded leaves no trace.
+        input::open(load, None, Passes::Once)?;
+    }
     let mut desk = Desk::open(options, output)?;
     match attend(options, &mut desk, output) {
         Ok(Ended { end, code }) => {

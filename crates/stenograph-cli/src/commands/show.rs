@@ -99,7 +99,8 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
     };
     let read = match (&mut input, &parts) {
         (Some(input), _) => input.read(&mut showing, &progress, Showing::go),
-        (None, parts) => Ok(folder::read(parts.as_deref().unwrap_or_default(), &mut showing)?),
+        (None, Some(parts)) => Ok(folder::read(parts, &mut showing)?),
+        (None, None) => Ok(()),
     };
     drop(progress);
     showing.finish(&path.display().to_string())?;

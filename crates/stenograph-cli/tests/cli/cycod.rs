@@ -162,6 +162,23 @@ fn a_recording_that_is_killed_loses_nothing_that_was_acknowledged() {
 }
 
 #[test]
+fn going_on_with_what_was_cut_off_tells_how_to_complete_it() {
+    let folder = Folder::new();
+    let mut child = command(&folder, "record --from openai-chat --to cycod --ack").spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(USER.as_bytes()).unwrap();
+    let mut acks = BufReader::new(child.stdout.take().unwrap()).lines();
+    acks.next().unwrap().unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let done = run(&folder, "continue", "");
+    assert_eq!(done.ends(0).talks("or was cut off: then steno recover ").text(), USER);
+    run(&folder, "recover home/.cycod/history", "").ends(0).talks("completed");
+    let done = run(&folder, "continue", "");
+    assert!(done.ends(0).text() == USER && !done.talk.contains("recover"), "{}", done.talk);
+}
+
+#[test]
 fn without_a_home_folder_the_recording_is_made_all_the_same() {
     let folder = Folder::new();
     let mut homeless = command(&folder, "record --from openai-chat --to cycod:talk.jsonl");

@@ -113,6 +113,7 @@ fn wrong_words_are_refused_with_a_way_out() {
     folder.run("record --to steno:x --set flow=a").fails("takes no settings");
     folder.run("record --to steno:x --set flow").fails("no KEY=VALUE");
     assert_eq!(folder.run("record --to steno:x --sync sometimes").code, 2);
+    folder.run("record --load missing --to steno:x").fails("no such file");
     assert_eq!(folder.names(), ["y"]);
 }
 

@@ -16,11 +16,11 @@ pub struct Life {
 #[derive(Clone, Copy, Debug)]
 pub enum End {
     /// So long after its start.
-    After(Duration),
+    Started(Duration),
     /// When it has acknowledged so many messages.
-    AtAck(usize),
+    AtMessage(usize),
     /// So long after the end of its input: while it finishes.
-    AfterEnd(Duration),
+    WhileEnding(Duration),
     /// Not at all.
     Peaceful,
 }
@@ -36,9 +36,9 @@ impl Life {
         let lengths = (0..count).map(|_| length(random)).collect();
         let end = match random.u8(..20) {
             0 => End::Peaceful,
-            1..6 => End::After(Duration::from_micros(random.u64(..12_000))),
-            6..15 => End::AtAck(random.usize(..count)),
-            _ => End::AfterEnd(Duration::from_micros(random.u64(..5_000))),
+            1..6 => End::Started(Duration::from_micros(random.u64(..12_000))),
+            6..15 => End::AtMessage(random.usize(..count)),
+            _ => End::WhileEnding(Duration::from_micros(random.u64(..5_000))),
         };
         Life { lengths, end }
     }
@@ -67,14 +67,14 @@ pub fn live(mut command: Command, lines: Vec<String>, end: End) -> Outcome {
         // Whoever is killed reads no further.
         let _ = lines.iter().try_for_each(|line| input.write_all(line.as_bytes()));
         // What is to be killed while it goes on must not see the end of its input.
-        matches!(end, End::After(_) | End::AtAck(_)).then_some(input)
+        matches!(end, End::Started(_) | End::AtMessage(_)).then_some(input)
     });
     let mut acks = BufReader::new(output).lines().map_while(Result::ok);
     let mut acknowledged = Vec::new();
     match end {
-        End::After(wait) => std::thread::sleep(wait),
-        End::AtAck(count) => acknowledged.extend(acks.by_ref().take(count)),
-        End::AfterEnd(wait) => {
+        End::Started(wait) => std::thread::sleep(wait),
+        End::AtMessage(count) => acknowledged.extend(acks.by_ref().take(count)),
+        End::WhileEnding(wait) => {
             acknowledged.extend(acks.by_ref().take(count));
             std::thread::sleep(wait);
         }

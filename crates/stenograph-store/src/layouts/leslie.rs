@@ -7,6 +7,7 @@ mod unit;
 
 use std::path::{Path, PathBuf};
 
+use stenograph::format::{Format, named};
 use stenograph::model::Event;
 
 use super::{Finished, Given, Ground, Info, Journal, Layout, Opened, Site, Target};
@@ -73,6 +74,10 @@ impl Layout for Leslie {
 
     fn resume(&self, _recorded: &Recorded, site: &Site) -> Result<Box<dyn super::Documents>, Error> {
         Ok(Box::new(Documents { site: site.clone() }))
+    }
+
+    fn format(&self) -> Option<&'static dyn Format> {
+        named(NAME)
     }
 
     fn reads(&self, folder: &Path, files: &dyn Files) -> Option<Vec<PathBuf>> {

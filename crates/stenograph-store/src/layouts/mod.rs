@@ -14,6 +14,7 @@ mod testing;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use stenograph::format::Format;
 use stenograph::model::{Body, Event};
 use stenograph::time::Time;
 
@@ -54,6 +55,11 @@ pub trait Layout: Sync {
     /// The files that say what happened in this folder, in the order they are read, or nothing when it is not laid out so.
     /// Journals are among them.
     fn reads(&self, folder: &Path, files: &dyn Files) -> Option<Vec<PathBuf>>;
+
+    /// The format of these files, where their place says it: what they begin with may look like another one.
+    fn format(&self) -> Option<&'static dyn Format> {
+        None
+    }
 }
 
 /// What people and programs need to know about a layout.

@@ -2,6 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use stenograph::format::{Detected, Head, detect};
+use stenograph::wire;
+
 use super::{Documents, Ground, Info, JournalKind, Layout, Loaded, Opened, Site, Stamps, Target};
 use crate::error::{Error, Problem};
 use crate::files::Files;
@@ -25,6 +28,7 @@ impl Layout for Steno {
     fn open(&self, target: &Target, site: &Site) -> Result<Opened, Error> {
         let given = target.path.clone().unwrap_or_else(|| PathBuf::from("."));
         let path = if given.is_dir() { given.join(new_name(site)) } else { given };
+        refuse_others(&path, site)?;
         let same = target.load.as_deref().is_some_and(|load| crate::identity::is_same(load, &path));
         Ok(Opened {
             ground: Ground::of_stream(&path, LastLine::MayLackNewline, site)?,
@@ -51,8 +55,24 @@ impl Layout for Steno {
     }
 }
 
+/// Refuses a file that is something else: lines of ours would spoil it.
+fn refuse_others(path: &Path, site: &Site) -> Result<(), Error> {
+    const START: &[u8] = b"{\"v\":";
+    let mut head = Vec::new();
+    let read = match site.files.reader(path, 0) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        opened => opened.and_then(|mut reader| Head::read(&mut reader, &mut head)),
+    };
+    read.map_err(|error| Error::at(path, Problem::Unreadable, error))?;
+    let start = head.trim_ascii_start();
+    // Half of a first line of ours is no stranger.
+    let native = matches!(detect(&head), Detected::Format(format) if format.info().name == wire::NAME);
+    let ours = native || start.starts_with(START) || START.starts_with(start);
+    if ours { Ok(()) } else { Err(Error::about(path, Problem::NotNative)) }
+}
+
 fn new_name(site: &Site) -> String {
-    let clock = (site.clock)().wall("%Y%m%d-%H%M%S").unwrap_or_default();
+    let clock = (site.clock)().wall("%Y%m%d-%H%M%S-%3f").unwrap_or_default();
     let number = uuid::Uuid::new_v4().simple().to_string();
     format!("{clock}-{}{}", number.get(..8).unwrap_or_default(), recover::STREAM_ENDING)
 }

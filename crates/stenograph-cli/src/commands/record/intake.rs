@@ -48,7 +48,7 @@ impl Intake {
         match &mut self.state {
             State::Held(held) => {
                 held.extend_from_slice(bytes);
-                let enough = held.len() >= Head::SIZE_MAX;
+                let enough = Head::is_whole(held);
                 if enough || held.contains(&b'\n') {
                     self.decide(if enough { Certainty::Needed } else { Certainty::Hoped })?;
                 }
@@ -81,7 +81,13 @@ impl Intake {
 
     fn decide(&mut self, certainty: Certainty) -> Result<(), CommandError> {
         let State::Held(held) = &mut self.state else { return Ok(()) };
-        let state = match (detect(held), self.unknown, certainty) {
+        // The first line decides where it can: what comes later in a live stream may be of another kind.
+        let line = held.split_inclusive(|byte| *byte == b'\n').find(|line| !line.trim_ascii().is_empty());
+        let detected = match detect(line.unwrap_or_default()) {
+            Detected::Tie(_) | Detected::Unknown => detect(held),
+            known @ Detected::Format(_) => known,
+        };
+        let state = match (detected, self.unknown, certainty) {
             (Detected::Format(format), _, _) => State::Read(reading(format)?),
             (_, _, Certainty::Hoped) => return Ok(()),
             (Detected::Tie(_) | Detected::Unknown, Unknown::Kept, _) => State::Kept(Lines::default()),

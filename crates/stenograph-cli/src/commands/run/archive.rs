@@ -46,7 +46,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<error::Status, 
     for missing in options.runs.iter().filter(|id| !all.iter().any(|run| run.id == **id)) {
         let told = CommandError::new(format!("{missing}: no such run")).hint("steno run list shows the runs");
         output.error(&told);
-        status = error::Status::Error;
+        status = status.max(error::Status::No);
     }
     let named = |run: &Run| options.runs.is_empty() || options.runs.contains(&run.id);
     let chosen: Vec<&Run> = all.iter().filter(|run| named(run) && options.choice.has(run)).collect();

@@ -52,15 +52,19 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<error::Status, 
             .filter(|archived| archived.id == *id)
             .map(|archived| archived.path.display().to_string())
             .collect();
-        let told = match places.as_slice() {
+        let (told, ends) = match places.as_slice() {
             [_] => continue,
-            [] => CommandError::new(format!("{id}: no such run was put away"))
-                .hint("steno run list --archived shows them"),
-            several => CommandError::new(format!("{id}: was put away more than once: {}", several.join(", ")))
-                .hint("rename or remove all but one"),
+            [] => {
+                let told = CommandError::new(format!("{id}: no such run was put away"));
+                (told.hint("steno run list --archived shows them"), error::Status::No)
+            }
+            several => {
+                let told = CommandError::new(format!("{id}: was put away more than once: {}", several.join(", ")));
+                (told.hint("rename or remove all but one"), error::Status::Error)
+            }
         };
         output.error(&told);
-        status = error::Status::Error;
+        status = status.max(ends);
     }
     let alone = |one: &Archived| all.iter().filter(|other| other.id == one.id).count() == 1;
     let named = |archived: &Archived| options.runs.is_empty() || options.runs.contains(&archived.id);

@@ -24,6 +24,8 @@ pub use window::{Changed, Place, Window};
 
 use std::path::{Path, PathBuf};
 
+use stenograph::format::{Format, named};
+
 use super::{Documents, Ground, Info, Layout, Loaded, Opened, Site, Stamps, Target};
 use crate::error::{Error, Problem};
 use crate::files::{Files, folder_of, make_folder};
@@ -77,6 +79,10 @@ impl Layout for Chibi {
     fn at_home(&self, settings: &Settings) -> Option<String> {
         let name = settings.get("context").map_or("default", String::as_str);
         Some(format!("{HOME}/contexts/{name}"))
+    }
+
+    fn format(&self) -> Option<&'static dyn Format> {
+        named(NAME)
     }
 
     fn reads(&self, folder: &Path, files: &dyn Files) -> Option<Vec<PathBuf>> {

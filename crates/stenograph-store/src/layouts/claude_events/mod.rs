@@ -104,6 +104,10 @@ impl Layout for ClaudeEvents {
         Ok(Box::new(Recording::new(document, agent, project, site, Stage::Resumed)))
     }
 
+    fn format(&self) -> Option<&'static dyn Format> {
+        format().ok()
+    }
+
     fn reads(&self, folder: &Path, files: &dyn Files) -> Option<Vec<PathBuf>> {
         reads::reads(folder, files)
     }

@@ -1,7 +1,6 @@
 //! Which files say what happened in a folder: the event logs and the journals beside them. Nothing here changes anything.
 
 use std::collections::HashMap;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use stenograph::format::{Detected, Head, detect};
@@ -107,6 +106,6 @@ fn are_events(logs: &[PathBuf], files: &dyn Files) -> bool {
 
 fn head(path: &Path, files: &dyn Files) -> std::io::Result<Vec<u8>> {
     let mut head = Vec::new();
-    files.reader(path, 0)?.take(Head::SIZE_MAX as u64).read_to_end(&mut head)?;
+    Head::read(&mut files.reader(path, 0)?, &mut head)?;
     Ok(head)
 }

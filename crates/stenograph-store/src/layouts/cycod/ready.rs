@@ -3,7 +3,7 @@
 
 use std::io;
 
-use stenograph::edit::trim::{Account, Limits, Moment, Rule, Trim, Trimmed, trim};
+use stenograph::edit::trim::{Account, Depth, Limits, Moment, Rule, Trim, Trimmed, trim};
 use stenograph::edit::{self, Original};
 use stenograph::format::Want;
 use stenograph::formats::openai_chat::NOT_ANSWERED;
@@ -40,13 +40,13 @@ pub fn ready(bytes: &[u8]) -> Ready {
 }
 
 impl Ready {
-    /// Makes the conversation fit, as the newest turn and the system prompts allow, and gives an account of it. A call and its
-    /// answer go together.
+    /// Makes the conversation fit, as the system prompts and the newest question allow, and gives an account of it. A call and its
+    /// answer go together. Tool results of the newest turn may be shortened, as CycoD does: one question may take an agent hours.
     pub fn trim(&mut self, limits: Limits) -> io::Result<Account> {
         let mut bytes = self.messages.join("\n").into_bytes();
         bytes.push(b'\n');
         let original = Original::read(Kind::Chat.format(), &bytes)?;
-        let how = Trim { rule: Rule::Pairs, limits, ..Trim::default() };
+        let how = Trim { rule: Rule::Pairs, limits, depth: Depth::NewestTurn, ..Trim::default() };
         let Trimmed { plan, account } = trim(&original.events, Moment::Load, &how);
         let trimmed = ready(&edit::apply(&original, &plan)?.bytes);
         self.messages = trimmed.messages;

@@ -22,6 +22,12 @@ pub struct Account {
     open: HashMap<Option<String>, u64>,
     /// Calls that stand in the turn of an assistant after which others follow.
     moved: u64,
+    /// Calls after somebody else's turn, which stand in a turn of their own.
+    alone: u64,
+    /// Whether an assistant has spoken.
+    answered: bool,
+    /// What users and system prompts state themselves.
+    asked: Option<u64>,
 }
 
 /// What the last turn is.
@@ -58,14 +64,23 @@ impl Account {
             Body::ToolResult { .. } => self.outline.add(&Event { usage: None, ..event.clone() }),
             _ => self.outline.add(event),
         }
+        if let (Body::Message { role: Role::User | Role::System | Role::Developer, .. }, Some(usage)) =
+            (&event.body, event.usage)
+        {
+            self.asked = Some(self.asked.unwrap_or(0).saturating_add(sent(usage)));
+        }
         match &event.body {
-            Body::Message { role: Role::Assistant, .. } => self.place = Place::Assistant,
+            Body::Message { role: Role::Assistant, .. } => (self.place, self.answered) = (Place::Assistant, true),
             Body::Message { role: Role::Tool, .. } => self.result(),
             Body::Message { .. } | Body::Compaction { summary: Some(_) } => self.place = Place::Elsewhere,
             Body::ToolCall { call, .. } => {
                 match self.place {
                     Place::ResultsAfterAssistant => self.moved += 1,
-                    Place::Assistant | Place::Elsewhere => self.place = Place::Assistant,
+                    Place::Assistant => {}
+                    Place::Elsewhere => {
+                        self.alone += u64::from(self.answered);
+                        (self.place, self.answered) = (Place::Assistant, true);
+                    }
                 }
                 *self.open.entry(call.as_deref().map(str::to_owned)).or_default() += 1;
             }
@@ -109,10 +124,10 @@ impl Account {
         };
     }
 
-    /// What was sent to the model, as users and system prompts: devflow does not tell apart what came from a cache.
+    /// What was sent to the model: what users and system prompts state, as devflow adds it up. Most agents state it with the answers
+    /// instead, and then that counts.
     pub fn tokens_in(&self) -> u64 {
-        let Usage { input, cache_read, cache_write, .. } = self.outline.total;
-        [input, cache_read, cache_write].into_iter().flatten().fold(0, u64::saturating_add)
+        self.asked.unwrap_or_else(|| sent(self.outline.total))
     }
 
     /// What the assistant wrote.
@@ -144,13 +159,20 @@ impl Account {
 
     /// What there is to say about the turns.
     pub fn remarks(&self, transcript: &Path) -> Vec<Remark> {
-        let said = match self.moved {
-            0 => return Vec::new(),
-            1 => "a tool call stands in the most recent turn of the assistant, which is not the last turn".to_owned(),
-            many => {
-                format!("{many} tool calls stand in the most recent turn of the assistant, which is not the last turn")
-            }
+        let calls = |count: u64| match count {
+            1 => "a tool call stands".to_owned(),
+            many => format!("{many} tool calls stand"),
         };
-        vec![Remark::new(transcript, said)]
+        let said = [
+            (self.moved, "in the most recent turn of the assistant, which is not the last turn"),
+            (self.alone, "in a turn of the assistant's own, without words: the last turn was somebody else's"),
+        ];
+        let said = said.into_iter().filter(|(count, _)| *count > 0);
+        said.map(|(count, where_to)| Remark::new(transcript, format!("{} {where_to}", calls(count)))).collect()
     }
+}
+
+/// All tokens that were sent: devflow does not tell apart what came from a cache.
+fn sent(Usage { input, cache_read, cache_write, .. }: Usage) -> u64 {
+    [input, cache_read, cache_write].into_iter().flatten().fold(0, u64::saturating_add)
 }

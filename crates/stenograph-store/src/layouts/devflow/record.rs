@@ -13,9 +13,9 @@ use super::metadata::Metadata;
 use super::{ARCHIVE_ENDING, BASE, Base, JOURNAL, METADATA, TRANSCRIPT, TRANSCRIPT_COMPRESSED, index};
 use crate::error::{Error, Problem};
 use crate::files::{Files, folder_of, make_folder, write_all};
-use crate::journal::{Header, Recorded, Settings};
+use crate::journal::{Header, Recorded, Settings, recordings};
 use crate::layouts::{self, Ground, Info, Layout, Opened, Site, Target};
-use crate::lock::safe_component;
+use crate::lock::{Lock, safe_component};
 
 /// The layout.
 pub struct Runs;
@@ -158,7 +158,7 @@ fn claim(base: &Base, settings: &mut Settings, started: &Time<'_>, site: &Site) 
         safe_component(&id)?;
         return match take(base, &id, settings, site)? {
             Taken::Now => Ok(id),
-            Taken::Before => Err(Error::about(&base.run(&id), Problem::Exists)),
+            Taken::Before => Err(why_taken(&base.run(&id), site)),
         };
     }
     let made = made_up(settings, started);
@@ -171,6 +171,18 @@ fn claim(base: &Base, settings: &mut Settings, started: &Time<'_>, site: &Site) 
         }
     }
     Err(Error::about(&base.run(&made), Problem::Exists))
+}
+
+/// Why a run cannot be recorded once more: somebody records it now, or did and was cut off, or it is over.
+fn why_taken(run: &Path, site: &Site) -> Error {
+    let journal = run.join(JOURNAL);
+    let going_on = journal.is_file().then(|| Lock::on(&journal)).and_then(Result::err);
+    if let Some(Problem::Locked { holder }) = going_on.map(|error| error.problem) {
+        return Error::about(run, Problem::Locked { holder });
+    }
+    let last = recordings(&site.files, &journal).ok().and_then(|mut found| found.pop());
+    let cut_off = last.is_some_and(|recorded| !recorded.settled);
+    Error::about(run, if cut_off { Problem::CutOff } else { Problem::Exists })
 }
 
 /// Whether a run is ours now, or was somebody's before.

@@ -194,8 +194,49 @@ fn a_call_joins_the_most_recent_turn_of_the_assistant_and_a_note_says_when_that_
     // Whoever asks for something is answered in a turn of its own, with or without words.
     let talk = [said(Role::Assistant, "Hello."), said(Role::User, "Go."), called("c1"), answered("c1")];
     let kept = record(folder.path(), &[("run", "b")], &talk, &End::Completed);
-    assert!(kept.remarks.is_empty());
+    assert!(kept.remarks[0].text.contains("turn of the assistant's own, without words"), "{:?}", kept.remarks);
     assert_eq!(Run::read(&base, "b").turn_count, Some(3));
+}
+
+#[test]
+fn tokens_are_added_up_by_role_where_users_state_theirs() {
+    let folder = tempfile::tempdir().unwrap();
+    let base = Base::at(folder.path());
+    let cost = |input: u64, output: u64, event: Event<'static>| Event {
+        usage: Some(Usage { input: Some(input), output: Some(output), ..Usage::default() }),
+        ..event
+    };
+    let talk = [cost(500, 0, said(Role::System, "Be brief.")), cost(1200, 0, said(Role::User, "Go."))];
+    let answer = cost(999, 70, said(Role::Assistant, "Done."));
+    record(folder.path(), &[("run", "a")], &[&talk[..], std::slice::from_ref(&answer)].concat(), &End::Completed);
+    let run = Run::read(&base, "a");
+    assert_eq!((run.tokens_in, run.tokens_out), (1700, 70));
+    // Most agents state with an answer what was sent for it.
+    record(folder.path(), &[("run", "b")], &[said(Role::User, "Go."), answer], &End::Completed);
+    let run = Run::read(&base, "b");
+    assert_eq!((run.tokens_in, run.tokens_out), (999, 70));
+}
+
+#[test]
+fn a_run_that_goes_on_or_was_cut_off_says_so_to_who_wants_its_id() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = || Recorder::open(&Runs, &target(folder.path(), &[("run", "a")]), site());
+    let first = open().unwrap();
+    let refused = open().unwrap_err();
+    assert_eq!(refused.problem, Problem::Locked { holder: Some(std::process::id()) });
+    drop(first);
+    let refused = open().unwrap_err();
+    assert_eq!(refused.problem, Problem::CutOff);
+    assert!(refused.hint().unwrap().contains("steno recover"));
+}
+
+#[test]
+fn what_happened_in_another_order_keeps_its_journal() {
+    let folder = tempfile::tempdir().unwrap();
+    let base = Base::at(folder.path());
+    let talk = [said(Role::User, "Go."), called("c1"), called("c2"), answered("c1"), answered("c2")];
+    record(folder.path(), &[("run", "a")], &talk, &End::Completed);
+    assert!(names(&base.run("a")).contains(&"journal.steno".to_owned()));
 }
 
 #[test]

@@ -5,6 +5,8 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use stenograph::formats::leslie::is_file_name;
+
 use super::RECORDING;
 use super::unit::Unit;
 use crate::error::{Error, Problem};
@@ -184,13 +186,15 @@ pub fn reads(folder: &Path, files: &dyn Files) -> Vec<PathBuf> {
 
 /// The texts in a folder whose names are Leslie's, oldest first.
 fn texts_of(folder: &Path, files: &dyn Files) -> Result<Vec<PathBuf>, Error> {
-    named(folder, files, |name| name.ends_with(".txt") && is_ours(name))
+    named(folder, files, is_file_name)
 }
 
 /// The journals beside such texts, oldest first.
 fn journals_of(folder: &Path, files: &dyn Files) -> Result<Vec<PathBuf>, Error> {
-    let ending = format!(".txt.{}", recover::ENDING);
-    named(folder, files, |name| name.ends_with(&ending) && is_ours(name))
+    let text = |name: &str| {
+        name.strip_suffix(recover::ENDING).and_then(|name| name.strip_suffix('.')).is_some_and(is_file_name)
+    };
+    named(folder, files, text)
 }
 
 fn named(folder: &Path, files: &dyn Files, fits: impl Fn(&str) -> bool) -> Result<Vec<PathBuf>, Error> {
@@ -204,12 +208,6 @@ fn named(folder: &Path, files: &dyn Files, fits: impl Fn(&str) -> bool) -> Resul
     Ok(found)
 }
 
-/// Whether a name begins like `20260208-1430-`.
-fn is_ours(name: &str) -> bool {
-    let digits = |text: Option<&str>| text.is_some_and(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
-    digits(name.get(..8)) && digits(name.get(9..13)) && name.get(8..9) == Some("-") && name.get(13..14) == Some("-")
-}
-
 /// What puts files in order: the minute in their names; within a minute when they were written, which names do not tell.
 fn age(path: &Path) -> (String, Option<SystemTime>, PathBuf) {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -220,18 +218,6 @@ fn age(path: &Path) -> (String, Option<SystemTime>, PathBuf) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn only_names_of_leslie_are_ours() {
-        for name in ["20260208-1430-fix-login-bug.txt", "20260208-1430-帮我.txt", "20260208-1430-x-2.txt.steno"] {
-            assert!(is_ours(name), "{name}");
-        }
-        for name in
-            ["notes.txt", "2026-02-08-1430-x.txt", "20260208-143-x.txt", "20260208_1430-x.txt", "é0260208-1430-x.txt"]
-        {
-            assert!(!is_ours(name), "{name}");
-        }
-    }
 
     #[test]
     fn a_number_stands_before_the_ending() {

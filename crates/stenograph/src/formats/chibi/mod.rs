@@ -42,6 +42,12 @@ impl Format for Chibi {
 
     fn sniff(&self, head: &Head<'_>) -> Sniff {
         let objects = head.objects();
+        // What an entry is stands behind what it says, which may be longer than what is looked at.
+        if let ([first], true) = (objects.as_slice(), head.is_first_line_cut()) {
+            let keys = ["id", "timestamp", "from", "to"];
+            let begins = keys.iter().all(|key| first.has(key)) && first.keys().count() == keys.len();
+            return if begins { Sniff::Likely } else { Sniff::No };
+        }
         let ours = objects.iter().filter(|object| {
             object.peek_str("entry_type").is_some() && object.has("from") && object.has("to") && object.has("content")
         });

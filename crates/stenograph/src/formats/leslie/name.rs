@@ -14,6 +14,23 @@ pub fn file_name(start: &Time<'_>, query: &str) -> String {
     format!("{clock}-{}.txt", sanitize(query))
 }
 
+/// Whether a file may be called so by these rules, or by those of Leslie itself: a minute that there is, and a question.
+pub fn is_file_name(name: &str) -> bool {
+    let Some((clock, query)) = name.strip_suffix(".txt").and_then(|name| name.split_at_checked(14)) else {
+        return false;
+    };
+    let number = |from: usize| {
+        let digits = clock.get(from..from + 2).filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()))?;
+        digits.parse::<u8>().ok()
+    };
+    let is =
+        |from: usize, range: std::ops::RangeInclusive<u8>| number(from).is_some_and(|number| range.contains(&number));
+    let day = is(0, 0..=99) && is(2, 0..=99) && is(4, 1..=12) && is(6, 1..=31);
+    let minute = is(9, 0..=23) && is(11, 0..=59);
+    let dashes = clock.get(8..9) == Some("-") && clock.ends_with('-');
+    day && minute && dashes && !query.is_empty() && query.chars().all(is_allowed)
+}
+
 /// A question as a part of a name: letters, marks and digits of every script, `-` and `_`. Every run of anything else is one
 /// hyphen, and so are several hyphens.
 fn sanitize(query: &str) -> String {
@@ -78,6 +95,18 @@ mod tests {
         assert_eq!(sanitize("a - b_c"), "a-b_c");
         assert_eq!(sanitize("1½ or ① Ⅳ x"), "1-or-x");
         assert_eq!(sanitize(&format!("{} tail", "x".repeat(49))), "x".repeat(49));
+    }
+
+    #[test]
+    fn other_names_are_somebody_elses() {
+        for name in ["20260208-1430-fix-login-bug.txt", "20260208-1430-帮我.txt", "20260208-2359-x-2.txt"] {
+            assert!(is_file_name(name), "{name}");
+        }
+        let others = "notes.txt|2026-02-08-1430-x.txt|20260208-143-x.txt|20260208_1430-x.txt|é0260208-1430-x.txt|20260208-1430-.txt|\
+                      20250101-0001-has space.txt|20250101-9999-bad.txt|20251301-0001-x.txt|20260208-1430-x.txt.bak";
+        for name in others.split('|') {
+            assert!(!is_file_name(name), "{name}");
+        }
     }
 
     #[test]
