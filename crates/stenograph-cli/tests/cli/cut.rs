@@ -107,6 +107,29 @@ fn a_piece_that_is_larger_than_asked_is_said() {
 }
 
 #[test]
+fn what_a_header_counts_follows_and_what_a_session_took_is_said_to_stay() {
+    let folder = Folder::with("talk.jsonl", talk());
+    folder.run("convert talk.jsonl --to leslie -o leslie.txt");
+    folder.run("cut leslie.txt --turns 1 -o cut.txt").ends(0);
+    let (before, after) = (folder.read("leslie.txt"), folder.read("cut.txt"));
+    let (before, after) = (String::from_utf8(before).unwrap(), String::from_utf8(after).unwrap());
+    assert!(before.contains("\nTool Calls: 1\n---\n"), "{before}");
+    // Nothing else of the header changes, and what stays is copied.
+    let expected = before.replace("Tool Calls: 1", "Tool Calls: 0");
+    let (head, rest) = expected.split_once("---\n\n").unwrap();
+    let kept = &rest[rest.find("user:\n<user_query>\ntwo").unwrap()..];
+    assert_eq!(after, format!("{head}---\n\n{kept}"));
+    folder.write("run.json", r#"{"runId":"r","metadata":{"flowId":"f","startedAt":"2026-03-02T09:00:00Z","status":"completed","totalTokensIn":9,"totalTokensOut":0,"totalCost":0,"turnCount":2},"turns":[{"id":1,"role":"user","content":"a","timestamp":"2026-03-02T09:00:00Z"},{"id":2,"role":"user","content":"b","timestamp":"2026-03-02T09:00:00Z"}]}"#);
+    let done = folder.run("cut run.json --turns 1 -o cut.json --json");
+    assert_eq!(
+        done.ends(0).json()[0]["untouched_totals"].to_string(),
+        r#"["metadata.totalTokensIn","metadata.turnCount"]"#
+    );
+    let note = "note: metadata.totalTokensIn, metadata.turnCount: as before";
+    folder.run("cut run.json --turns 1 -o again.json").ends(0).talks(note);
+}
+
+#[test]
 fn a_cut_that_leaves_nothing_is_refused() {
     let folder = Folder::with("talk.jsonl", NATIVE);
     folder.run("cut talk.jsonl --events 1.. -o out.jsonl").fails("nothing would be left");
