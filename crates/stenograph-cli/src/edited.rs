@@ -242,6 +242,10 @@ pub fn tell(applied: &Applied, written: &Written, verb: &str, output: &mut Outpu
     if let Some(note) = applied.notes.first() {
         output.say(&format!("warning: line {}: {}", note.at.line, harmless_line(&note.text)));
     }
+    if !applied.untouched_totals.is_empty() {
+        let fields = applied.untouched_totals.join(", ");
+        output.say(&format!("note: {fields}: as before, for they tell of the whole session"));
+    }
     if let (Some(path), Some(undo)) = (&written.path, &written.undo) {
         let (path, undo) = (path.display(), undo.display());
         output.say(&format!("what it was is kept in {undo}: steno {verb} --undo {path} brings it back"));
@@ -257,11 +261,12 @@ pub fn json_fields(applied: &Applied, written: &Written) -> String {
     };
     let path = |path: &Option<PathBuf>| path.as_ref().map_or("null".to_owned(), |path| quote(&path.to_string_lossy()));
     format!(
-        "\"way\":{},\"followed\":{},\"exact\":{},\"differs\":{},\"output\":{},\"undo\":{}",
+        "\"way\":{},\"followed\":{},\"exact\":{},\"differs\":{},\"untouched_totals\":[{}],\"output\":{},\"undo\":{}",
         quote(way),
         applied.followed,
         applied.is_exact(),
         applied.differs.to_json(),
+        applied.untouched_totals.iter().map(|field| quote(field)).collect::<Vec<_>>().join(","),
         path(&written.path),
         path(&written.undo)
     )

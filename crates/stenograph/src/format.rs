@@ -4,7 +4,7 @@ use std::io;
 
 use crate::frame::Framing;
 use crate::json::Object;
-use crate::model::Outline;
+use crate::model::{Kind, Outline};
 use crate::read::Reader;
 use crate::write::Writer;
 
@@ -25,6 +25,17 @@ pub trait Format: Sync {
     /// Paths of fields, left over in its records, that say again in another shape what the record says. They must not outlive
     /// an edit of it.
     fn twins(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// Fields, left over in its headers, that count the events of a kind in the whole source: they follow an edit.
+    fn counts(&self) -> &'static [(&'static str, Kind)] {
+        &[]
+    }
+
+    /// Paths of fields, left over in its headers, that tell what the whole session took. An edit leaves them as they are, for the
+    /// session took no less, and says so.
+    fn totals(&self) -> &'static [&'static str] {
         &[]
     }
 }

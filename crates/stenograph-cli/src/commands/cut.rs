@@ -13,7 +13,7 @@ use stenograph::time::Time;
 
 use crate::edited::{self, Subject, Target, Written};
 use crate::error::{CommandError, Status};
-use crate::output::{Output, counted};
+use crate::output::{Output, counted, grouped};
 
 /// Take a stretch out of a transcript, or divide it into several
 ///
@@ -21,7 +21,8 @@ use crate::output::{Output, counted};
 /// are given, all have to hold. A call goes with its result and a response as a whole; what the file needs to be one stays.
 ///
 /// Divided, the pieces are written as NAME.1.EXT, NAME.2.EXT and so on, each with the header and the system prompt of the whole.
-/// No piece begins in the middle of a turn, unless --split-at says so and nothing is torn there.
+/// No piece begins in the middle of a turn, unless --split-at says so; where that would part a call from its result or tear a response,
+/// the next place is taken where it does not, and that is said.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Ranges: 10..20 is from 10 to 20, both included; 10.. to the end; ..20 from the beginning; 7 is 7
@@ -31,7 +32,9 @@ Examples:
   steno cut session.jsonl --turns ..3 --in-place                 steno cut --undo session.jsonl undoes it
   steno cut session.jsonl --before 2026-03-02T12:00:00Z -o afternoon.jsonl
   steno cut session.jsonl --split-every 20                       session.1.jsonl, session.2.jsonl, ...
-  steno cut session.jsonl --split-tokens 100000 -o part.jsonl    part.1.jsonl, part.2.jsonl, ...")]
+  steno cut session.jsonl --split-tokens 100000 -o part.jsonl    part.1.jsonl, part.2.jsonl, ...
+
+Exit codes: 0 done, 1 nothing was meant, or it could not be divided as asked, 2 error")]
 pub struct Options {
     /// The file to cut; - is standard input
     #[arg(value_name = "INPUT")]
@@ -49,13 +52,13 @@ pub struct Options {
     #[arg(long, value_name = "TIME", value_parser = moment)]
     after: Option<Time<'static>>,
     /// Divide after every N turns
-    #[arg(long, value_name = "N", conflicts_with_all = SELECTING)]
+    #[arg(long, value_name = "N", value_parser = from_one::<usize>, conflicts_with_all = SELECTING)]
     split_every: Option<usize>,
     /// Divide before the event with this number (can be repeated, or separated by commas)
-    #[arg(long, value_name = "EVENT", value_delimiter = ',', conflicts_with_all = SELECTING)]
+    #[arg(long, value_name = "EVENT", value_delimiter = ',', value_parser = from_one::<usize>, conflicts_with_all = SELECTING)]
     split_at: Vec<usize>,
-    /// Divide so that no piece has more than N tokens, unless a single turn has
-    #[arg(long, value_name = "N", conflicts_with_all = SELECTING)]
+    /// Divide so that no piece has more than N tokens, unless a single turn has, which is said
+    #[arg(long, value_name = "N", value_parser = from_one::<u64>, conflicts_with_all = SELECTING)]
     split_tokens: Option<u64>,
     /// Who counts for --split-tokens: bytes (four make a token), o200k, cl100k, or a model of OpenAI's
     #[arg(long, value_name = "NAME", default_value = "bytes")]
@@ -108,6 +111,11 @@ fn cut_out(options: &Options, selection: &Selection, output: &mut Output<'_>) ->
     let original = subject.read()?;
     let found = cut(&original.events, selection);
     let applied = apply(&original, &found.plan)?;
+    if applied.events.is_empty() && !found.went.is_empty() {
+        // A file without anything in it is no transcript any more.
+        return Err(CommandError::new(format!("{}: nothing would be left of it", subject.name()))
+            .hint("leave something, for example the last turn; to be rid of all of it, remove the file"));
+    }
     let written = match found.went.is_empty() {
         // Whoever meant something that is not there is not helped by a copy.
         true => Written::default(),
@@ -140,7 +148,8 @@ fn tell(name: &str, events: usize, found: &Cut, output: &mut Output<'_>) {
         let events = counted(events as u64, "event");
         output.say(&format!("{name}: none of its {events} was meant: nothing was written"));
     } else {
-        output.say(&format!("{name}: {} of {} taken out", found.went.len(), counted(events as u64, "event")));
+        let went = grouped(found.went.len() as u64);
+        output.say(&format!("{name}: {went} of {} taken out", counted(events as u64, "event")));
     }
     if !found.drawn_in.is_empty() {
         let count = counted(found.drawn_in.len() as u64, "event");
@@ -149,6 +158,15 @@ fn tell(name: &str, events: usize, found: &Cut, output: &mut Output<'_>) {
     if !found.kept.is_empty() {
         let count = counted(found.kept.len() as u64, "event");
         output.say(&format!("  {count} stayed: the file would be none without"));
+    }
+}
+
+/// A number of at least 1.
+fn from_one<N: std::str::FromStr + PartialEq + From<u8>>(text: &str) -> Result<N, String> {
+    match text.trim().parse::<N>() {
+        Ok(number) if number == N::from(0) => Err("numbers begin with 1".to_owned()),
+        Ok(number) => Ok(number),
+        Err(_) => Err(format!("{text:?} is no number")),
     }
 }
 

@@ -78,11 +78,67 @@ fn a_transcript_is_divided_at_an_event_or_by_tokens() {
         done.ends(0).json().iter().map(|piece| piece["events"].to_string()).collect()
     };
     assert_eq!(pieces("cut talk.jsonl --split-at 7 --dry-run --json"), ["[1,6]", "[7,9]"]);
-    // A call and its result are not parted: the piece begins with their turn.
-    assert_eq!(pieces("cut talk.jsonl --split-at 5,8 --dry-run --json"), ["[1,2]", "[3,7]", "[8,9]"]);
+    // A call and its result are not parted: the piece begins after them.
+    assert_eq!(pieces("cut talk.jsonl --split-at 5,8 --dry-run --json"), ["[1,5]", "[6,7]", "[8,9]"]);
     assert_eq!(pieces("cut talk.jsonl --split-tokens 9 --dry-run --json"), ["[1,6]", "[7,9]"]);
     folder.run_with("cut - --split-every 1 -o part.jsonl", talk().as_bytes()).ends(0);
     assert_eq!(folder.names(), ["part.1.jsonl", "part.2.jsonl", "part.3.jsonl", "talk.jsonl"]);
+}
+
+#[test]
+fn where_it_is_not_divided_as_asked_is_said_with_the_reason() {
+    let folder = Folder::with("talk.jsonl", talk());
+    let moved = "note: a call would be parted from its result before event 5: divided before event 6 instead";
+    folder.run("cut talk.jsonl --split-at 5,7 --dry-run").ends(0).talks(moved);
+    let none = "note: there is nothing to divide before event 99 of 9 events: not divided there";
+    folder.run("cut talk.jsonl --split-at 7,99 --dry-run").ends(1).talks(none).says("talk.2.jsonl");
+    folder.write("end.jsonl", NATIVE);
+    let end = folder.run("cut end.jsonl --split-at 4 --dry-run");
+    end.ends(1).talks("not divided there").talks("all one piece");
+}
+
+#[test]
+fn a_piece_that_is_larger_than_asked_is_said() {
+    let folder = Folder::with("talk.jsonl", talk());
+    let done = folder.run("cut talk.jsonl --split-tokens 4 --dry-run");
+    done.ends(1).talks("note: talk.1.jsonl has").talks("more than 4: a turn is not divided");
+    let done = folder.run("cut talk.jsonl --split-tokens 9 --dry-run");
+    assert_eq!(done.ends(0).talk, "");
+}
+
+#[test]
+fn what_a_header_counts_follows_and_what_a_session_took_is_said_to_stay() {
+    let folder = Folder::with("talk.jsonl", talk());
+    folder.run("convert talk.jsonl --to leslie -o leslie.txt");
+    folder.run("cut leslie.txt --turns 1 -o cut.txt").ends(0);
+    let (before, after) = (folder.read("leslie.txt"), folder.read("cut.txt"));
+    let (before, after) = (String::from_utf8(before).unwrap(), String::from_utf8(after).unwrap());
+    assert!(before.contains("\nTool Calls: 1\n---\n"), "{before}");
+    // Nothing else of the header changes, and what stays is copied.
+    let expected = before.replace("Tool Calls: 1", "Tool Calls: 0");
+    let (head, rest) = expected.split_once("---\n\n").unwrap();
+    let kept = &rest[rest.find("user:\n<user_query>\ntwo").unwrap()..];
+    assert_eq!(after, format!("{head}---\n\n{kept}"));
+    folder.write("run.json", r#"{"runId":"r","metadata":{"flowId":"f","startedAt":"2026-03-02T09:00:00Z","status":"completed","totalTokensIn":9,"totalTokensOut":0,"totalCost":0,"turnCount":2},"turns":[{"id":1,"role":"user","content":"a","timestamp":"2026-03-02T09:00:00Z"},{"id":2,"role":"user","content":"b","timestamp":"2026-03-02T09:00:00Z"}]}"#);
+    let done = folder.run("cut run.json --turns 1 -o cut.json --json");
+    assert_eq!(
+        done.ends(0).json()[0]["untouched_totals"].to_string(),
+        r#"["metadata.totalTokensIn","metadata.turnCount"]"#
+    );
+    let note = "note: metadata.totalTokensIn, metadata.turnCount: as before";
+    folder.run("cut run.json --turns 1 -o again.json").ends(0).talks(note);
+}
+
+#[test]
+fn a_cut_that_leaves_nothing_is_refused() {
+    let folder = Folder::with("talk.jsonl", NATIVE);
+    folder.run("cut talk.jsonl --events 1.. -o out.jsonl").fails("nothing would be left");
+    folder.run("cut talk.jsonl --events 1.. --in-place").fails("nothing would be left");
+    folder.run("cut talk.jsonl --events 1.. --dry-run").fails("nothing would be left");
+    assert_eq!((folder.names(), folder.read("talk.jsonl")), (vec!["talk.jsonl".to_owned()], NATIVE.into()));
+    // A header that stays is something.
+    folder.write("header.jsonl", talk());
+    assert_eq!(folder.run("cut header.jsonl --events 1..").ends(0).text(), lines(&[1]));
 }
 
 #[test]
@@ -91,7 +147,16 @@ fn what_makes_no_sense_is_refused() {
     folder.run("cut talk.jsonl").fails("nothing says what to cut");
     folder.run("cut talk.jsonl --split-every 1 --split-tokens 5").fails("in one way only");
     folder.run_with("cut - --split-every 1", NATIVE.as_bytes()).fails("the pieces have no name");
-    for wrong in ["--events 0", "--events 5..2", "--events x", "--before noon", "--events 1 --split-every 2"] {
+    for wrong in [
+        "--events 0",
+        "--events 5..2",
+        "--events x",
+        "--before noon",
+        "--events 1 --split-every 2",
+        "--split-every 0",
+        "--split-at 0",
+        "--split-tokens 0",
+    ] {
         assert_eq!(folder.run(&format!("cut talk.jsonl {wrong}")).code, 2, "{wrong}");
     }
 }

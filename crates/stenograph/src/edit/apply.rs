@@ -4,9 +4,9 @@
 use std::io;
 
 use super::splice::edits;
-use super::{Original, Plan, echo};
+use super::{Fate, Original, Plan, echo};
 use crate::loss::{Comparison, Report};
-use crate::model::{Event, Note, NoteKind, Outline};
+use crate::model::{Event, Kind, Note, NoteKind, Outline};
 use crate::read;
 use crate::write;
 
@@ -25,6 +25,8 @@ pub struct Applied {
     pub notes: Vec<Note>,
     /// How many records were edited only because they say again what another one says, or hang on one that is gone.
     pub followed: u64,
+    /// Fields that still tell of the whole session, though something of it went.
+    pub untouched_totals: Vec<&'static str>,
 }
 
 impl Applied {
@@ -55,6 +57,7 @@ pub fn apply(original: &Original<'_>, plan: &Plan) -> io::Result<Applied> {
             differs: Report::default(),
             notes: Vec::new(),
             followed: 0,
+            untouched_totals: Vec::new(),
         });
     }
     let whole = echo::follow(&original.events, plan);
@@ -81,7 +84,21 @@ pub fn apply(original: &Original<'_>, plan: &Plan) -> io::Result<Applied> {
         }
     };
     let followed = (0..original.events.len()).filter(|number| plan.fate(*number) != whole.fate(*number)).count();
-    Ok(Applied { followed: followed as u64, ..best })
+    let went = (0..original.events.len()).any(|number| *whole.fate(number) == Fate::Goes);
+    let untouched_totals = if went { totals(&best.events) } else { Vec::new() };
+    Ok(Applied { followed: followed as u64, untouched_totals, ..best })
+}
+
+/// The fields of headers that tell what a whole session took, where they tell of anything.
+fn totals(events: &[Event<'_>]) -> Vec<&'static str> {
+    let mut found = Vec::new();
+    for (origin, residue) in
+        events.iter().filter(|event| event.kind() == Kind::Fact).flat_map(|event| event.extra.iter())
+    {
+        let totals = crate::format::named(origin).map_or([].as_slice(), crate::format::Format::totals);
+        residue.each("", &mut |path, raw| found.extend(totals.iter().filter(|total| **total == path && raw != "0")));
+    }
+    found
 }
 
 /// Reads a result and compares it with what was planned.
@@ -94,7 +111,7 @@ fn read_back(original: &Original<'_>, expected: &[Event<'static>], bytes: Vec<u8
         });
     let differs = if same { Report::default() } else { difference(name, expected, &found.events) };
     let notes = new_notes(&original.notes, &found.notes);
-    Applied { bytes, events: found.events, way, differs, notes, followed: 0 }
+    Applied { bytes, events: found.events, way, differs, notes, followed: 0, untouched_totals: Vec::new() }
 }
 
 /// The event without what only spells its record: a link that leads nowhere may be spelled or left out.

@@ -1,8 +1,12 @@
 //! Cutting: taking a stretch out of a conversation, or dividing it into several. No call is parted from its result, no response
 //! of a model torn in two, and what a file needs to be one (a header, the system prompt) is in every piece.
 
+mod divisions;
+
 use std::collections::BTreeSet;
 use std::ops::Range;
+
+pub use divisions::{Division, Hindrance, divisions};
 
 use super::tokens::Tokenizer;
 use super::units::{Units, bonds};
@@ -90,7 +94,7 @@ fn keep_heads(events: &[Event<'_>], plan: &mut Plan) {
 pub enum Split<'a> {
     /// After every so many turns.
     Every(usize),
-    /// Before these events, by number, or where that would tear something, before the turn they are in.
+    /// Before these events, by number, or where that would tear something, at the next place where nothing is torn.
     At(Vec<usize>),
     /// So that no piece has more than so many tokens, unless a single turn has.
     Tokens(u64, &'a Tokenizer<'a>),
@@ -121,7 +125,7 @@ pub fn split(events: &[Event<'_>], how: &Split<'_>) -> Vec<Piece> {
         .collect();
     let starts = match how {
         Split::Every(turns) => every(&units, (*turns).max(1)),
-        Split::At(places) => at(events, &units, places),
+        Split::At(places) => at(events, places),
         Split::Tokens(most, tokenizer) => by_tokens(events, &units, &repeated, *most, tokenizer),
     };
     let mut bounds: Vec<usize> = std::iter::once(0).chain(starts).chain([events.len()]).collect();
@@ -156,20 +160,8 @@ fn every(units: &Units, turns: usize) -> Vec<usize> {
     starts
 }
 
-/// The places themselves where nothing is torn there, else the beginning of the unit.
-fn at(events: &[Event<'_>], units: &Units, places: &[usize]) -> Vec<usize> {
-    let bonds = bonds(events);
-    let whole = |place: usize| {
-        let torn = bonds.iter().any(|(one, other)| *one < place && *other >= place);
-        let inside = events.get(place).is_some_and(|event| event.part.index > 0);
-        !torn && !inside
-    };
-    let mut starts: Vec<usize> = Vec::new();
-    for place in places.iter().copied().filter(|place| *place > 0 && *place < events.len()) {
-        let unit = units.units.iter().rev().find(|unit| unit.events.start <= place);
-        starts.extend(if whole(place) { Some(place) } else { unit.map(|unit| unit.events.start) });
-    }
-    starts.retain(|start| *start > 0);
+fn at(events: &[Event<'_>], places: &[usize]) -> Vec<usize> {
+    let mut starts: Vec<usize> = divisions(events, places).iter().filter_map(|division| division.at).collect();
     starts.sort_unstable();
     starts.dedup();
     starts
@@ -331,12 +323,12 @@ mod tests {
     }
 
     #[test]
-    fn a_place_that_would_tear_something_moves_to_the_beginning_of_its_turn() {
+    fn a_place_that_would_tear_something_moves_to_the_next_one_that_does_not() {
         let events = conversation();
         let ranges = |places: &[usize]| -> Vec<Range<usize>> {
             split(&events, &Split::At(places.to_vec())).into_iter().map(|piece| piece.events).collect()
         };
-        assert_eq!(ranges(&[3]), [0..1, 1..8]);
+        assert_eq!(ranges(&[3]), [0..4, 4..8]);
         assert_eq!(ranges(&[6, 4]), [0..4, 4..6, 6..8]);
         assert_eq!(ranges(&[0, 99]).len(), 1);
     }

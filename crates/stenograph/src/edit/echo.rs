@@ -15,6 +15,7 @@ pub(super) fn follow(events: &[Event<'_>], plan: &Plan) -> Plan {
     rewinds(events, &mut whole);
     twins(events, &mut whole);
     links(events, &mut whole);
+    counts(events, &mut whole);
     whole.settle_parts(events);
     whole
 }
@@ -226,6 +227,34 @@ fn links(events: &[Event<'_>], whole: &mut Plan) {
         let parent = standing(&gone, parent).map(|parent| parent.to_owned().into());
         let new = new.clone().unwrap_or_else(|| event.clone().into_owned());
         whole.replace(number, Event { parent, ..new });
+    }
+}
+
+/// What a header counts follows by as many as went or were put in. A count that was never that of its events stays as wrong as it
+/// was.
+fn counts(events: &[Event<'_>], whole: &mut Plan) {
+    for (number, event) in events.iter().enumerate().filter(|(_, event)| event.kind() == Kind::Fact) {
+        for (origin, residue) in event.extra.iter() {
+            let counts = crate::format::named(origin).map_or([].as_slice(), crate::format::Format::counts);
+            for (field, kind) in counts {
+                let Some(stated) = residue.text(field).and_then(|text| text.trim().parse::<u64>().ok()) else {
+                    continue;
+                };
+                let gone = (0..events.len()).filter(|at| *whole.fate(*at) == Fate::Goes);
+                let gone = gone.filter(|at| events.get(*at).is_some_and(|event| event.kind() == *kind)).count();
+                let new = whole.put_in().iter().filter(|(_, event)| event.kind() == *kind).count();
+                let count = stated.saturating_add(new as u64).saturating_sub(gone as u64);
+                let mut header = match whole.fate(number) {
+                    Fate::Becomes(header) => (**header).clone(),
+                    Fate::Stays => event.clone().into_owned(),
+                    Fate::Goes => continue,
+                };
+                if count != stated {
+                    header.extra.set_field(origin, field, crate::text::quote(&count.to_string()));
+                    whole.replace(number, header);
+                }
+            }
+        }
     }
 }
 

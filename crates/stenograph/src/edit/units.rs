@@ -156,23 +156,29 @@ fn starts(events: &[Event<'_>], spine: &[bool]) -> Vec<usize> {
     starts
 }
 
-/// The messages with which users begin turns.
+/// The messages with which users begin turns. Where nobody typed anything, what was put in asks for something: another agent's
+/// task, or a command.
 pub(super) fn turn_messages(events: &[Event<'_>]) -> Vec<usize> {
     let main = events.iter().any(|event| event.thread.is_none() && is_talk(event));
     let restated: HashSet<String> = events.iter().filter(|event| event.restates && is_user(event)).map(said).collect();
     let ties = echo::ties(events);
-    let begins = |(number, event): &(usize, &Event<'_>)| {
+    let of_users = |(number, event): &(usize, &Event<'_>)| {
         let aside = main && event.thread.is_some();
         let repeats = event.restates && ties.get(*number).is_some_and(echo::Tie::holds);
-        !aside && !repeats && begins_turn(event, &restated)
+        is_user(event) && !aside && !repeats
     };
-    events.iter().enumerate().filter(begins).map(|(number, _)| number).collect()
+    let users: Vec<(usize, &Event<'_>)> = events.iter().enumerate().filter(of_users).collect();
+    let typed = users.iter().filter(|(_, event)| is_typed(event, &restated)).map(|(number, _)| *number);
+    let typed: Vec<usize> = typed.collect();
+    if typed.is_empty() { users.into_iter().map(|(number, _)| number).collect() } else { typed }
 }
 
 /// Where a source restates what its user said, everything else in the user's role was put there by the agent.
-fn begins_turn(event: &Event<'_>, restated: &HashSet<String>) -> bool {
-    let framed = event.content().is_some_and(is_framed);
-    is_user(event) && if restated.is_empty() { !framed } else { event.restates || restated.contains(&said(event)) }
+fn is_typed(event: &Event<'_>, restated: &HashSet<String>) -> bool {
+    match restated.is_empty() {
+        true => !event.content().is_some_and(is_framed),
+        false => event.restates || restated.contains(&said(event)),
+    }
 }
 
 fn is_answer(event: &Event<'_>) -> bool {

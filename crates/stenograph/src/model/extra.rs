@@ -58,6 +58,14 @@ impl<'a> Extra<'a> {
         }
     }
 
+    /// Lets a field that is there hold this JSON, in what is left in the words of `origin`.
+    pub fn set_field(&mut self, origin: &str, key: &str, json: String) {
+        let fields = self.0.iter_mut().filter(|(name, _)| name == origin).flat_map(|(_, residue)| &mut residue.0);
+        if let Some((_, held)) = fields.into_iter().find(|(name, _)| name == key) {
+            *held = Held::Raw(Cow::Owned(json));
+        }
+    }
+
     /// What the first part of a record leaves to the part that takes its place: what it holds of the record, with what the heir
     /// holds of itself.
     pub fn inherited(self, heir: &Extra<'a>) -> Extra<'a> {

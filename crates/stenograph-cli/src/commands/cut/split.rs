@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use stenograph::edit::cut::{Piece, Split, split};
+use stenograph::edit::cut::{Division, Hindrance, Piece, Split, divisions, split};
 use stenograph::edit::tokens::Tokenizer;
 use stenograph::edit::trim::{Moment, Trim, trim};
 use stenograph::edit::{Applied, Original, apply};
@@ -29,6 +29,10 @@ pub(super) fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, 
         (_, Some(tokens)) => Split::Tokens(tokens, &counter.tokenizer),
         (None, None) => Split::At(options.split_at.iter().map(|event| event.saturating_sub(1)).collect()),
     };
+    let mut status = match &how {
+        Split::At(places) => tell_moved(&divisions(&original.events, places), original.events.len(), output),
+        Split::Every(_) | Split::Tokens(..) => Status::Done,
+    };
     let pieces = split(&original.events, &how);
     let paths = paths(options, &subject, &original, pieces.len())?;
     let mut files = Vec::new();
@@ -52,7 +56,41 @@ pub(super) fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, 
     if told.iter().any(|told| !told.exact) {
         output.say("warning: the format cannot say all that was planned: steno check tells what is odd about a piece");
     }
-    Ok(if pieces.len() > 1 { Status::Done } else { Status::No })
+    let most = options.split_tokens.unwrap_or(u64::MAX);
+    for told in told.iter().filter(|told| told.tokens > most) {
+        let (path, tokens) = (crate::output::harmless_line(&told.path), grouped(told.tokens));
+        let why = "a turn is not divided, nor what every piece has";
+        output.say(&format!("note: {path} has {tokens} tokens, more than {}: {why}", grouped(most)));
+        status = status.max(Status::No);
+    }
+    if pieces.len() < 2 {
+        output.say(&format!("note: {} is all one piece that way", subject.name()));
+        status = status.max(Status::No);
+    }
+    Ok(status)
+}
+
+/// Says where it is not divided as asked, and why. The status is a no where it is not divided at all.
+fn tell_moved(divisions: &[Division], count: usize, output: &mut Output<'_>) -> Status {
+    let mut status = Status::Done;
+    for division in divisions {
+        let Some(hindrance) = division.hindrance else { continue };
+        let (asked, why) = (division.asked + 1, hindrance.words());
+        let events = counted(count as u64, "event");
+        output.say(&match (division.at, hindrance) {
+            (Some(at), _) => format!("note: {why} before event {asked}: divided before event {} instead", at + 1),
+            (None, Hindrance::Edge) => format!("note: {why} before event {asked} of {events}: not divided there"),
+            (None, Hindrance::Call | Hindrance::Response | Hindrance::Record) => {
+                format!(
+                    "note: {why} before event {asked}, and wherever it could be divided after it: not divided there"
+                )
+            }
+        });
+        if division.at.is_none() {
+            status = Status::No;
+        }
+    }
+    status
 }
 
 /// The names of the pieces: NAME.1.EXT, NAME.2.EXT and so on, beside the file that `-o` names, or beside the input.

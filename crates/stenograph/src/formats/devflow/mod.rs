@@ -85,6 +85,10 @@ impl Format for Devflow {
         Box::new(read::Turns::default())
     }
 
+    fn totals(&self) -> &'static [&'static str] {
+        &["metadata.totalTokensIn", "metadata.totalTokensOut", "metadata.totalCost", "metadata.turnCount"]
+    }
+
     fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
         Box::new(write::Turns::new(outline))
     }

@@ -10,7 +10,7 @@ pub use name::{file_name, is_file_name};
 use super::blocks::{BLANK, Blocks, SPELLED};
 use crate::format::{Format, Head, Info, Sniff, Traits, Want};
 use crate::frame::Framing;
-use crate::model::Outline;
+use crate::model::{Kind, Outline};
 use crate::read::Reader;
 use crate::write::Writer;
 
@@ -72,6 +72,10 @@ impl Format for Leslie {
 
     fn reader(&self, _want: Want) -> Box<dyn Reader> {
         Box::new(Blocks::new(read::Transcript::default()))
+    }
+
+    fn counts(&self) -> &'static [(&'static str, Kind)] {
+        &[(TOOL_CALLS, Kind::ToolCall)]
     }
 
     fn writer(&self, outline: &Outline) -> Box<dyn Writer> {

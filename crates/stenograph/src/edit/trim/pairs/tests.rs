@@ -158,3 +158,17 @@ fn the_count_is_the_callers() {
     let found = trim(&events, Limits { chat: 1, ..Limits::NONE }, Depth::OldTurns, &words);
     assert_eq!((found.account.before, found.account.after), (5, 1));
 }
+
+#[test]
+fn the_task_of_another_agent_is_the_newest_turn_where_nobody_typed_one() {
+    let task = |text: &str| said(Role::User, &format!("<teammate-message from=\"lead\">{text}</teammate-message>"));
+    let only = [task("look"), said(Role::Assistant, "I look."), said(Role::Assistant, "Found.")];
+    assert!(trimmed(&only, 2).plan.is_empty());
+    let two = [task("look"), said(Role::Assistant, "I look."), task("again"), said(Role::Assistant, "Found.")];
+    let left = left(&two, 2);
+    assert_eq!(left.len(), 2, "{left:?}");
+    assert!(left[0].contains("again"));
+    // Where somebody did, it is what an agent put in, and goes with its turn.
+    let typed = [said(Role::User, "one"), said(Role::Assistant, "1"), task("x"), said(Role::Assistant, "2")];
+    assert!(trimmed(&typed, 2).plan.is_empty());
+}

@@ -1,0 +1,126 @@
+//! Where a conversation can be divided: what becomes of the places that somebody names, and why. Which places those are, and what
+//! the pieces hold, is not decided here.
+
+use crate::edit::units::bonds;
+use crate::model::{Event, Kind};
+
+/// What becomes of a place at which a conversation is to be divided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Division {
+    /// The event that was named, by number.
+    pub asked: usize,
+    /// The event before which it is divided, if it is.
+    pub at: Option<usize>,
+    /// Why that is another place, or none.
+    pub hindrance: Option<Hindrance>,
+}
+
+/// Why a conversation is not divided just where that was asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hindrance {
+    /// Nothing stands before it, or nothing after.
+    Edge,
+    /// A call would be parted from its result.
+    Call,
+    /// What a model said at once would be torn.
+    Response,
+    /// A record of the source would be torn.
+    Record,
+}
+
+impl Hindrance {
+    /// The hindrance in words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Hindrance::Edge => "there is nothing to divide",
+            Hindrance::Call => "a call would be parted from its result",
+            Hindrance::Response => "a response of the model would be torn in two",
+            Hindrance::Record => "a record would be torn in two",
+        }
+    }
+}
+
+/// What becomes of the places at which a conversation is to be divided, each named by the event it stands before: the place itself
+/// where nothing is torn there, else the next one where that is so.
+pub fn divisions(events: &[Event<'_>], places: &[usize]) -> Vec<Division> {
+    let hindrances = hindrances(events);
+    let division = |asked: &usize| {
+        let free = |place: &usize| hindrances.get(*place).is_some_and(Option::is_none);
+        let hindrance = hindrances.get(*asked).copied().unwrap_or(Some(Hindrance::Edge));
+        let at = if hindrance == Some(Hindrance::Edge) { None } else { (*asked..events.len()).find(free) };
+        Division { asked: *asked, at, hindrance }
+    };
+    places.iter().map(division).collect()
+}
+
+/// For each event why nothing may be divided before it.
+fn hindrances(events: &[Event<'_>]) -> Vec<Option<Hindrance>> {
+    let inside = |event: &Event<'_>| (event.part.index > 0).then_some(Hindrance::Record);
+    let mut found: Vec<Option<Hindrance>> = events.iter().map(inside).collect();
+    // A bond may reach over all of a conversation: each place is looked at once for each kind of them.
+    for kind in [Hindrance::Call, Hindrance::Response] {
+        let is_kind = |(one, other): &(usize, usize)| {
+            let kinds = [one, other].map(|number| events.get(*number).map(Event::kind));
+            (kinds == [Some(Kind::ToolCall), Some(Kind::ToolResult)]) == (kind == Hindrance::Call)
+        };
+        let mut reach = 0;
+        let mut bonds = bonds(events).into_iter().filter(is_kind).peekable();
+        for (place, slot) in found.iter_mut().enumerate() {
+            while let Some((_, to)) = bonds.next_if(|(from, _)| *from < place) {
+                reach = reach.max(to);
+            }
+            if reach >= place && reach > 0 {
+                slot.get_or_insert(kind);
+            }
+        }
+    }
+    if let Some(first) = found.first_mut() {
+        *first = Some(Hindrance::Edge);
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Body, Content, Input, Part, Role};
+
+    fn said(role: Role) -> Event<'static> {
+        Event::new(Body::Message { role, content: Content::text("x") })
+    }
+
+    fn call(id: &'static str) -> Event<'static> {
+        Event::new(Body::ToolCall { call: Some(id.into()), name: "read".into(), input: Input::Json("{}".into()) })
+    }
+
+    fn result(id: &'static str) -> Event<'static> {
+        Event::new(Body::ToolResult { call: Some(id.into()), name: None, content: Content::text("r"), error: None })
+    }
+
+    fn of(events: &[Event<'_>], place: usize) -> (Option<usize>, Option<Hindrance>) {
+        let found = divisions(events, &[place]);
+        (found[0].at, found[0].hindrance)
+    }
+
+    #[test]
+    fn why_a_place_is_another_one_is_known() {
+        let (user, model) = (said(Role::User), said(Role::Assistant));
+        let mut events = [user.clone(), user.clone(), call("a"), result("a"), model.clone(), user.clone(), model, user];
+        assert_eq!(of(&events, 4), (Some(4), None));
+        assert_eq!(of(&events, 3), (Some(4), Some(Hindrance::Call)));
+        assert_eq!([0, 8, 99].map(|place| of(&events, place)), [(None, Some(Hindrance::Edge)); 3]);
+        for number in [4, 6] {
+            events[number].group = Some("one response".into());
+        }
+        assert_eq!(of(&events, 5), (Some(7), Some(Hindrance::Response)));
+        events[7].part = Part { index: 1, of: 2 };
+        assert_eq!(of(&events, 7), (None, Some(Hindrance::Record)));
+    }
+
+    #[test]
+    fn calls_at_the_same_time_are_one_stretch_until_the_last_is_answered() {
+        let parallel = [said(Role::User), call("a"), call("b"), result("a"), result("b"), said(Role::Assistant)];
+        assert_eq!([2, 3, 4].map(|place| of(&parallel, place)), [(Some(5), Some(Hindrance::Call)); 3]);
+        assert_eq!(of(&parallel[..5], 3), (None, Some(Hindrance::Call)));
+    }
+}
