@@ -48,16 +48,17 @@ pub struct Options {
     /// Who counts: bytes (four make a token), o200k, cl100k, or a model of OpenAI's
     #[arg(long, value_name = "NAME", default_value = "bytes")]
     tokenizer: String,
-    /// Let the rule pairs shorten tool results of the newest turn too, up to the last answer
+    /// Leave all that came since the newest question as it is; else the rule pairs shortens tool results there when nothing else
+    /// is left to go
     #[arg(long)]
-    deep: bool,
+    keep_newest: bool,
     /// Read as this format instead of looking at the content
     #[arg(long, value_name = "FORMAT", value_parser = crate::args::format_name())]
     from: Option<String>,
     #[command(flatten)]
     target: Target,
     /// Bring the file back as it was before it was trimmed in place, or reversibly
-    #[arg(long, conflicts_with_all = ["max_tokens", "max_prompt_tokens", "max_tool_tokens", "deep", "from", "output",
+    #[arg(long, conflicts_with_all = ["max_tokens", "max_prompt_tokens", "max_tool_tokens", "keep_newest", "from", "output",
         "in_place", "reversible", "dry_run"])]
     undo: bool,
 }
@@ -86,7 +87,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
         RuleName::Pairs => Rule::Pairs,
         RuleName::Cycod => Rule::Cycod,
     };
-    let depth = if options.deep { Depth::NewestTurn } else { Depth::OldTurns };
+    let depth = if options.keep_newest { Depth::OldTurns } else { Depth::NewestTurn };
     let Counter { tokenizer, .. } = counter;
     let how = Trim { rule, limits, depth, tokenizer };
     let trimmed = trim(&original.events, Moment::Load, &how);
@@ -114,8 +115,9 @@ fn limits(options: &Options) -> Result<Limits, CommandError> {
             return Err(CommandError::new("the rule cycod counts by itself, as CycoD does")
                 .hint("leave --tokenizer out, or take --rule pairs"));
         }
-        RuleName::Cycod if options.deep => {
-            return Err(CommandError::new("the rule cycod knows no --deep").hint("leave it out, or take --rule pairs"));
+        RuleName::Cycod if options.keep_newest => {
+            let told = CommandError::new("the rule cycod knows no --keep-newest");
+            return Err(told.hint("leave it out, or take --rule pairs"));
         }
         RuleName::Cycod => Limits::CYCOD,
         RuleName::Pairs if stated.iter().all(Option::is_none) => {
@@ -179,13 +181,12 @@ impl Told<'_> {
         }
         if !account.is_reached() {
             output.say(&format!("the target of {} tokens cannot be reached by this rule", grouped(account.target)));
-            match (self.options.rule, self.options.deep) {
+            match (self.options.rule, self.options.keep_newest) {
                 (RuleName::Cycod, _) => output.say("hint: --rule pairs also takes out whole old turns"),
-                (RuleName::Pairs, false) => {
-                    output
-                        .say("hint: system prompts and the newest turn are left; --deep shortens its tool results too");
+                (RuleName::Pairs, true) => {
+                    output.say("hint: without --keep-newest tool results of the newest turn are shortened too");
                 }
-                (RuleName::Pairs, true) => {}
+                (RuleName::Pairs, false) => output.say("system prompts and the newest turn are what is left"),
             }
         }
         Ok(())

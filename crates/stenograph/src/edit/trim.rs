@@ -85,11 +85,11 @@ impl Limits {
 /// How far the rule [`Rule::Pairs`] may go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Depth {
-    /// The newest turn stays as it is.
-    #[default]
+    /// All that came since the newest question stays as it is.
     OldTurns,
-    /// Of the newest turn tool results may be shortened too, up to the last answer of the model: for an agent that works
-    /// for hours on one question.
+    /// When nothing old is left to go, tool results since the newest question are shortened too, up to the last answer of the model:
+    /// an agent may work for hours on one question. The question itself stays as it is.
+    #[default]
     NewestTurn,
 }
 

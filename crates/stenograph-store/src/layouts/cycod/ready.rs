@@ -3,7 +3,7 @@
 
 use std::io;
 
-use stenograph::edit::trim::{Account, Depth, Limits, Moment, Rule, Trim, Trimmed, trim};
+use stenograph::edit::trim::{Account, Limits, Moment, Rule, Trim, Trimmed, trim};
 use stenograph::edit::{self, Original};
 use stenograph::format::Want;
 use stenograph::formats::openai_chat::NOT_ANSWERED;
@@ -46,7 +46,7 @@ impl Ready {
         let mut bytes = self.messages.join("\n").into_bytes();
         bytes.push(b'\n');
         let original = Original::read(Kind::Chat.format(), &bytes)?;
-        let how = Trim { rule: Rule::Pairs, limits, depth: Depth::NewestTurn, ..Trim::default() };
+        let how = Trim { rule: Rule::Pairs, limits, ..Trim::default() };
         let Trimmed { plan, account } = trim(&original.events, Moment::Load, &how);
         let trimmed = ready(&edit::apply(&original, &plan)?.bytes);
         self.messages = trimmed.messages;

@@ -1,6 +1,6 @@
 //! Our own rule: large old tool results first, then whole old turns, oldest first, and at the very end what was said before the
-//! first turn and the last summary. A call stays with its result, a system prompt and the newest turn stay as they are, and a
-//! thought that was signed is never touched: it goes with its whole turn or not at all.
+//! first turn and the last summary; then tool results since the newest question. A call stays with its result, a system prompt and
+//! the newest question stay as they are, and a thought that was signed is never touched: it goes with its whole turn or not at all.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
