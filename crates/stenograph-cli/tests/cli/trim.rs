@@ -58,7 +58,9 @@ fn whole_turns_go_when_results_are_not_enough() {
 #[test]
 fn a_target_that_cannot_be_reached_is_said_so() {
     let folder = Folder::with("chat.jsonl", chat());
-    folder.run("trim chat.jsonl --max-tokens 1 -o out.jsonl").ends(1).talks("cannot be reached").talks("hint: ");
+    folder.run("trim chat.jsonl --max-tokens 1 -o out.jsonl").ends(1).talks("cannot be reached");
+    let kept = folder.run("trim chat.jsonl --max-tokens 1 --keep-newest -o kept.jsonl");
+    kept.ends(1).talks("hint: without --keep-newest");
     assert_eq!(folder.read("out.jsonl").iter().filter(|byte| **byte == b'\n').count(), 2);
 }
 
