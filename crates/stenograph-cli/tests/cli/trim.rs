@@ -60,6 +60,8 @@ fn a_target_that_cannot_be_reached_is_said_so() {
     let folder = Folder::with("chat.jsonl", chat());
     folder.run("trim chat.jsonl --max-tokens 1 -o out.jsonl").ends(1).talks("cannot be reached").talks("hint: ");
     assert_eq!(folder.read("out.jsonl").iter().filter(|byte| **byte == b'\n').count(), 2);
+    folder.run("trim out.jsonl --max-tokens 1 --dry-run").ends(1).talks("nothing of it may go");
+    folder.run("trim chat.jsonl --max-tokens 1 --dry-run").ends(1).says("message removed, 1 token\n");
 }
 
 #[test]
