@@ -19,7 +19,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use args::Args;
-use error::CommandError;
+use error::{CommandError, Status};
 use output::Output;
 
 fn main() -> ExitCode {
@@ -32,7 +32,11 @@ fn main() -> ExitCode {
         }
     };
     let mut output = Output::standard();
-    let ended = commands::run(&args.command, &mut output).and_then(|status| output.flush().map(|()| status));
+    let ended = commands::run(&args.command, &mut output).and_then(|status| match (status, output.flush()) {
+        // How a command that was run ended is told, whoever has stopped reading what it said.
+        (Status::Code(_), _) => Ok(status),
+        (_, flushed) => flushed.map(|()| status),
+    });
     match ended {
         Ok(status) => status.into(),
         Err(CommandError::BrokenPipe) => ExitCode::SUCCESS,

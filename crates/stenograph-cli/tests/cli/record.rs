@@ -95,6 +95,21 @@ fn a_second_recorder_hears_who_the_first_one_is_and_a_signal_cancels() {
 }
 
 #[test]
+fn a_signal_ends_a_command_even_if_what_it_started_lives_on() {
+    let folder = Folder::with("in.jsonl", NATIVE);
+    let mut command = folder.command("record --to steno:run.jsonl -- sh -c");
+    // The shell dies of the signal; what it started holds its output open for longer than anybody waits.
+    let mut child = command.arg("sleep 300 & cat in.jsonl; wait").stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert_eq!(lines.by_ref().take(4).count(), 4);
+    let killed = std::process::Command::new("kill").args(["-TERM", &child.id().to_string()]).status();
+    assert!(killed.unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(143));
+    let last = folder.run("show run.jsonl --json --last 1").ends(0).json();
+    assert_eq!(last[0]["reason"], "canceled");
+}
+
+#[test]
 fn loading_goes_on_with_a_conversation_or_branches_from_it() {
     let folder = Folder::with("before.jsonl", NATIVE);
     let new = "{\"v\":1,\"kind\":\"message\",\"role\":\"user\",\"content\":\"more\"}\n";
@@ -128,4 +143,9 @@ fn what_nobody_listens_to_is_recorded_all_the_same() {
     }
     assert_eq!(folder.run("show a --json").ends(0).json().len(), 5);
     assert_eq!(folder.run("show b --json").ends(0).json().len(), 9);
+    let line = format!(
+        "({steno} record --to steno:c -- sh -c 'cat in.jsonl; sleep 0.2; cat in.jsonl; exit 4'; echo $? >&2) | head -c 1"
+    );
+    let done = std::process::Command::new("sh").args(["-c", &line]).current_dir(folder.path(".")).output().unwrap();
+    assert!(String::from_utf8(done.stderr).unwrap().ends_with("4\n"));
 }

@@ -27,7 +27,9 @@ impl Layout for Steno {
 
     fn open(&self, target: &Target, site: &Site) -> Result<Opened, Error> {
         let given = target.path.clone().unwrap_or_else(|| PathBuf::from("."));
-        let path = if given.is_dir() { given.join(new_name(site)) } else { given };
+        // A name that ends like a folder's is one, even if it is not there yet.
+        let folder = given.is_dir() || given.as_os_str().to_string_lossy().ends_with(std::path::is_separator);
+        let path = if folder { given.join(new_name(site)) } else { given };
         refuse_others(&path, site)?;
         let same = target.load.as_deref().is_some_and(|load| crate::identity::is_same(load, &path));
         Ok(Opened {

@@ -3,7 +3,8 @@
 
 use std::io::{self, Read};
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::Duration;
 
 use crate::error::CommandError;
 
@@ -56,6 +57,9 @@ const CHUNK_SIZE: usize = 64 << 10;
 /// How many chunks wait: what cannot be recorded as fast as it comes holds up whoever writes it.
 const QUEUE_LENGTH: usize = 16;
 
+/// How often it is looked whether a command that was told to stop has ended.
+const STEP: Duration = Duration::from_millis(500);
+
 impl Feed {
     /// Standard input.
     pub fn standard_input() -> Result<Feed, CommandError> {
@@ -86,7 +90,7 @@ impl Feed {
     /// Waits for what comes next.
     pub fn next(&mut self) -> Arrival {
         loop {
-            match self.queue.recv() {
+            match self.queue.recv_timeout(STEP) {
                 Ok(Message::Bytes(bytes)) => return Arrival::Bytes(bytes),
                 Ok(Message::Signal(signal)) => {
                     self.signal = Some(signal);
@@ -97,7 +101,14 @@ impl Feed {
                     }
                 }
                 Ok(Message::Failed(error)) => return Arrival::Failed(error),
-                Ok(Message::End) | Err(_) => return Arrival::End(self.exit()),
+                Ok(Message::End) | Err(RecvTimeoutError::Disconnected) => return Arrival::End(self.exit()),
+                Err(RecvTimeoutError::Timeout) => {
+                    // What a command started may hold its output open for ever: who was told to stop does not wait for that.
+                    let ended = self.child.as_mut().is_some_and(|child| matches!(child.try_wait(), Ok(Some(_))));
+                    if self.signal.is_some() && ended {
+                        return Arrival::End(self.exit());
+                    }
+                }
             }
         }
     }
