@@ -28,8 +28,8 @@ use summary::{Summary, Wanted};
 /// Put a summary in the place of the old part of a conversation
 ///
 /// The newest turns are kept as they are, after a marker with the summary, so that the agent goes on from there. System prompts stay, a call is
-/// never parted from its result, and a summary from before goes too: the command that writes the new one is told it. The summary is given with --summary, or a command that is
-/// given with --summarise reads what goes and prints it.
+/// never parted from its result, and a summary from before goes too: the command that writes the new one is told it. The summary is given with
+/// --summary, or a command that is given with --summarise reads what goes and prints it.
 ///
 /// A file is changed in place, and what it was is kept beside it: --undo gives it back. In a context of Chibi's the old entries go to its archive
 /// with their ids, and what was said is added to transcript.md. Every format that has a record for a summary can be compacted.

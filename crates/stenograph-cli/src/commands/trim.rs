@@ -10,7 +10,7 @@ use stenograph::text::quote;
 
 use crate::edited::{self, Subject, Target};
 use crate::error::{CommandError, Status};
-use crate::output::{Output, grouped};
+use crate::output::{Output, counted, grouped};
 use crate::tokenizer::{self, Counter};
 
 /// Make a transcript fit a number of tokens
@@ -144,7 +144,7 @@ struct Told<'a> {
 
 impl Told<'_> {
     /// How the tokens were counted.
-    fn counted(&self) -> String {
+    fn counted_how(&self) -> String {
         match (self.options.rule, self.exact) {
             (RuleName::Cycod, _) => "bytes/4 as CycoD counts, an estimate".to_owned(),
             (RuleName::Pairs, true) => format!("{}, exact for the texts", self.counted),
@@ -157,15 +157,16 @@ impl Told<'_> {
             for went in &account.went {
                 let line = went.line.map_or(String::new(), |line| format!(" (line {line})"));
                 let (event, kind, how) = (went.event + 1, went.kind.name(), went.how.name());
-                output.line(&format!("event {event}{line}: {kind} {how}, {} tokens", grouped(went.tokens)))?;
+                output.line(&format!("event {event}{line}: {kind} {how}, {}", counted(went.tokens, "token")))?;
             }
         }
-        let (before, after) = (grouped(account.before), grouped(account.after));
-        let counted = self.counted();
+        let (before, after) = (counted(account.before, "token"), grouped(account.after));
+        let counts = self.counted_how();
         if account.went.is_empty() {
-            output.say(&format!("{}: {before} tokens ({counted}); nothing had to go", self.name));
+            let why = if account.is_reached() { "nothing had to go" } else { "nothing of it may go" };
+            output.say(&format!("{}: {before} ({counts}); {why}", self.name));
         } else {
-            output.say(&format!("{}: {before} tokens, {after} when trimmed ({counted})", self.name));
+            output.say(&format!("{}: {before}, {after} when trimmed ({counts})", self.name));
         }
         for (how, said) in [
             (Manner::Cut, "cut"),
@@ -175,8 +176,7 @@ impl Told<'_> {
             let went = account.went.iter().filter(|went| went.how == how);
             let (count, tokens) = went.fold((0, 0), |(count, tokens), went| (count + 1, tokens + went.tokens));
             if count > 0 {
-                let events = if count == 1 { "event" } else { "events" };
-                output.say(&format!("  {} {events} {said}: {} tokens", grouped(count), grouped(tokens)));
+                output.say(&format!("  {} {said}: {}", counted(count, "event"), counted(tokens, "token")));
             }
         }
         if !account.is_reached() {

@@ -88,7 +88,7 @@ fn a_run_is_put_away_and_brought_back_as_it_was() {
     assert_eq!(folder.read(&format!(".devflow/runs/{id}/artifacts/patch.diff")), b"+1\n");
     assert!(names(&folder.path(".devflow/archive/2025-01")).is_empty());
     assert!(String::from_utf8(folder.read(".devflow/index.json")).unwrap().contains(id));
-    folder.run(&format!("run restore {id}")).ends(1).talks("no such run was put away");
+    folder.run(&format!("run restore {id}")).finds_nothing("no such run was put away");
 }
 
 #[test]
@@ -97,14 +97,14 @@ fn what_cannot_be_moved_is_said_and_the_rest_is_done() {
     folder.run("run archive").fails("is not said");
     folder.run("run archive live").fails("live: is still running");
     let some = folder.run("run archive nothing-here nightly");
-    some.ends(1).talks("nothing-here: no such run").says("archived  nightly  .devflow/archive/2025-04/nightly.tar.gz");
+    some.finds_nothing("nothing-here: no such run").says("archived  nightly  .devflow/archive/2025-04/nightly.tar.gz");
     run(&folder, "nightly", "another", "completed", "2025-04-01T08:00:00Z");
     folder.run("run restore nightly").fails("nightly: is there already");
     let filtered = folder.run("run archive --before 30d --status completed,running");
     filtered.ends(2).talks("holds something else").talks("1 run left alone: still running");
     filtered.says("archived  2025-01-15-ticket-to-pr-TK421");
     folder.run("run archive --flow none").ends(1);
-    folder.run("run restore ../x").ends(1).talks("no such run");
+    folder.run("run restore ../x").finds_nothing("no such run");
 }
 
 #[test]

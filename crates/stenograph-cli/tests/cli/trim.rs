@@ -62,6 +62,8 @@ fn a_target_that_cannot_be_reached_is_said_so() {
     let kept = folder.run("trim chat.jsonl --max-tokens 1 --keep-newest -o kept.jsonl");
     kept.ends(1).talks("hint: without --keep-newest");
     assert_eq!(folder.read("out.jsonl").iter().filter(|byte| **byte == b'\n').count(), 2);
+    folder.run("trim out.jsonl --max-tokens 1 --dry-run").ends(1).talks("nothing of it may go");
+    folder.run("trim chat.jsonl --max-tokens 1 --dry-run").ends(1).says("message removed, 1 token\n");
 }
 
 #[test]

@@ -44,9 +44,9 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<error::Status, 
     let mut status = error::Status::Done;
     let all = index::read_all(&Disk, &base)?;
     for missing in options.runs.iter().filter(|id| !all.iter().any(|run| run.id == **id)) {
-        let told = CommandError::new(format!("{missing}: no such run")).hint("steno run list shows the runs");
+        let told = CommandError::nothing(format!("{missing}: no such run")).hint("steno run list shows the runs");
         output.error(&told);
-        status = status.max(error::Status::No);
+        status = status.max(told.status());
     }
     let named = |run: &Run| options.runs.is_empty() || options.runs.contains(&run.id);
     let chosen: Vec<&Run> = all.iter().filter(|run| named(run) && options.choice.has(run)).collect();

@@ -52,19 +52,19 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<error::Status, 
             .filter(|archived| archived.id == *id)
             .map(|archived| archived.path.display().to_string())
             .collect();
-        let (told, ends) = match places.as_slice() {
+        let told = match places.as_slice() {
             [_] => continue,
             [] => {
-                let told = CommandError::new(format!("{id}: no such run was put away"));
-                (told.hint("steno run list --archived shows them"), error::Status::No)
+                let told = CommandError::nothing(format!("{id}: no such run was put away"));
+                told.hint("steno run list --archived shows them")
             }
             several => {
                 let told = CommandError::new(format!("{id}: was put away more than once: {}", several.join(", ")));
-                (told.hint("rename or remove all but one"), error::Status::Error)
+                told.hint("rename or remove all but one")
             }
         };
         output.error(&told);
-        status = status.max(ends);
+        status = status.max(told.status());
     }
     let alone = |one: &Archived| all.iter().filter(|other| other.id == one.id).count() == 1;
     let named = |archived: &Archived| options.runs.is_empty() || options.runs.contains(&archived.id);
