@@ -1,9 +1,10 @@
 //! `steno record`: events from standard input, or from what a command prints, recorded as they come. What arrives is in
-//! `record/feed.rs`, how bytes become events in `record/intake.rs`, where they go in `record/desk.rs`.
+//! `record/feed.rs`, how bytes become events in `record/intake.rs` and `known.rs`, where they go in `record/desk.rs`.
 
 mod desk;
 mod feed;
 mod intake;
+mod known;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -97,6 +98,9 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
     if let Some(load) = &options.load {
         // Before anything is begun: what cannot be loaded leaves no trace.
         input::open(load, None, Passes::Once)?;
+    }
+    if let Some(program) = options.command.first() {
+        feed::look_for(program)?;
     }
     let mut desk = Desk::open(options, output)?;
     match attend(options, &mut desk, output) {

@@ -60,7 +60,9 @@ fn a_command_is_passed_through_and_its_exit_code_too() {
     assert_eq!(done.text(), NATIVE);
     let shown = folder.run("show run.jsonl --json --last 1").ends(0).json();
     assert_eq!(shown[0]["success"], false);
-    folder.run("record --to steno:run.jsonl -- no-such-command-here").fails("cannot be run");
+    folder.run("record --to steno:other.jsonl -- no-such-command-here").fails("cannot be run");
+    assert_eq!(folder.names(), ["run.jsonl", "script.sh"]);
+    folder.run("record --to steno:run.jsonl -- ./script.sh").fails("cannot be run");
     let last = folder.run("show run.jsonl --json --last 1").ends(0).json();
     assert_eq!(last[0]["reason"], "failed");
 }

@@ -2,6 +2,7 @@
 //! known here.
 
 use std::io::{self, Read};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
@@ -132,6 +133,23 @@ impl Feed {
             (None, Some(Err(error))) => Exit::Failed { code: 2, said: error.to_string() },
         }
     }
+}
+
+/// Refuses a command that is nowhere to be found, before anything is begun.
+pub fn look_for(program: &str) -> Result<(), CommandError> {
+    // There names have endings that need not be said; the attempt to run it tells.
+    if cfg!(windows) {
+        return Ok(());
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = match program.contains('/') {
+        true => Path::new(program).is_file(),
+        false => std::env::split_paths(&path).any(|folder| folder.join(program).is_file()),
+    };
+    if found {
+        return Ok(());
+    }
+    Err(CommandError::new(format!("{program}: cannot be run: there is no such command")).hint("is it installed?"))
 }
 
 fn canceled(signal: i32) -> Exit {

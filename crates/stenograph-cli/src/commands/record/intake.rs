@@ -1,12 +1,13 @@
 //! How bytes that arrive become events. The format is looked for in the first lines, and nothing is guessed: input that nobody
 //! knows is an error, and what a command prints that nobody knows is kept as it is.
 
-use stenograph::format::{Detected, Format, Head, Want, detect};
+use stenograph::format::{Detected, Format, Head, detect};
 use stenograph::frame::Framing;
 use stenograph::model::{Body, Event, Note, Span};
-use stenograph::read::{Collected, Reading, Sink};
+use stenograph::read::{Collected, Sink};
 use stenograph::text::Text;
 
+use super::known::{How, Known};
 use crate::error::CommandError;
 use crate::input;
 
@@ -20,7 +21,7 @@ pub struct Intake {
 enum State {
     /// The first lines, of which the format is not known yet.
     Held(Vec<u8>),
-    Read(Reading),
+    Read(Known),
     /// Lines of no format, kept as they are.
     Kept(Lines),
 }
@@ -38,7 +39,7 @@ impl Intake {
         let unknown = if command.is_empty() { Unknown::Refused } else { Unknown::Kept };
         let state = match from {
             None => State::Held(Vec::new()),
-            Some(name) => State::Read(reading(input::format_named(name)?)?),
+            Some(name) => State::Read(known(input::format_named(name)?, How::Told)?),
         };
         Ok(Intake { state, unknown, arrived: Collected::default() })
     }
@@ -53,7 +54,7 @@ impl Intake {
                     self.decide(if enough { Certainty::Needed } else { Certainty::Hoped })?;
                 }
             }
-            State::Read(reading) => reading.feed(bytes, &mut self.arrived),
+            State::Read(known) => known.feed(bytes, &mut self.arrived),
             State::Kept(lines) => lines.feed(bytes, &mut self.arrived),
         }
         Ok(())
@@ -68,7 +69,7 @@ impl Intake {
         }
         match std::mem::replace(&mut self.state, State::Held(Vec::new())) {
             State::Held(_) => {}
-            State::Read(reading) => reading.end(&mut self.arrived),
+            State::Read(known) => known.end(&mut self.arrived),
             State::Kept(lines) => lines.end(&mut self.arrived),
         }
         Ok(())
@@ -88,7 +89,7 @@ impl Intake {
             known @ Detected::Format(_) => known,
         };
         let state = match (detected, self.unknown, certainty) {
-            (Detected::Format(format), _, _) => State::Read(reading(format)?),
+            (Detected::Format(format), _, _) => State::Read(known(format, How::Seen)?),
             (_, _, Certainty::Hoped) => return Ok(()),
             (Detected::Tie(_) | Detected::Unknown, Unknown::Kept, _) => State::Kept(Lines::default()),
             (Detected::Tie(formats), Unknown::Refused, _) => {
@@ -114,9 +115,9 @@ enum Certainty {
     Needed,
 }
 
-fn reading(format: &'static dyn Format) -> Result<Reading, CommandError> {
+fn known(format: &'static dyn Format, how: How) -> Result<Known, CommandError> {
     match format.info().framing {
-        Framing::Lines | Framing::LinesOrItems(_) => Ok(Reading::new(format, Want::All)),
+        Framing::Lines | Framing::LinesOrItems(_) => Ok(Known::new(format, how)),
         Framing::Items(_) => {
             let name = format.info().name;
             Err(CommandError::new(format!("{name} is a document, which says nothing before it ends"))
