@@ -144,6 +144,20 @@ pub fn cut_off(files: &dyn Files, path: &Path, length: u64) -> io::Result<()> {
     file.sync()
 }
 
+/// Lets nobody read a file who may not read the one that it holds a part of. Where that cannot be done it stays as any new file is.
+pub fn hide_like(new: &Path, old: &Path) {
+    #[cfg(unix)]
+    if let (Ok(new_metadata), Ok(old)) = (fs::metadata(new), fs::metadata(old)) {
+        use std::os::unix::fs::PermissionsExt;
+        let (mode, model) = (new_metadata.permissions().mode(), old.permissions().mode());
+        if old.is_file() && mode & model & 0o777 != mode & 0o777 {
+            let _ = fs::set_permissions(new, fs::Permissions::from_mode(mode & (model | !0o777) | 0o200));
+        }
+    }
+    #[cfg(not(unix))]
+    let _ = (new, old);
+}
+
 /// The folder a path is in.
 pub fn folder_of(path: &Path) -> &Path {
     match path.parent() {
@@ -239,5 +253,29 @@ impl OpenFile for DiskFile {
             // A file that is open cannot be removed there.
             Ok(true)
         }
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn what_is_hidden_stays_hidden() {
+        let folder = tempfile::tempdir().unwrap();
+        let (old, new) = (folder.path().join("old"), folder.path().join("new"));
+        fs::write(&old, "x").unwrap();
+        fs::write(&new, "x").unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        fs::set_permissions(&new, fs::Permissions::from_mode(0o644)).unwrap();
+        fs::set_permissions(&old, fs::Permissions::from_mode(0o664)).unwrap();
+        hide_like(&new, &old);
+        assert_eq!(mode(&new), 0o644);
+        fs::set_permissions(&old, fs::Permissions::from_mode(0o600)).unwrap();
+        hide_like(&new, &old);
+        assert_eq!(mode(&new), 0o600);
+        hide_like(&new, &folder.path().join("none"));
+        assert_eq!(mode(&new), 0o600);
     }
 }

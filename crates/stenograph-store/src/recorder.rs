@@ -12,6 +12,7 @@ use stenograph::time::Time;
 use stenograph::wire;
 
 use crate::error::Error;
+use crate::files::{folder_of, hide_like};
 use crate::journal::{self, End, Recorded};
 use crate::layouts::{
     Clock, Documents, Given, Ground, Journal, JournalKind, Layout, Loaded, Opened, Site, Stamps, Target,
@@ -69,6 +70,8 @@ impl Recorder {
         let recorded = match kind {
             JournalKind::Stream => None,
             JournalKind::Journal(header) => {
+                // A journal is as private as the documents it stands beside.
+                header.documents.keys().for_each(|name| hide_like(&path, &folder_of(&path).join(name)));
                 let begin = log.length();
                 log.append(&line(&header.event(stamper.now())), Vec::new(), &|_| {})?;
                 Some(Recorded::new(&site.files, &path, header, (begin, log.length())))

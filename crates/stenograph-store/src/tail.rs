@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use stenograph::json;
 
 use crate::error::{Error, Problem};
-use crate::files::{Files, folder_of, write_all};
+use crate::files::{Files, folder_of, hide_like, write_all};
 
 /// Something that should be known about a recording and is no failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -105,6 +105,7 @@ pub(crate) fn move_aside(files: &dyn Files, path: &Path, rest: &[u8]) -> io::Res
             Err(error) => return Err(error),
         };
         if let Some(more) = rest.strip_prefix(kept.as_slice()) {
+            hide_like(&aside, path);
             write_all(file.as_mut(), more)?;
             file.sync()?;
             files.sync_folder(folder_of(&aside))?;

@@ -74,6 +74,7 @@ pub fn keep(file: &Path, before: &[u8], after: &[u8], by: &str) -> Result<PathBu
     out.write_all(head.as_bytes()).map_err(unwritable)?;
     zstd::stream::copy_encode(before, &mut out, 0).map_err(unwritable)?;
     out.commit()?;
+    crate::files::hide_like(&path, file);
     Ok(path)
 }
 

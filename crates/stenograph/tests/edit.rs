@@ -101,7 +101,8 @@ fn trimmed(original: &Original<'_>, target: u64) -> Result<(), Failed> {
     let units = Units::of(&original.events);
     let newest = units.units.last().map_or(original.events.len(), |unit| unit.events.start);
     for went in &found.account.went {
-        if went.event >= newest {
+        // Of what came since the newest question, only results are shortened.
+        if went.event >= newest && went.how != Manner::Snipped {
             return Err(format!("event {} of the newest turn was {}", went.event, went.how.name()).into());
         }
         if went.how == Manner::Snipped && went.kind != Kind::ToolResult {

@@ -43,7 +43,7 @@ enum Side {
     Response,
 }
 
-const WINDOW: &str = "context.jsonl";
+pub const WINDOW: &str = "context.jsonl";
 
 impl ContextDocuments {
     /// Looks at the files and says in a header how long they are.

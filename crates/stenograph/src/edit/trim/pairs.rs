@@ -9,7 +9,7 @@ use super::{Account, Depth, Limits, Manner, SNIP, Trimmed, Went, went, with_text
 use crate::edit::tokens::Tokenizer;
 use crate::edit::units::{Units, told};
 use crate::edit::{Fate, Plan, echo};
-use crate::model::{Body, Content, Event, Kind, Role};
+use crate::model::{Body, Content, Event, Kind, Piece, PieceKind, Role};
 
 /// Results of up to so many tokens stay: the mark in their place would be hardly shorter.
 const SMALL_TOKENS: u64 = 10;
@@ -197,9 +197,16 @@ fn is_answer(event: &Event<'_>) -> bool {
     !event.restates && (event.role() == Some(Role::Assistant) || event.kind() == Kind::ToolCall)
 }
 
-/// Whether the mark has a place in a result: one that is nothing but an image may stand in the record of its call.
+/// Whether the mark has a place in a result: one that is nothing but an image may stand in the record of its call, and one that is
+/// nothing but a structure of its own has no place for a text.
 fn has_room(event: &Event<'_>) -> bool {
-    event.part.of <= 1 || event.content().is_some_and(|content| content.texts().next().is_some())
+    let Some(content) = event.content() else { return false };
+    let told = |piece: &Piece<'_>| !matches!(piece.kind, PieceKind::Other(_));
+    match content {
+        Content::Text(_) => true,
+        Content::Pieces(pieces) if event.part.of <= 1 => pieces.iter().any(told),
+        Content::Pieces(_) => content.texts().next().is_some(),
+    }
 }
 
 #[cfg(test)]
