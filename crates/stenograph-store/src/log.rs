@@ -175,8 +175,8 @@ impl<T: Send + 'static> Log<T> {
 
 const ROOM_MAX: usize = 4 << 20;
 
-/// How often others are let go first, at most: some tens of microseconds.
-const PATIENCE_STEPS: u32 = 64;
+/// How often others are let go first, at most: about as long as a quick disk takes for a sync.
+const PATIENCE_STEPS: u32 = 256;
 
 impl<T> Drop for Log<T> {
     fn drop(&mut self) {

@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use stenograph::format::Want;
 use stenograph::model::{Body, Event, Note};
 use stenograph::read::{Reading, Sink};
-use stenograph::time::Time;
+use stenograph::time::{Time, Unit};
 use stenograph::wire;
 
 use crate::error::Error;
@@ -246,6 +246,14 @@ pub fn random_id() -> String {
     uuid::Uuid::new_v4().to_string()
 }
 
+/// The moment on the time line. A clock that counts needs no calendar for that.
+fn nanoseconds(time: &Time<'_>) -> Option<i128> {
+    match time.unit {
+        Unit::Millis => time.text.parse::<i128>().ok()?.checked_mul(1_000_000),
+        Unit::Iso | Unit::Seconds => Some(time.instant()?.as_nanosecond()),
+    }
+}
+
 /// Stamps what arrives without a time, or without an id where one is needed.
 struct Stamper {
     clock: Clock,
@@ -258,8 +266,7 @@ impl Stamper {
     /// The moment. A clock that is set back does not turn the order of events round.
     fn now(&self) -> Time<'static> {
         let now = (self.clock)();
-        let Some(instant) = now.instant() else { return now };
-        let at = instant.as_nanosecond();
+        let Some(at) = nanoseconds(&now) else { return now };
         let mut last = locked(&self.last);
         match &*last {
             Some((latest, last)) if *latest > at => last.clone(),
