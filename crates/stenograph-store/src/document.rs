@@ -349,13 +349,7 @@ pub fn measure_part(
     let mut bytes = document.bytes;
     let mut reading = Reading::new(document.format, Want::All);
     let mut sink = Back { comparison, given };
-    let mut buffer = vec![0; 256 << 10];
-    loop {
-        match bytes.read(&mut buffer).map_err(unreadable)? {
-            0 => break,
-            length => reading.feed(buffer.get(..length).unwrap_or_default(), &mut sink),
-        }
-    }
+    reading.feed_all(&mut bytes, &mut sink).map_err(unreadable)?;
     reading.end(&mut sink);
     let report = sink.comparison.finish();
     // The order in which things happened is a part of what was given.

@@ -3,7 +3,6 @@
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -219,13 +218,7 @@ fn document(path: &Path, format: Option<&'static dyn Format>, sink: &mut dyn Sin
     };
     let mut reading = Reading::new(format, Want::All);
     let mut pass = source.pass()?;
-    let mut buffer = vec![0; 256 << 10];
-    loop {
-        match pass.read(&mut buffer).map_err(|error| Error::at(path, Problem::Unreadable, error))? {
-            0 => break,
-            length => reading.feed(buffer.get(..length).unwrap_or_default(), sink),
-        }
-    }
+    reading.feed_all(&mut pass, sink).map_err(|error| Error::at(path, Problem::Unreadable, error))?;
     reading.end(sink);
     Ok(())
 }

@@ -218,13 +218,7 @@ impl Recorded {
         let mut reading = Reading::new(native()?, Want::All);
         let unreadable = |error| Error::at(&self.journal, Problem::Unreadable, error);
         let mut pass = self.bytes().map_err(unreadable)?;
-        let mut buffer = vec![0; CHUNK_SIZE];
-        loop {
-            match pass.read(&mut buffer).map_err(unreadable)? {
-                0 => break,
-                length => reading.feed(buffer.get(..length).unwrap_or_default(), &mut sink),
-            }
-        }
+        reading.feed_all(&mut pass, &mut sink).map_err(unreadable)?;
         reading.end(&mut sink);
         Ok(())
     }
@@ -240,8 +234,6 @@ impl convert::Source for Recorded {
         self.bytes()
     }
 }
-
-const CHUNK_SIZE: usize = 256 << 10;
 
 struct Visit<'v>(&'v mut dyn FnMut(&Event<'_>));
 
@@ -278,13 +270,7 @@ pub fn recordings(files: &Arc<dyn Files>, journal: &Path) -> Result<Vec<Recorded
     if whole.end > 0 {
         let unreadable = |error| Error::at(journal, Problem::Unreadable, error);
         let mut pass = whole.bytes().map_err(unreadable)?;
-        let mut buffer = vec![0; CHUNK_SIZE];
-        loop {
-            match pass.read(&mut buffer).map_err(unreadable)? {
-                0 => break,
-                length => reading.feed(buffer.get(..length).unwrap_or_default(), &mut sink),
-            }
-        }
+        reading.feed_all(&mut pass, &mut sink).map_err(unreadable)?;
     }
     reading.end(&mut sink);
     Ok(found)

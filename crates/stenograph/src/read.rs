@@ -1,5 +1,7 @@
 //! Reading: chunks of bytes in, events and notes out. Reading cannot fail; only opening a source can, and that is not done here.
 
+use std::io;
+
 use crate::format::{Format, Want};
 use crate::frame::{Frame, Framer, RECORD_SIZE_MAX, Record};
 use crate::model::{Body, Event, Note, NoteKind, Span};
@@ -26,6 +28,9 @@ pub trait Sink {
     /// A remark.
     fn note(&mut self, note: Note);
 }
+
+/// How much of a stream is taken at a time.
+const CHUNK_SIZE: usize = 256 << 10;
 
 /// A source being read, in whatever pieces it arrives.
 pub struct Reading {
@@ -60,6 +65,19 @@ impl Reading {
     pub fn feed(&mut self, chunk: &[u8], sink: &mut dyn Sink) {
         let (reader, mut sink) = (&mut self.reader, Projection { want: self.want, sink });
         self.framer.feed(chunk, &mut |frame| read(frame, reader.as_mut(), &mut sink));
+    }
+
+    /// Takes everything that a stream still has.
+    pub fn feed_all(&mut self, stream: &mut dyn io::Read, sink: &mut dyn Sink) -> io::Result<()> {
+        let mut buffer = vec![0; CHUNK_SIZE];
+        loop {
+            match stream.read(&mut buffer) {
+                Ok(0) => return Ok(()),
+                Ok(length) => self.feed(buffer.get(..length).unwrap_or_default(), sink),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
     }
 
     /// The offset before which more input changes nothing: the events found so far that end before it are final.

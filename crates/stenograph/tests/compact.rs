@@ -1,17 +1,18 @@
 //! Compacting over every format's fixtures, and over the corpus of real files where it is at hand: a test for every file found. What
 //! comes out has the summary, and after it what is kept, byte for byte.
 
+mod every_file;
+
 use std::collections::HashSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::Failed;
 use stenograph::edit::compact::{Aside, Keep, Stamp, aside, has_place, plan};
 use stenograph::edit::tokens::Tokenizer;
 use stenograph::edit::units::bonds;
 use stenograph::edit::{Applied, Fate, Original, Plan, apply};
-use stenograph::format::{Detected, Format, detect};
-use stenograph::formats::FORMATS;
+use stenograph::format::Format;
 use stenograph::frame::Framing;
 use stenograph::model::{Body, Event, Kind, Span};
 use stenograph::time::{Time, Unit};
@@ -19,44 +20,7 @@ use stenograph::time::{Time, Unit};
 const SUMMARY: &str = "So far: \"a lot\" was said,\n\tand done. Ünd 漢.";
 
 fn main() {
-    let arguments = Arguments::from_args();
-    let mut trials = Vec::new();
-    for format in FORMATS {
-        let folder = format.info().name.replace('-', "_");
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/formats").join(folder).join("fixtures");
-        let mut files = Vec::new();
-        walk(&folder, &mut files);
-        files.retain(|path| !matches!(path.extension().and_then(|end| end.to_str()), Some("golden" | "losses")));
-        for path in files {
-            let name = format!("{}/{}", format.info().name, path.file_name().unwrap_or_default().to_string_lossy());
-            trials.push(Trial::test(name, move || file(*format, &path)));
-        }
-    }
-    trials.extend(corpus());
-    libtest_mimic::run(&arguments, trials).exit();
-}
-
-fn corpus() -> Vec<Trial> {
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus");
-    let root = std::env::var_os("STENO_CORPUS").map_or(beside, PathBuf::from);
-    let mut files = Vec::new();
-    walk(&root, &mut files);
-    files.sort();
-    let trial = |path: PathBuf| {
-        let name = format!("corpus/{}", path.strip_prefix(&root).unwrap_or(&path).to_string_lossy());
-        Trial::test(name, move || match detect(&fs::read(&path)?) {
-            Detected::Format(format) => file(format, &path),
-            Detected::Tie(_) | Detected::Unknown => Ok(()),
-        })
-    };
-    files.into_iter().map(trial).collect()
-}
-
-fn walk(folder: &Path, files: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let path = entry.path();
-        if path.is_dir() { walk(&path, files) } else { files.push(path) }
-    }
+    every_file::run(file);
 }
 
 fn file(format: &'static dyn Format, path: &Path) -> Result<(), Failed> {

@@ -4,6 +4,11 @@
 use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
+use stenograph::format::Format;
+use stenograph::json::Draft;
+use stenograph::model::Kind;
+use stenograph::wire;
+
 use crate::files::{Files, OpenFile};
 
 /// A file of a disk as a writer.
@@ -17,6 +22,18 @@ impl Write for Writing<'_> {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
+}
+
+/// The native line of a header in the words of one format, which that format writes as it is.
+pub fn header_line(format: &dyn Format, words: Draft<'_>) -> String {
+    let mut extra = Draft::new();
+    extra.nest(format.info().name, words);
+    let mut line = Draft::new();
+    line.set("v", wire::VERSION.to_string());
+    line.set_str("kind", Kind::Fact.name());
+    line.set_str("name", "session");
+    line.nest("extra", extra);
+    line.render(None) + "\n"
 }
 
 /// What a file is called while it is written. What a crash leaves of it is written over the next time.

@@ -15,7 +15,6 @@ use stenograph::json::{Draft, Object, number};
 use stenograph::model::{Event, Kind, Note};
 use stenograph::read::{Reading, Sink};
 use stenograph::time::Time;
-use stenograph::wire;
 
 use super::account::Account;
 use super::metadata::Metadata;
@@ -25,7 +24,7 @@ use crate::document::{Measured, measure};
 use crate::error::{Error, Problem};
 use crate::files::{folder_of, replace};
 use crate::journal::{self, Recorded};
-use crate::layouts::anew::{meanwhile, write_anew};
+use crate::layouts::anew::{header_line, meanwhile, write_anew};
 use crate::layouts::{self, Finished, Given, Site};
 use crate::tail::Remark;
 
@@ -152,14 +151,7 @@ fn head(metadata: &Metadata) -> String {
     own.set("runId", run.unwrap_or_else(|| "\"\"".to_owned()));
     own.set("metadata", json);
     own.set("turns", "[]");
-    let mut extra = Draft::new();
-    extra.nest(Devflow.info().name, own);
-    let mut line = Draft::new();
-    line.set("v", wire::VERSION.to_string());
-    line.set_str("kind", Kind::Fact.name());
-    line.set_str("name", "session");
-    line.nest("extra", extra);
-    line.render(None) + "\n"
+    header_line(&Devflow, own)
 }
 
 /// What the conversion is told: our header, and the events of the journal.

@@ -5,10 +5,9 @@ use std::borrow::Cow;
 use std::io::{self, Read};
 
 use stenograph::convert::{self, Carry, Outcome, convert};
-use stenograph::format::Format;
 use stenograph::formats::leslie::{Leslie, file_name};
 use stenograph::json::Draft;
-use stenograph::model::{Body, Kind, Outline, Role};
+use stenograph::model::{Body, Outline, Role};
 use stenograph::time::Time;
 use stenograph::wire;
 
@@ -17,6 +16,7 @@ use crate::document::{Measured, measure};
 use crate::error::{Error, Problem};
 use crate::files::Files;
 use crate::journal::{self, Author, End, Recorded, author};
+use crate::layouts::anew::header_line;
 use crate::layouts::{Given, Journal};
 
 /// A unit, as a stretch of its recording.
@@ -118,14 +118,7 @@ impl Unit {
         own.set_str("Agent Mode", said(settings, MODE).unwrap_or(MODE_DEFAULT));
         own.set_opt("Stop Reason", self.stop(outline).as_deref());
         own.set_str("Tool Calls", &outline.calls.to_string());
-        let mut extra = Draft::new();
-        extra.nest(Leslie.info().name, own);
-        let mut line = Draft::new();
-        line.set("v", wire::VERSION.to_string());
-        line.set_str("kind", Kind::Fact.name());
-        line.set_str("name", "session");
-        line.nest("extra", extra);
-        line.render(None) + "\n"
+        header_line(&Leslie, own)
     }
 
     /// Why it stopped: as the agent says, else as was said beforehand, else as the recording ended. Whoever asks on was answered.
