@@ -151,3 +151,11 @@ fn what_nobody_listens_to_is_recorded_all_the_same() {
     let done = std::process::Command::new("sh").args(["-c", &line]).current_dir(folder.path(".")).output().unwrap();
     assert!(String::from_utf8(done.stderr).unwrap().ends_with("4\n"));
 }
+
+#[test]
+fn what_is_no_transcript_at_all_is_kept_without_a_flood_of_notes() {
+    let folder = Folder::new();
+    let done = folder.run_with("record --from openai-chat --to steno:a", "noise\n".repeat(500).as_bytes());
+    done.ends(0).talks("480 notes more about the input").talks("500 events recorded");
+    assert!(done.talk.lines().count() < 30, "{}", done.talk);
+}

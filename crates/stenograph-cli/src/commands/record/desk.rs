@@ -28,7 +28,12 @@ pub struct Desk {
     ack: Ack,
     recorded: u64,
     left_out: u64,
+    /// How many remarks there were about the input.
+    notes: u64,
 }
+
+/// How many remarks about the input are said as they come: something else than a transcript has one for every line.
+const NOTES_SAID_MAX: u64 = 20;
 
 /// Where acknowledgements are printed.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -71,7 +76,7 @@ impl Desk {
             (true, true) => Ack::Data,
             (true, false) => Ack::Talk,
         };
-        Ok(Desk { recorders, exchange: Exchange::default(), debug, ack, recorded: 0, left_out: 0 })
+        Ok(Desk { recorders, exchange: Exchange::default(), debug, ack, recorded: 0, left_out: 0, notes: 0 })
     }
 
     /// Records the conversation that goes on, where it does not stand there already.
@@ -95,6 +100,10 @@ impl Desk {
     /// Records what arrived, and acknowledges it.
     pub fn take(&mut self, arrived: Collected, output: &mut Output<'_>) -> Result<(), CommandError> {
         for note in arrived.notes {
+            self.notes += 1;
+            if self.notes > NOTES_SAID_MAX {
+                continue;
+            }
             output.say(&format!("note: line {} of the input: {}", note.at.line, note.text));
         }
         let mut events = arrived.events;
@@ -134,6 +143,7 @@ impl Desk {
             end: end.clone(),
             recorded: self.recorded,
             left_out: self.left_out,
+            notes: self.notes,
             files: Vec::new(),
             said: self.recorders.iter().flat_map(Recorder::remarks).cloned().collect(),
             remarks: Vec::new(),
@@ -158,6 +168,7 @@ pub struct Done {
     end: End,
     recorded: u64,
     left_out: u64,
+    notes: u64,
     files: Vec<PathBuf>,
     /// What was remarked, and said, at the beginning.
     said: Vec<Remark>,
@@ -167,6 +178,9 @@ pub struct Done {
 impl Done {
     /// Says how much was recorded, and where it is.
     pub fn report(&self, options: &Options, output: &mut Output<'_>) -> Result<(), CommandError> {
+        if let Some(more @ 1..) = self.notes.checked_sub(NOTES_SAID_MAX) {
+            output.say(&format!("{} more about the input", counted(more, "note")));
+        }
         if self.left_out > 0 {
             let left_out = counted(self.left_out, "event");
             output.say(&format!("{left_out} of requests and responses left out: --debug keeps them"));
