@@ -3,6 +3,9 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use stenograph_store::discover::{Machine, Platform};
 
 use crate::error::CommandError;
 
@@ -18,6 +21,18 @@ impl Root {
     /// The folder that was given instead of the home folder.
     pub fn given(&self) -> Option<&Path> {
         self.root.as_deref()
+    }
+
+    /// The machine whose homes are looked into.
+    pub fn machine(&self) -> Machine {
+        match self.given() {
+            Some(root) => Machine::rooted(root.to_owned()),
+            None => Machine {
+                home: std::env::home_dir(),
+                variables: Arc::new(|name| std::env::var_os(name)),
+                platform: Platform::HERE,
+            },
+        }
     }
 
     /// The folder that `place` means here. `{NAME|~/.folder}` is what the variable `NAME` says, else the folder after the bar;

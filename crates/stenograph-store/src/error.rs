@@ -105,6 +105,10 @@ pub enum Problem {
     Unreadable,
     /// Writing failed.
     Unwritable,
+    /// The index is damaged; it can be made anew.
+    IndexDamaged,
+    /// Nothing was indexed yet.
+    IndexMissing,
     /// Writing failed, and so did taking back what was written.
     InDoubt,
 }
@@ -136,6 +140,11 @@ impl Error {
             _ => otherwise,
         };
         Error { place: place.clone(), problem, source: Some(source) }
+    }
+
+    /// An error from an engine that has errors of its own.
+    pub(crate) fn from_engine(place: &Place, problem: Problem, error: impl fmt::Display) -> Error {
+        Error { source: Some(io::Error::other(error.to_string())), ..Error::new(place, problem) }
     }
 
     /// An error about a path, from the system.
@@ -206,6 +215,8 @@ impl Error {
             }
             Problem::Full => "make room there, or write somewhere else",
             Problem::InDoubt => "when the disk is well again, look with steno show whether it is there",
+            Problem::IndexDamaged => "steno index makes it anew; the archive is not touched",
+            Problem::IndexMissing => "steno index reads what the agents on this machine wrote",
             Problem::Unreadable | Problem::Unwritable => return None,
         })
     }
@@ -255,10 +266,19 @@ impl fmt::Display for Error {
             Problem::Full => formatter.write_str("there is no room left"),
             Problem::Unreadable => formatter.write_str("cannot be read"),
             Problem::Unwritable => formatter.write_str("cannot be written"),
+            Problem::IndexDamaged => formatter.write_str("the index is damaged"),
+            Problem::IndexMissing => formatter.write_str("nothing is indexed yet"),
             Problem::InDoubt => formatter.write_str("cannot be written, and some of it may be there all the same"),
         }?;
         match (&self.source, self.problem) {
-            (Some(source), Problem::Unreadable | Problem::Unwritable | Problem::InDoubt | Problem::Corrupt(_)) => {
+            (
+                Some(source),
+                Problem::Unreadable
+                | Problem::Unwritable
+                | Problem::InDoubt
+                | Problem::Corrupt(_)
+                | Problem::IndexDamaged,
+            ) => {
                 write!(formatter, ": {source}")
             }
             _ => Ok(()),

@@ -11,6 +11,7 @@ mod error;
 pub mod files;
 pub mod folder;
 mod identity;
+pub mod index;
 pub mod journal;
 pub mod layouts;
 pub mod lock;
@@ -21,6 +22,7 @@ pub mod recover;
 mod source;
 pub mod tail;
 pub mod undo;
+pub mod watch;
 
 pub use decode::Container;
 pub use error::{Error, Place, Problem};

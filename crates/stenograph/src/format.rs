@@ -45,6 +45,8 @@ pub trait Format: Sync {
 pub struct Info {
     /// Its name on the command line and in files.
     pub name: &'static str,
+    /// The agent whose sessions its sources tell: several formats of one agent tell the same ones.
+    pub agent: &'static str,
     /// One line for people.
     pub title: &'static str,
     /// How its sources are cut into records.

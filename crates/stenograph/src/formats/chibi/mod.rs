@@ -18,6 +18,7 @@ const NAME: &str = "chibi";
 
 static INFO: Info = Info {
     name: NAME,
+    agent: "chibi",
     title: "Chibi's context and transcript entries",
     framing: Framing::Lines,
     extension: "jsonl",

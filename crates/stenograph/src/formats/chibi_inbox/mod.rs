@@ -18,6 +18,7 @@ const NAME: &str = "chibi-inbox";
 
 static INFO: Info = Info {
     name: NAME,
+    agent: "chibi",
     title: "Chibi's inbox of messages between contexts",
     framing: Framing::Lines,
     extension: "jsonl",

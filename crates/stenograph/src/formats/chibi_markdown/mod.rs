@@ -18,6 +18,7 @@ const NAME: &str = "chibi-markdown";
 
 static INFO: Info = Info {
     name: NAME,
+    agent: "chibi",
     title: "Chibi's readable archive, transcript.md",
     framing: Framing::Lines,
     extension: "md",

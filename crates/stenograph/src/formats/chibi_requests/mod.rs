@@ -26,6 +26,7 @@ const TOOLS: &str = "tools";
 
 static INFO: Info = Info {
     name: NAME,
+    agent: "chibi",
     title: "Chibi's log of requests (requests.jsonl)",
     framing: Framing::Lines,
     extension: "jsonl",

@@ -21,6 +21,7 @@ const RESPONSE: &str = "response";
 
 static INFO: Info = Info {
     name: NAME,
+    agent: "chibi",
     title: "Chibi's log of responses (response_meta.jsonl)",
     framing: Framing::Lines,
     extension: "jsonl",

@@ -23,6 +23,7 @@ const NAME: &str = "claude-code";
 
 static INFO: Info = Info {
     name: NAME,
+    agent: "claude-code",
     title: "Claude Code's sessions",
     framing: Framing::Lines,
     extension: "jsonl",

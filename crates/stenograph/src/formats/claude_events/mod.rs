@@ -20,6 +20,7 @@ const NAME: &str = "claude-events";
 
 static INFO: Info = Info {
     name: NAME,
+    agent: "claude-code",
     title: "flat Claude Code events",
     framing: Framing::Lines,
     extension: "jsonl",

@@ -23,6 +23,7 @@ pub const NAME: &str = "codex";
 
 static INFO: Info = Info {
     name: NAME,
+    agent: "codex",
     title: "OpenAI Codex CLI: rollouts",
     framing: Framing::LinesOrItems(Items::Array("items")),
     extension: "jsonl",

@@ -29,6 +29,7 @@ const STATUS: &str = "status";
 
 static INFO: Info = Info {
     name: NAME,
+    agent: "cycod",
     title: "CycoD's readable trajectories",
     framing: Framing::Lines,
     extension: "md",

@@ -41,6 +41,7 @@ pub fn map(json: &str) -> String {
 
 static INFO: Info = Info {
     name: NAME,
+    agent: "devflow",
     title: "devflow's transcript of a run",
     framing: Framing::Items(Items::Array(TURNS)),
     extension: "json",

@@ -21,6 +21,7 @@ const COMPLETE: &str = "subagent_complete";
 
 static INFO: Info = Info {
     name: NAME,
+    agent: "goodvibes",
     title: "GoodVibes' monthly telemetry of sub-agents",
     framing: Framing::Lines,
     extension: "jsonl",

@@ -18,6 +18,7 @@ const NAME: &str = "goodvibes-tracking";
 
 static INFO: Info = Info {
     name: NAME,
+    agent: "goodvibes",
     title: "GoodVibes' list of the sub-agents at work",
     framing: Framing::Items(Items::Members),
     extension: "json",

@@ -22,6 +22,7 @@ const NAME: &str = "leslie";
 
 static INFO: Info = Info {
     name: NAME,
+    agent: "leslie",
     title: "Leslie's plain text transcripts",
     framing: Framing::Lines,
     extension: "txt",

@@ -33,6 +33,7 @@ const TOOLS: &str = "tools";
 
 static INFO: Info = Info {
     name: NAME,
+    agent: "cycod",
     title: "Chat Completions messages as JSON lines (CycoD's chat history)",
     framing: Framing::Lines,
     extension: "jsonl",

@@ -16,6 +16,7 @@ pub struct Steno;
 
 static INFO: Info = Info {
     name: crate::wire::NAME,
+    agent: "steno",
     title: "Stenograph's native stream: one event a line, everything kept",
     framing: Framing::Lines,
     extension: "steno.jsonl",
