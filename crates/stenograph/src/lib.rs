@@ -22,6 +22,7 @@ pub mod laws;
 pub mod loss;
 pub mod model;
 pub mod read;
+pub mod resume;
 pub mod sheet;
 pub mod standin;
 pub mod text;

@@ -121,14 +121,20 @@ impl State {
 
     fn named(&self, leaf: Leaf) -> Named {
         let text = |name: &Option<Arc<str>>| name.as_deref().map(str::to_owned);
+        let (is_proof, is_project) = match leaf.standing {
+            Standing::Home => (true, false),
+            Standing::Project => (true, true),
+            Standing::Name => (false, true),
+            Standing::Like => (false, false),
+        };
         Named {
-            format: (leaf.standing != Standing::Like).then_some(leaf.format),
+            format: is_proof.then_some(leaf.format),
             like: Some(leaf.format),
             session: text(&self.session),
             thread: text(&self.thread),
             project: text(&self.project),
             within: self.within.clone(),
-            folder: (leaf.standing == Standing::Project).then(|| Arc::clone(&self.start)),
+            folder: is_project.then(|| Arc::clone(&self.start)),
         }
     }
 }
