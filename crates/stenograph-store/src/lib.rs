@@ -17,6 +17,7 @@ pub mod layouts;
 pub mod lock;
 pub mod log;
 mod output;
+pub mod project;
 mod recorder;
 pub mod recover;
 mod source;

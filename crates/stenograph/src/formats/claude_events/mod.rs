@@ -24,7 +24,11 @@ static INFO: Info = Info {
     title: "flat Claude Code events",
     framing: Framing::Lines,
     extension: "jsonl",
-    homes: &["{CLAUDE_CONFIG_DIR|~/.claude}/projects/*/*/transcripts/*.jsonl"],
+    homes: &[
+        "{CLAUDE_CONFIG_DIR|~/.claude}/projects/<project>/<session>/transcripts/<thread>.jsonl",
+        ".goodvibes/transcripts/<session>/<thread>.jsonl",
+    ],
+    resume: None,
     spec: "GoodVibes, Claude Code Transcript Format",
     traits: Traits { pieces: true, carries: true, lossy: false },
     spelling: &["type", "role", "content.type", "source.type"],

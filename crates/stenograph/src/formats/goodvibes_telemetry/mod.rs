@@ -26,6 +26,7 @@ static INFO: Info = Info {
     framing: Framing::Lines,
     extension: "jsonl",
     homes: &[".goodvibes/telemetry/*.jsonl"],
+    resume: None,
     spec: "GoodVibes plugin, types/telemetry.ts",
     traits: Traits { pieces: true, carries: true, lossy: false },
     spelling: &["event", "type"],

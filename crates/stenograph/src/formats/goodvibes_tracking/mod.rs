@@ -23,6 +23,7 @@ static INFO: Info = Info {
     framing: Framing::Items(Items::Members),
     extension: "json",
     homes: &[".goodvibes/state/agent-tracking.json"],
+    resume: None,
     spec: "GoodVibes plugin, types/telemetry.ts",
     traits: Traits { pieces: false, carries: false, lossy: false },
     spelling: &[],

@@ -26,7 +26,11 @@ static INFO: Info = Info {
     title: "Leslie's plain text transcripts",
     framing: Framing::Lines,
     extension: "txt",
-    homes: &[".leslie/threads/*/.meta/transcripts/*.txt", "~/.leslie/threads/*/.meta/transcripts/*.txt"],
+    homes: &[
+        ".leslie/threads/<session>/.meta/transcripts/*.txt",
+        "~/.leslie/threads/<session>/.meta/transcripts/*.txt",
+    ],
+    resume: None,
     spec: "Leslie, decision D04: transcript format and generation",
     traits: Traits { pieces: false, carries: false, lossy: true },
     // The stop reason is said by an event of its own.
