@@ -19,13 +19,7 @@ pub struct Where {
 }
 
 /// The usual folder for data, as homes of formats are spelled.
-const DATA: &str = if cfg!(target_os = "macos") {
-    "~/Library/Application Support/stenograph"
-} else if cfg!(windows) {
-    "{LOCALAPPDATA|~/AppData/Local}/stenograph"
-} else {
-    "{XDG_DATA_HOME|~/.local/share}/stenograph"
-};
+const DATA: &str = "{data}/stenograph";
 
 impl Where {
     /// The folder that was given instead of the home folder, from the root of the file system.

@@ -99,6 +99,12 @@ pub enum Problem {
         /// How much there may be.
         most: u64,
     },
+    /// It was never kept, or was forgotten.
+    NotKept,
+    /// What was kept of it is damaged.
+    Damaged,
+    /// It was written by a later version of this program.
+    Newer,
     /// There is no room.
     Full,
     /// Reading failed.
@@ -210,6 +216,9 @@ impl Error {
             Problem::Odd => "replace it by what it stands for, or remove it",
             Problem::Running => "wait until it ends; if it was broken off, steno recover completes it",
             Problem::TooMany { .. } => "name a folder that is a single run",
+            Problem::NotKept => "steno keep list shows what is kept",
+            Problem::Damaged => "steno keep verify says what else is damaged; an older version of it may be whole",
+            Problem::Newer => "use the version of steno that wrote it, or a later one",
             Problem::Full if self.place == Place::Temporary => {
                 "make room there, or let the variable TMPDIR name a folder that has some"
             }
@@ -263,6 +272,9 @@ impl fmt::Display for Error {
             Problem::Odd => formatter.write_str("is neither a file nor a folder"),
             Problem::Running => formatter.write_str("is still running"),
             Problem::TooMany { most } => write!(formatter, "holds more than {most} files and folders"),
+            Problem::NotKept => formatter.write_str("no copy of it is kept"),
+            Problem::Damaged => formatter.write_str("what was kept of it is damaged"),
+            Problem::Newer => formatter.write_str("was written by a later version of steno"),
             Problem::Full => formatter.write_str("there is no room left"),
             Problem::Unreadable => formatter.write_str("cannot be read"),
             Problem::Unwritable => formatter.write_str("cannot be written"),
@@ -277,6 +289,7 @@ impl fmt::Display for Error {
                 | Problem::Unwritable
                 | Problem::InDoubt
                 | Problem::Corrupt(_)
+                | Problem::Damaged
                 | Problem::IndexDamaged,
             ) => {
                 write!(formatter, ": {source}")
