@@ -52,7 +52,7 @@ pub fn read(options: &Options) -> Result<(), Failure> {
 }
 
 /// A debug build measures nothing: starts this very task once more, optimised.
-fn again_in_release() -> Result<(), Failure> {
+pub fn again_in_release() -> Result<(), Failure> {
     let status = cargo()
         .args(["run", "--release", "--quiet", "--package", "xtask", "--"])
         .args(std::env::args_os().skip(1))
