@@ -56,6 +56,8 @@ enum Bench {
     Read(bench::Options),
     /// Recording against a bare loop of write and fdatasync, at each policy
     Record(bench::record::Options),
+    /// Indexing and searching a tree of sessions, against a plain scan and other programs
+    Store(bench::store::Options),
 }
 
 fn main() -> ExitCode {
@@ -67,6 +69,7 @@ fn main() -> ExitCode {
         Task::Corpus(options) => corpus::make(&options),
         Task::Bench { what: Bench::Read(options) } => bench::read(&options),
         Task::Bench { what: Bench::Record(options) } => bench::record::record(&options),
+        Task::Bench { what: Bench::Store(options) } => bench::store::store(&options),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -237,7 +237,7 @@ fn reserved(bytes: &[u8], start: usize) -> Reserved {
 /// Encoded bytes have figures and capitals among them, which a long path has not.
 fn is_blob(bytes: &[u8]) -> bool {
     let count = |test: fn(&u8) -> bool| bytes.iter().filter(|byte| test(byte)).count();
-    count(u8::is_ascii_digit) >= bytes.len() / 16 && count(u8::is_ascii_uppercase) >= bytes.len() / 8
+    count(u8::is_ascii_digit) >= bytes.len() / 64 && count(u8::is_ascii_uppercase) >= bytes.len() / 8
 }
 
 fn is_word(byte: u8) -> bool {
