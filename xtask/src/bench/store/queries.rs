@@ -174,10 +174,15 @@ fn after<'a>(text: &'a str, key: &'a str) -> impl Iterator<Item = &'a str> {
 /// What stands after a key that follows a piece of the same text closely.
 fn text_after<'a>(text: &'a str, piece: &'a str, key: &'a str) -> Option<&'a str> {
     let start = piece.as_ptr() as usize - text.as_ptr() as usize + piece.len();
-    let near = text.get(start..text.floor_char_boundary(start + 60))?;
-    let value = near.split_once(key)?.1;
+    let (between, value) = text.get(start..)?.split_once(key)?;
+    if between.len() > CLOSE {
+        return None;
+    }
     value.split_once('"').map(|(value, _)| value)
 }
+
+/// How far apart two keys of one block are at most.
+const CLOSE: usize = 40;
 
 /// The entries that were met most often; equal ones in their order.
 fn often(counts: &HashMap<String, u32>, count: usize) -> Vec<String> {
