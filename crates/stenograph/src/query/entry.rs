@@ -36,7 +36,9 @@ pub struct Entry<'e> {
     pub key: u64,
     /// The same for records that say the same.
     pub twin: u64,
-    /// Whether it says again what another record of its session says, or is said to.
+    /// The same for records that say one of its texts, where it has several.
+    pub piece_twins: Vec<u64>,
+    /// Whether it says again what another record of its session says, or may.
     pub restates: bool,
     pub(super) texts: Vec<Cow<'e, str>>,
 }
