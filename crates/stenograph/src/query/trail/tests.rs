@@ -108,6 +108,13 @@ fn what_nobody_can_read_is_not_searched() {
 }
 
 #[test]
+fn a_list_of_paths_is_searched() {
+    let paths = "crates/stenograph/src/formats/some_format/fixtures/and_more\n".repeat(40);
+    let event = Event::new(Body::Message { role: Role::User, content: Content::text(paths.clone()) });
+    assert_eq!(texts(&event), [paths]);
+}
+
+#[test]
 fn records_that_nobody_understands_are_searched_within_limits() {
     let line = Event::unread("half a record, in words".into());
     assert_eq!(texts(&line), ["half a record, in words"]);
