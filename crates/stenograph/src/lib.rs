@@ -7,7 +7,8 @@
 //! 3. [`write`](mod@write) gives events to a format's writer, and copies a source with some records replaced.
 //! 4. [`convert`] joins the two, measures the [`loss`], and can [`carry`] the source along.
 //! 5. [`edit`] changes a source and leaves every byte alone that it need not change.
-//! 6. [`formats`] is the one list of formats; [`laws`] is what every one of them keeps.
+//! 6. [`status`] tells from the last events how a run stands.
+//! 7. [`formats`] is the one list of formats; [`laws`] is what every one of them keeps.
 //!
 //! This crate opens no files, reads no clock and no environment, starts no threads and prints nothing.
 
@@ -24,6 +25,7 @@ pub mod model;
 pub mod read;
 pub mod sheet;
 pub mod standin;
+pub mod status;
 pub mod text;
 pub mod time;
 pub mod wire;
