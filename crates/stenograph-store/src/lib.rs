@@ -2,10 +2,11 @@
 //!
 //! [`Source`] opens what is read: a file or standard input, plain, gzip or zstd. [`NewFile`] and [`Spool`] are what is written
 //! once. [`Recorder`] writes on and on what an agent does, laid out as one of [`layouts`]; [`recover`] completes what a crash left.
-//! [`follow`] reads a file from its end and goes on as it grows.
-//! [`undo`] keeps what an edit takes away. [`Error`] is the one error, with the place it happened and a hint at the way out.
+//! [`undo`] keeps what an edit takes away. [`mod@discover`] finds the sources there are; [`follow`] reads one from its end and goes on
+//! as it grows. [`Error`] is the one error, with the place it happened and a hint at the way out.
 
 mod decode;
+pub mod discover;
 pub mod document;
 mod error;
 pub mod files;

@@ -1,0 +1,148 @@
+//! One step of a home: a name with gaps. It knows names only, and no folder.
+
+/// A step of a home, taken apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Pattern(Vec<Piece>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Piece {
+    /// Exactly this.
+    Text(String),
+    /// `?`: one character.
+    One,
+    /// `*`: any characters or none.
+    Any,
+    /// `<session>` and its like: one character or more, which are a name.
+    Name(Slot),
+}
+
+/// What a part of a path is the name of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Slot {
+    /// The session.
+    Session,
+    /// The sub-agent.
+    Thread,
+    /// The project.
+    Project,
+}
+
+const SLOTS: [(&str, Slot); 3] =
+    [("<session>", Slot::Session), ("<thread>", Slot::Thread), ("<project>", Slot::Project)];
+
+impl Pattern {
+    /// The pattern that this is the spelling of.
+    pub(super) fn of(step: &str) -> Pattern {
+        let mut pieces: Vec<Piece> = Vec::new();
+        let mut rest = step;
+        while let Some(char) = rest.chars().next() {
+            let slot = SLOTS.iter().find(|(spelled, _)| rest.starts_with(spelled));
+            let (piece, length) = match (slot, char) {
+                (Some((spelled, slot)), _) => (Piece::Name(*slot), spelled.len()),
+                (None, '*') => (Piece::Any, 1),
+                (None, '?') => (Piece::One, 1),
+                (None, char) => {
+                    match pieces.last_mut() {
+                        Some(Piece::Text(text)) => text.push(char),
+                        _ => pieces.push(Piece::Text(char.to_string())),
+                    }
+                    rest = rest.get(char.len_utf8()..).unwrap_or_default();
+                    continue;
+                }
+            };
+            pieces.push(piece);
+            rest = rest.get(length..).unwrap_or_default();
+        }
+        Pattern(pieces)
+    }
+
+    /// The name, where it has no gaps.
+    pub(super) fn literal(&self) -> Option<&str> {
+        match self.0.as_slice() {
+            [Piece::Text(text)] => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Whether a name fits, and what the gaps in it say. What is hidden has to be asked for: a gap at the beginning fills no
+    /// leading point.
+    pub(super) fn fits<'n>(&self, name: &'n str) -> Option<Vec<(Slot, &'n str)>> {
+        if let Some(text) = self.literal() {
+            return (text == name).then(Vec::new);
+        }
+        if name.starts_with('.') && !matches!(self.0.first(), Some(Piece::Text(_))) {
+            return None;
+        }
+        if let Some(Piece::Text(end)) = self.0.last()
+            && !name.ends_with(end.as_str())
+        {
+            return None;
+        }
+        let mut names = Vec::new();
+        fill(&self.0, name, &mut names).then(|| {
+            names.reverse();
+            names
+        })
+    }
+}
+
+/// Fills the pieces with as little as they take. What the gaps say is found from the end.
+fn fill<'n>(pieces: &[Piece], name: &'n str, names: &mut Vec<(Slot, &'n str)>) -> bool {
+    let Some((piece, pieces)) = pieces.split_first() else { return name.is_empty() };
+    let (least, slot) = match piece {
+        Piece::Text(text) => return name.strip_prefix(text.as_str()).is_some_and(|rest| fill(pieces, rest, names)),
+        Piece::One => {
+            let mut rest = name.chars();
+            return rest.next().is_some() && fill(pieces, rest.as_str(), names);
+        }
+        Piece::Any => (0, None),
+        Piece::Name(slot) => (1, Some(*slot)),
+    };
+    let ends = name.char_indices().map(|(at, _)| at).chain([name.len()]).filter(|at| *at >= least);
+    for end in ends {
+        let (Some(filled), Some(rest)) = (name.get(..end), name.get(end..)) else { continue };
+        if fill(pieces, rest, names) {
+            names.extend(slot.map(|slot| (slot, filled)));
+            return true;
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn fits(pattern: &str, name: &str, wanted: Option<&[(Slot, &str)]>) {
+        assert_eq!(Pattern::of(pattern).fits(name).as_deref(), wanted, "{pattern} {name}");
+    }
+
+    #[test]
+    fn gaps_are_filled_and_named() {
+        fits("agent-<thread>.jsonl", "agent-a1.jsonl", Some(&[(Slot::Thread, "a1")]));
+        fits("agent-<thread>.jsonl", "agent-.jsonl", None);
+        fits("<session>.jsonl", "s.jsonl", Some(&[(Slot::Session, "s")]));
+        fits("*.jsonl", "é.jsonl", Some(&[]));
+        fits("a*b?c", "aXbYc", Some(&[]));
+        fits("a*b?c", "aXbc", None);
+        fits("plain", "plain", Some(&[]));
+        fits("plain", "plainer", None);
+        fits("<project>--<session>", "p--s", Some(&[(Slot::Project, "p"), (Slot::Session, "s")]));
+    }
+
+    #[test]
+    fn a_moment_with_hyphens_is_told_from_an_id_with_hyphens() {
+        let pattern = "rollout-????-??-??T??-??-??-<session>.jsonl";
+        let name = "rollout-2026-01-02T03-04-05-0198-77aa.jsonl";
+        fits(pattern, name, Some(&[(Slot::Session, "0198-77aa")]));
+        fits("r-<session>_*.jsonl", "r-a-b_c_d.jsonl", Some(&[(Slot::Session, "a-b")]));
+    }
+
+    #[test]
+    fn what_is_hidden_has_to_be_asked_for() {
+        fits("*", ".lock", None);
+        fits("<session>.jsonl", ".s.jsonl", None);
+        fits(".*.jsonl", ".s.jsonl", Some(&[]));
+    }
+}
