@@ -3,6 +3,9 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use stenograph_store::discover::{Machine, Places, Platform, Variables};
 
 use crate::error::CommandError;
 
@@ -24,6 +27,16 @@ impl Root {
     /// `~` is the home folder; what begins otherwise is taken as it is, below where the command runs.
     pub fn resolve(&self, place: &str) -> Result<PathBuf, CommandError> {
         resolve(place, self.given(), |name| std::env::var_os(name), std::env::home_dir)
+    }
+
+    /// Where sources are looked for: below the root, or in the homes of this machine and in the folder where the command runs.
+    pub fn places(&self) -> Places {
+        if let Some(root) = self.given() {
+            return Places::below(root.to_owned());
+        }
+        let variables: Variables = Arc::new(|name| std::env::var_os(name));
+        let machine = Machine { home: std::env::home_dir(), variables, platform: Platform::HERE };
+        Places { projects: std::env::current_dir().into_iter().collect(), ..Places::of(machine) }
     }
 }
 

@@ -40,6 +40,16 @@ pub fn open(path: &Path, from: Option<&str>, passes: Passes) -> Result<Input, Co
     Ok(Input { source, format })
 }
 
+/// The format of a file that is about to be followed; one that is still empty has none.
+pub fn format_at(path: &Path, from: Option<&str>) -> Result<Option<&'static dyn Format>, CommandError> {
+    let source = Source::open(path, Passes::Once)?;
+    match from {
+        Some(name) => format_named(name).map(Some),
+        None if source.head().is_empty() => Ok(None),
+        None => format_of(&source).map(Some),
+    }
+}
+
 /// The format of that name.
 pub fn format_named(name: &str) -> Result<&'static dyn Format, CommandError> {
     named(name)

@@ -8,6 +8,8 @@
 mod bell;
 mod lines;
 mod mark;
+#[cfg(test)]
+mod tests;
 mod whole;
 
 use std::collections::VecDeque;
