@@ -34,7 +34,8 @@ pub fn files(root: &Root) -> Result<Vec<Found>, CommandError> {
 
 /// That there is nothing to look at.
 pub fn nothing(root: &Root) -> CommandError {
-    let place = root.given().map_or("in the homes of the agents".to_owned(), |root| format!("below {}", root.display()));
+    let place =
+        root.given().map_or("in the homes of the agents".to_owned(), |root| format!("below {}", root.display()));
     CommandError::nothing(format!("no transcripts {place}"))
         .hint("name a file, or with --root DIR a folder in which to look; steno formats lists the homes")
 }

@@ -45,15 +45,8 @@ pub enum State {
 
 impl State {
     /// Every state.
-    pub const ALL: [State; 7] = [
-        State::Completed,
-        State::Failed,
-        State::Error,
-        State::Stale,
-        State::Stuck,
-        State::Running,
-        State::Unknown,
-    ];
+    pub const ALL: [State; 7] =
+        [State::Completed, State::Failed, State::Error, State::Stale, State::Stuck, State::Running, State::Unknown];
 
     /// The word for it.
     pub fn name(self) -> &'static str {

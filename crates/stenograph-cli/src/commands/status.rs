@@ -83,7 +83,13 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
     if options.files.is_empty() {
         return if runs.runs.is_empty() { Err(options.nothing()) } else { Ok(runs.failed) };
     }
-    Ok(runs.runs.iter().map(|run| code(run.status.state)).chain([runs.failed]).max_by_key(severity).unwrap_or(Status::No))
+    Ok(runs
+        .runs
+        .iter()
+        .map(|run| code(run.status.state))
+        .chain([runs.failed])
+        .max_by_key(severity)
+        .unwrap_or(Status::No))
 }
 
 /// What a state is to a script.

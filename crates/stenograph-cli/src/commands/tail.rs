@@ -91,7 +91,9 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
 fn remark<T>(last: &Last<T>, name: &str, output: &mut Output<'_>) {
     if let Some(note) = &last.torn {
         let (length, offset) = (counted(note.at.length, "byte"), grouped(note.at.offset));
-        output.say(&format!("{name}: the last record, {length} from byte {offset} on, is not whole: it is being written, or was cut off"));
+        output.say(&format!(
+            "{name}: the last record, {length} from byte {offset} on, is not whole: it is being written, or was cut off"
+        ));
     }
     if let Some(length) = last.gave_up {
         let (found, length) = (counted(last.kept.len() as u64, "event"), counted(length, "byte"));

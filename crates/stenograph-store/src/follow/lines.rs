@@ -14,7 +14,6 @@ use stenograph::read::{Reading, Sink};
 
 use super::mark::Mark;
 use super::{LastLine, Listener, Looked, Rings, Turn, missing};
-use crate::decode::Container;
 use crate::error::{Error, Problem};
 use crate::identity::Identity;
 
@@ -30,9 +29,13 @@ const WINDOW_EVENT_SIZE: u64 = 64 << 10;
 
 const CHUNK_SIZE: usize = 256 << 10;
 
+const HEAD_SIZE: usize = 4 << 10;
+
 pub(super) struct Lines {
     pub format: &'static dyn Format,
     pub consumed: u64,
+    /// The first bytes: enough to tell lines from a document, and what is compressed from what is not.
+    pub head: Vec<u8>,
     path: PathBuf,
     file: File,
     identity: Option<Identity>,
@@ -68,9 +71,13 @@ impl Lines {
         if metadata.is_dir() {
             return Err(Error::about(path, Problem::Folder));
         }
+        let mut head = vec![0; HEAD_SIZE];
+        let length = read_at(&file, 0, &mut head).map_err(unreadable)?;
+        head.truncate(length);
         Ok(Lines {
             format,
-            consumed: 0,
+            consumed: length as u64,
+            head,
             path: path.to_owned(),
             file,
             identity: Identity::of_metadata(&metadata),
@@ -83,18 +90,6 @@ impl Lines {
             gone: false,
             tried: 0,
         })
-    }
-
-    /// The first bytes: enough to tell lines from a document.
-    pub fn head(&self) -> Result<Vec<u8>, Error> {
-        let mut head = vec![0; 4 << 10];
-        let length = read_at(&self.file, 0, &mut head).map_err(|error| self.unreadable(error))?;
-        head.truncate(length);
-        Ok(head)
-    }
-
-    pub fn container(&self) -> Result<Container, Error> {
-        Ok(Container::of(&self.head()?))
     }
 
     fn unreadable(&self, error: io::Error) -> Error {
@@ -128,6 +123,7 @@ impl Lines {
             window = window.saturating_mul(WINDOW_GROWTH).min(window_max);
         }
         self.mark = Mark::of(&self.file, self.at.offset).map_err(|error| self.unreadable(error))?;
+        self.consumed += self.mark.size();
         if last_line == LastLine::Given {
             self.end(ring);
         }
@@ -213,7 +209,7 @@ impl Lines {
             });
         }
         let seen = Some((metadata.len(), metadata.modified().ok()));
-        if seen != self.seen && !self.mark.is_on(&self.file).map_err(|error| self.unreadable(error))? {
+        if seen != self.seen && !self.has_mark()? {
             return Ok(Looked::Anew(if self.short { Turn::Truncated } else { Turn::Rewritten }));
         }
         (self.seen, self.short) = (seen, false);
@@ -221,6 +217,12 @@ impl Lines {
             self.settle(listener)?;
         }
         Ok(Looked::Same)
+    }
+
+    /// Whether what was read still stands where it stood.
+    fn has_mark(&mut self) -> Result<bool, Error> {
+        self.consumed += self.mark.size();
+        self.mark.is_on(&self.file).map_err(|error| self.unreadable(error))
     }
 
     /// Another file has the name now. When it has all that was read of the old one, somebody wrote it anew and put it in its place.

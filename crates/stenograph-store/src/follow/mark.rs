@@ -30,6 +30,11 @@ impl Mark {
         Ok(mark)
     }
 
+    /// How many bytes it has, which are read to compare it.
+    pub fn size(&self) -> u64 {
+        (self.first.len() + self.last.len()) as u64
+    }
+
     /// Takes notice of the next bytes.
     pub fn add(&mut self, bytes: &[u8]) {
         let room = SIZE_MAX.saturating_sub(self.first.len());

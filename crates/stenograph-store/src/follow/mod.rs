@@ -197,8 +197,8 @@ impl Way {
     fn open(path: &Path, format: &'static dyn Format) -> Result<Way, Error> {
         let lines = Lines::open(path, format)?;
         let info = format.info();
-        let pieces = info.traits.pieces && is_lines(info.framing, &lines.head()?);
-        Ok(match pieces && lines.container()? == Container::Plain {
+        let pieces = info.traits.pieces && is_lines(info.framing, &lines.head);
+        Ok(match pieces && Container::of(&lines.head) == Container::Plain {
             true => Way::Lines(Box::new(lines)),
             false => Way::Whole(Box::new(Whole::new(path, format))),
         })

@@ -107,7 +107,7 @@ fn the_end_of_a_huge_file_costs_what_that_of_a_small_one_costs() {
         follow.consumed()
     });
     assert_eq!(costs[0], costs[1]);
-    assert!(costs[0] <= 64 << 10, "{costs:?}");
+    assert!(costs[0] <= 72 << 10, "{costs:?}");
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn more_events_cost_more_and_a_line_that_never_ends_is_given_up() {
     let mut follow = Follow::open(&place.path, Some(native())).unwrap();
     let found = last(&mut follow, 5000, LastLine::Held);
     assert_eq!((found.len(), found[0].as_str()), (5000, "35000"));
-    assert!(follow.consumed() < many.len() as u64 && follow.consumed() > 64 << 10);
+    assert!(follow.consumed() < many.len() as u64 && follow.consumed() > 72 << 10);
 
     let place = Place::with(line("first"));
     let file = OpenOptions::new().write(true).open(&place.path).unwrap();
@@ -125,7 +125,7 @@ fn more_events_cost_more_and_a_line_that_never_ends_is_given_up() {
     let mut follow = Follow::open(&place.path, Some(native())).unwrap();
     let found = follow.last(1, LastLine::Held, &mut |event| Some(word(event))).unwrap();
     assert!(found.kept.is_empty() && found.gave_up.is_some_and(|length| length < 1 << 27));
-    assert!(follow.consumed() < 1 << 27);
+    assert!(follow.consumed() < 3 << 26);
 }
 
 #[test]
@@ -147,7 +147,8 @@ fn lines_have_numbers_only_where_they_were_counted() {
 #[test]
 fn every_window_gives_the_same_events_as_the_whole_file() {
     // Lines of many lengths, so that windows begin anywhere in them.
-    let texts: Vec<String> = (0..600_usize).map(|number| format!("{number}-{}", "x".repeat(number * 37 % 2000))).collect();
+    let texts: Vec<String> =
+        (0..600_usize).map(|number| format!("{number}-{}", "x".repeat(number * 37 % 2000))).collect();
     let place = Place::with(texts.iter().map(|text| line(text)).collect::<String>());
     for most in [0, 1, 7, 100, 599, 600, 1000] {
         let mut follow = Follow::open(&place.path, Some(native())).unwrap();
@@ -245,7 +246,10 @@ fn after_a_rotation_comes_the_rest_of_the_old_file_and_then_the_new_one() {
     fs::write(&place.path, lines(&["c", "d"])).unwrap();
     let found = look(&mut follow, &mut heard);
     assert_eq!(found.len(), 6, "{found:?}");
-    assert_eq!((&found[0], &found[1], &found[3..]), (&"b".to_owned(), &"torn".to_owned(), &["Rotated", "c", "d"].map(String::from)[..]));
+    assert_eq!(
+        (&found[0], &found[1], &found[3..]),
+        (&"b".to_owned(), &"torn".to_owned(), &["Rotated", "c", "d"].map(String::from)[..])
+    );
     place.append(&line("e"));
     assert_eq!(look(&mut follow, &mut heard), ["e"]);
 }
@@ -322,7 +326,8 @@ fn compressed_files_are_read_from_their_beginning_and_again() {
 
 #[test]
 fn documents_give_what_is_new_in_them() {
-    let format = stenograph::formats::FORMATS.iter().find(|format| !is_lines(format.info().framing, b"{\"a\":1}")).unwrap();
+    let format =
+        stenograph::formats::FORMATS.iter().find(|format| !is_lines(format.info().framing, b"{\"a\":1}")).unwrap();
     // Members of one object, each of them an event.
     let document = |names: &[&str]| -> String {
         let members = names.iter().map(|name| format!("  \"{name}\": {{\"agent_id\": \"{name}\"}}"));

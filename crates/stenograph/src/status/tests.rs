@@ -116,8 +116,7 @@ fn an_error_that_success_followed_is_recovered() {
     let over = [user.clone(), failure("overloaded"), stop(Some("end_turn"), None)];
     assert_eq!(judged(&over, 0), (State::Failed, Why::LastError));
     assert_eq!(status(&over, 0).word.as_deref(), Some("overloaded"));
-    let recovered =
-        [user.clone(), failure("overloaded"), said(Role::Assistant, "Here."), stop(Some("end_turn"), None)];
+    let recovered = [user.clone(), failure("overloaded"), said(Role::Assistant, "Here."), stop(Some("end_turn"), None)];
     let found = status(&recovered, 0);
     assert_eq!((found.state, found.recovered), (State::Completed, 1));
     let [call, good] = step(1, "Read", "a", "text", false);
@@ -170,9 +169,8 @@ fn the_same_call_with_the_same_answer_over_and_over_is_stuck() {
     // Something else in between does not hide it, until it is most of what is done.
     let mixed = |others: usize| -> Vec<Event<'static>> {
         let one = |number| {
-            let between = (0..others).flat_map(move |at| {
-                step(1000 + number * 10 + at, "Edit", &format!("{number} {at}"), "done", false)
-            });
+            let between = (0..others)
+                .flat_map(move |at| step(1000 + number * 10 + at, "Edit", &format!("{number} {at}"), "done", false));
             same(number, "text").into_iter().chain(between)
         };
         (0..5).flat_map(one).collect()
@@ -266,10 +264,7 @@ fn the_words_of_a_format_are_heard() {
     let text = r#"[{"type":"thinking","thinking":"hm"},{"type":"text","text":"Done."}]"#;
     let asked = record("user", "\"Fix it\"", "null");
     assert_eq!(judged(&[asked.clone(), record("assistant", text, "null")]), (State::Running, Why::Answering));
-    assert_eq!(
-        judged(&[asked.clone(), record("assistant", text, "\"end_turn\"")]),
-        (State::Completed, Why::Waiting)
-    );
+    assert_eq!(judged(&[asked.clone(), record("assistant", text, "\"end_turn\"")]), (State::Completed, Why::Waiting));
     assert_eq!(judged(&[asked.clone(), record("assistant", text, "\"tool_use\"")]), (State::Running, Why::Answering));
     let words = format.signs().interruptions.first().unwrap();
     let broken = record("user", &format!("\"{words}]\""), "null");

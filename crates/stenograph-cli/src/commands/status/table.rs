@@ -119,7 +119,10 @@ mod tests {
 
     #[test]
     fn times_and_numbers_are_short() {
-        assert_eq!([0, 59_999, 60_000, 7_200_000, 200_000_000].map(ago), ["0s ago", "59s ago", "1m ago", "2h ago", "2d ago"]);
+        assert_eq!(
+            [0, 59_999, 60_000, 7_200_000, 200_000_000].map(ago),
+            ["0s ago", "59s ago", "1m ago", "2h ago", "2d ago"]
+        );
         assert_eq!([0, 999, 45_678, 1_250_000].map(thousands), ["0", "999", "45k", "1.2M"]);
     }
 }
