@@ -40,13 +40,12 @@ pub fn open(path: &Path, from: Option<&str>, passes: Passes) -> Result<Input, Co
     Ok(Input { source, format })
 }
 
-/// The format of a file that is about to be followed; one that is still empty has none.
-pub fn format_at(path: &Path, from: Option<&str>) -> Result<Option<&'static dyn Format>, CommandError> {
-    let source = Source::open(path, Passes::Once)?;
+/// The format of a source that may still be empty: then it has none.
+pub fn format_so_far(source: &Source, from: Option<&str>) -> Result<Option<&'static dyn Format>, CommandError> {
     match from {
         Some(name) => format_named(name).map(Some),
         None if source.head().is_empty() => Ok(None),
-        None => format_of(&source).map(Some),
+        None => format_of(source).map(Some),
     }
 }
 

@@ -21,7 +21,7 @@ mod course;
 #[cfg(test)]
 mod tests;
 
-use crate::model::{Body, Event, Kind, Usage};
+use crate::model::{Body, Event};
 use course::{Course, Phase};
 
 /// How a run stands.
@@ -177,7 +177,6 @@ pub struct Watch {
     main: Course,
     /// Side conversations in the same source. They decide only where there is no other.
     side: Course,
-    context: Option<u64>,
     active_ms: Option<i64>,
     model: Option<String>,
     title: Option<String>,
@@ -211,24 +210,20 @@ impl Watch {
         {
             state(&mut self.title, Some(content.joined().decode().trim()));
         }
-        if event.thread.is_some() {
-            state(&mut self.thread, event.thread.as_deref());
-            return self.side.add(event);
-        }
-        match event.usage.as_ref().map(given) {
-            Some(tokens) if tokens > 0 => self.context = Some(tokens),
-            // What was put aside is not given again, and how much is left only the next request tells.
-            _ if event.kind() == Kind::Compaction => self.context = None,
-            _ => {}
-        }
-        self.main.add(event);
+        state(&mut self.thread, event.thread.as_deref());
+        let course = if event.thread.is_some() { &mut self.side } else { &mut self.main };
+        course.add(event);
     }
 
     /// How the run stands when nothing came for so long; `None` when nobody knows.
     pub fn status(&self, silence_ms: Option<u64>, patience: &Patience) -> Status {
         let is_side = self.main.is_empty() && !self.side.is_empty();
         let course = if is_side { &self.side } else { &self.main };
-        let (state, why) = judge(course, silence_ms, patience);
+        let (state, why) = match judge(course, silence_ms, patience) {
+            // Nobody talks with a side conversation: when its turn is over, so is all of it.
+            (state, Why::Waiting) if is_side => (state, Why::Ended),
+            judged => judged,
+        };
         let word = match &course.phase {
             Phase::Over { word, .. } => word.clone(),
             Phase::Broken => course.failure.clone(),
@@ -241,7 +236,7 @@ impl Watch {
             recovered: course.recovered,
             tool: course.tool.clone(),
             open: course.open_tools().map(str::to_owned).collect(),
-            context: self.context,
+            context: course.context,
             active_ms: self.active_ms,
             model: self.model.clone(),
             title: self.title.clone(),
@@ -275,12 +270,6 @@ fn judge(course: &Course, silence_ms: Option<u64>, patience: &Patience) -> (Stat
         () if course.is_repeating() => (State::Stuck, Why::Repeating),
         () => (State::Running, going),
     }
-}
-
-/// How many tokens a model was given.
-fn given(usage: &Usage) -> u64 {
-    let parts = [usage.input, usage.cache_read, usage.cache_write];
-    parts.into_iter().flatten().fold(0, u64::saturating_add)
 }
 
 fn moment_ms(event: &Event<'_>) -> Option<i64> {

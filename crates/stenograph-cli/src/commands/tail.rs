@@ -7,6 +7,7 @@ use stenograph::model::{Event, Note};
 use stenograph::read::Sink;
 use stenograph::wire;
 use stenograph_store::follow::{Bell, Follow, Last, LastLine, Listener, SWEEP, Turn};
+use stenograph_store::{Passes, Source};
 
 use super::show::view;
 use crate::error::{CommandError, Status};
@@ -59,7 +60,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
     if options.file.is_none() {
         output.say(&name);
     }
-    let format = input::format_at(&path, options.from.as_deref())?;
+    let format = input::format_so_far(&Source::open(&path, Passes::Once)?, options.from.as_deref())?;
     if format.is_none() && !options.follow {
         return Err(CommandError::nothing(format!("{name}: the file is empty"))
             .hint("steno tail -f FILE waits for what will be written"));

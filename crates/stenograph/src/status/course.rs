@@ -7,7 +7,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::{BEGINNING_LENGTH_MAX, Why};
 use crate::format::{Signs, named};
-use crate::model::{Body, Content, Data, Event, Kind, PieceKind, Residue, Role, Span};
+use crate::model::{Body, Content, Data, Event, Kind, PieceKind, Residue, Role, Span, Usage};
 use crate::text::Text;
 
 /// Where a conversation has come to.
@@ -42,6 +42,8 @@ pub(super) struct Course {
     pub failure: Option<String>,
     /// How many errors something good followed.
     pub recovered: u64,
+    /// How many tokens the model was given with the last request.
+    pub context: Option<u64>,
     /// The beginning of the last thing a user asked.
     pub asked: Option<String>,
     open: VecDeque<Open>,
@@ -112,6 +114,12 @@ impl Course {
     pub fn add(&mut self, event: &Event<'_>) {
         if event.part.index == 0 || event.at != self.record.0 {
             self.record = (event.at, reason(event));
+        }
+        match event.usage.as_ref().map(given) {
+            Some(tokens) if tokens > 0 => self.context = Some(tokens),
+            // What was put aside is not given again, and how much is left only the next request tells.
+            _ if event.kind() == Kind::Compaction => self.context = None,
+            _ => {}
         }
         match &event.body {
             Body::Message { role: Role::User, content } => self.user(event, content),
@@ -303,6 +311,12 @@ fn reason(event: &Event<'_>) -> Option<String> {
         });
         found
     })
+}
+
+/// How many tokens a model was given.
+fn given(usage: &Usage) -> u64 {
+    let parts = [usage.input, usage.cache_read, usage.cache_write];
+    parts.into_iter().flatten().fold(0, u64::saturating_add)
 }
 
 /// Whether a text is markup from its first sign to its last: nobody types that.

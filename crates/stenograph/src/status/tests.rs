@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::format::named;
-use crate::model::{Content, Input, Role};
+use crate::model::{Content, Input, Role, Usage};
 use crate::read::all;
 
 const SECOND: u64 = 1000;
@@ -213,7 +213,7 @@ fn side_conversations_decide_only_where_there_is_no_other() {
     let side = |event: Event<'static>| Event { thread: Some("a1".into()), ..event };
     let done = [side(said(Role::Assistant, "Found.")), side(stop(Some("end_turn"), None))];
     let found = status(&done, 0);
-    assert_eq!((found.state, found.thread.as_deref()), (State::Completed, Some("a1")));
+    assert_eq!((found.state, found.why, found.thread.as_deref()), (State::Completed, Why::Ended, Some("a1")));
     let mut events = vec![call("1", "Task", "look")];
     events.extend(done);
     let found = status(&events, MINUTE);

@@ -2,15 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
-use stenograph::format::Format;
+use stenograph::format::{Format, Want};
 use stenograph::json::Draft;
-use stenograph::model::Event;
+use stenograph::model::{Event, Note, Outline};
+use stenograph::read::{Reading, Sink};
 use stenograph::status::{Patience, Status, Watch};
 use stenograph::text::quote;
 use stenograph::time::{Time, Unit};
 use stenograph_store::discover::Stat;
 use stenograph_store::follow::{Follow, LastLine};
-use stenograph_store::{Error, Problem};
+use stenograph_store::{Error, Passes, Problem, Source};
 
 use crate::error::CommandError;
 use crate::input;
@@ -35,14 +36,41 @@ pub struct Run {
 pub fn at(path: &Path, from: Option<&str>, now_ms: i64, patience: &Patience) -> Result<Run, CommandError> {
     let stat = Stat::of(path).map_err(|error| Error::at(path, Problem::Unreadable, error))?;
     let changed_ms = stat.modified_ns / 1_000_000;
-    let format = input::format_at(path, from)?;
+    let source = Source::open(path, Passes::Once)?;
+    let format = input::format_so_far(&source, from)?;
+    let beginning = format.map(|format| beginning(format, source.head())).unwrap_or_default();
     let mut follow = Follow::open(path, format)?;
     let mut watch = Watch::default();
     let last = follow.last(EVENTS_MAX, LastLine::Held, &mut |event| Some(event.clone().into_owned()))?;
     last.kept.iter().for_each(|event: &Event<'static>| watch.add(event));
     // A clock that runs behind another's is no reason to wait for it.
     let silence_ms = u64::try_from(now_ms.saturating_sub(changed_ms)).unwrap_or(0);
-    Ok(Run { path: path.to_owned(), format, changed_ms, status: watch.status(Some(silence_ms), patience) })
+    let mut status = watch.status(Some(silence_ms), patience);
+    // The first one stated is the session's own: later ones may be copies of what another session said.
+    status.session = beginning.session.or(status.session);
+    status.title = status.title.or(beginning.title);
+    status.cwd = status.cwd.or(beginning.cwd);
+    status.branch = status.branch.or(beginning.branch);
+    status.model = status.model.or(beginning.model);
+    Ok(Run { path: path.to_owned(), format, changed_ms, status })
+}
+
+/// What the head of a file says. Some systems state the session and its folder there and nowhere else.
+fn beginning(format: &'static dyn Format, head: &[u8]) -> Outline {
+    let mut outlining = Outlining(Outline::new(format.info().name));
+    // It is not ended: its last record is most likely cut.
+    Reading::new(format, Want::All).feed(head, &mut outlining);
+    outlining.0
+}
+
+struct Outlining(Outline);
+
+impl Sink for Outlining {
+    fn event(&mut self, event: &Event<'_>) {
+        self.0.add(event);
+    }
+
+    fn note(&mut self, _note: Note) {}
 }
 
 impl Run {
