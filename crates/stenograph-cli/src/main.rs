@@ -10,6 +10,7 @@ mod edited;
 mod error;
 mod home;
 mod input;
+mod live;
 mod output;
 mod progress;
 mod store;

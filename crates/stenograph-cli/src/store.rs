@@ -39,18 +39,11 @@ impl Where {
 
     /// Where to look: the homes of agents, the projects and folders that the store knows, and the project at hand.
     pub fn places(&self, store: &Store) -> Result<Places, CommandError> {
-        let mut places = match self.root() {
-            Some(root) if !root.is_dir() => {
-                let place = root.display();
-                return Err(CommandError::new(format!("{place}: is no folder")).hint("--root names a folder"));
-            }
-            Some(root) => Places::below(root),
-            None => {
-                let mut places = Places::of(self.root.machine());
-                places.projects.extend(std::env::current_dir());
-                places
-            }
-        };
+        if let Some(root) = self.root().filter(|root| !root.is_dir()) {
+            let place = root.display();
+            return Err(CommandError::new(format!("{place}: is no folder")).hint("--root names a folder"));
+        }
+        let mut places = self.root.places();
         if self.root.given().is_none()
             && let Ok(catalogue) = store.catalogue()
         {

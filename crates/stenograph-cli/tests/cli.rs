@@ -50,6 +50,10 @@ mod run;
 mod runner;
 #[path = "cli/show.rs"]
 mod show;
+#[path = "cli/status.rs"]
+mod status;
+#[path = "cli/tail.rs"]
+mod tail;
 #[path = "cli/trim.rs"]
 mod trim;
 

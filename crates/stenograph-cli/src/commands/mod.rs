@@ -18,6 +18,8 @@ pub mod record;
 pub mod recover;
 pub mod run;
 pub mod show;
+pub mod status;
+pub mod tail;
 pub mod trim;
 
 use crate::args::Command;
@@ -38,6 +40,8 @@ pub fn run(command: &Command, output: &mut Output<'_>) -> Result<Status, Command
         Command::Context(options) => context::run(options, output),
         Command::Inbox(options) => inbox::run(options, output),
         Command::Show(options) => show::run(options, output),
+        Command::Tail(options) => tail::run(options, output),
+        Command::Status(options) => status::run(options, output),
         Command::Trim(options) => trim::run(options, output),
         Command::Cut(options) => cut::run(options, output),
         Command::Continue(options) => r#continue::run(options, output),

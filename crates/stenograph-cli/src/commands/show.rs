@@ -1,7 +1,7 @@
 //! `steno show`: the events of a file, for people. Which ones is chosen here; how one looks is in `show/view.rs`.
 
 mod select;
-mod view;
+pub(super) mod view;
 
 use std::collections::VecDeque;
 use std::path::PathBuf;

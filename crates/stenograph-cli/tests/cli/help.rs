@@ -4,11 +4,13 @@ use stenograph::formats::FORMATS;
 
 use crate::runner::{Folder, names};
 
-const COMMANDS: [&str; 17] = [
+const COMMANDS: [&str; 19] = [
     "formats",
     "check",
     "convert",
     "show",
+    "tail",
+    "status",
     "record",
     "recover",
     "trim",
