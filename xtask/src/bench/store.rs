@@ -11,8 +11,8 @@ mod queries;
 use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::time::Duration;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use clap::Args;
 
@@ -139,6 +139,14 @@ impl Ground {
         command
     }
 
+    /// Forgets everything that was indexed and kept.
+    fn empty(&self) -> Result<(), Failure> {
+        if self.home.exists() {
+            fs::remove_dir_all(&self.home)?;
+        }
+        Ok(())
+    }
+
     fn find(&self, kind: &Kind, query: &Query) -> Command {
         let mut command = self.steno(&["find", "--limit", "20"]);
         match kind.order {
@@ -182,12 +190,12 @@ fn line(number: u64, word: &str) -> String {
 
 /// Indexes everything from nothing, in turns.
 fn full(ground: &Ground, peers: &[Installed], options: &Options, goals: &mut Goals) -> Result<(), Failure> {
-    let mut own = Vec::new();
+    let (mut own, mut bare) = (Vec::new(), Vec::new());
     let mut theirs: Vec<Vec<Ran>> = peers.iter().map(|_| Vec::new()).collect();
     for _ in 0..options.rounds.max(1) {
-        if ground.home.exists() {
-            fs::remove_dir_all(&ground.home)?;
-        }
+        ground.empty()?;
+        bare.push(watched(ground.index().arg("--no-keep"))?);
+        ground.empty()?;
         own.push(watched(&mut ground.index())?);
         for (peer, ran) in peers.iter().zip(&mut theirs) {
             ran.push(peer.full()?);
@@ -198,6 +206,7 @@ fn full(ground: &Ground, peers: &[Installed], options: &Options, goals: &mut Goa
         "everything, from nothing", "s", "CPU s", "MB/s", "peak MB", "own MB"
     );
     row("steno index", &own, ground.megabytes());
+    row("steno index --no-keep", &bare, ground.megabytes());
     for (peer, ran) in peers.iter().zip(&theirs) {
         row(peer.peer.name(), ran, ground.megabytes());
     }
@@ -282,6 +291,8 @@ fn appended(ground: &Ground, goals: &mut Goals) -> Result<(), Failure> {
     println!();
     let inside = inside::appended(&ground.home, &ground.tree, &ground.session, QUICK_ROUNDS, &mut write)?;
     goals.at_most("one line more to found, in process", percentile(&inside, 50), APPEND_MS, "ms");
+    let watched = watching(ground, &mut write)?;
+    goals.at_most("one line more to found, with --watch", percentile(&watched, 50), APPEND_MS, "ms");
     let mut commands = Vec::new();
     for number in 0..QUICK_ROUNDS as u64 {
         let word = write(10_000 + number)?;
@@ -295,6 +306,40 @@ fn appended(ground: &Ground, goals: &mut Goals) -> Result<(), Failure> {
     Goals::told("one line more, steno index and steno find", percentile(&commands, 50), "ms");
     Ok(())
 }
+
+/// The same while another process watches the tree, from the line written to the line found.
+fn watching(ground: &Ground, write: &mut dyn FnMut(u64) -> std::io::Result<String>) -> Result<Vec<Duration>, Failure> {
+    let mut index = ground.index();
+    let quiet = index.arg("--watch").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = quiet.spawn()?;
+    let mut times = Vec::new();
+    let mut measured = || {
+        for number in 0..=QUICK_ROUNDS as u64 {
+            let word = write(5_000 + number)?;
+            let start = Instant::now();
+            while !inside::is_found(&ground.home, &word)? {
+                if start.elapsed() > PATIENCE {
+                    return Err(format!("{word} was added and is not found").into());
+                }
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            // The first one waits until the watch has begun.
+            if number > 0 {
+                times.push(start.elapsed());
+            }
+            std::thread::sleep(PAUSE);
+        }
+        Ok(())
+    };
+    let measured: Result<(), Failure> = measured();
+    child.kill()?;
+    child.wait()?;
+    measured.map(|()| times)
+}
+
+/// How long somebody who watches may take, and what lies between two lines.
+const PATIENCE: Duration = Duration::from_secs(20);
+const PAUSE: Duration = Duration::from_millis(300);
 
 /// What was measured of a kind of query.
 #[derive(Default)]

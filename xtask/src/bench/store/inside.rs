@@ -26,3 +26,6 @@ pub fn appended(
 ) -> Result<Vec<Duration>, Failure> {
     Ok(Vec::new())
 }
+pub fn is_found(_home: &Path, _word: &str) -> Result<bool, Failure> {
+    Ok(true)
+}
