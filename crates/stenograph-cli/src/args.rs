@@ -4,8 +4,8 @@ use clap::builder::PossibleValuesParser;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    check, compact, completions, config, context, r#continue, convert, cut, demo, formats, inbox, man, record, recover,
-    run, show, trim,
+    check, compact, completions, config, context, r#continue, convert, cut, demo, formats, inbox, index, man, record,
+    recover, run, show, trim,
 };
 
 /// Keep the record of what AI agents did
@@ -36,6 +36,7 @@ pub enum Command {
     Check(check::Options),
     Convert(convert::Options),
     Show(show::Options),
+    Index(index::Options),
     Record(record::Options),
     Recover(recover::Options),
     Trim(trim::Options),

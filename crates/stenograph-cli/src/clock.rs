@@ -17,6 +17,11 @@ pub fn seconds() -> u64 {
     u64::try_from(jiff::Timestamp::now().as_second()).unwrap_or(0)
 }
 
+/// Nanoseconds since 1970.
+pub fn nanoseconds() -> i64 {
+    i64::try_from(jiff::Timestamp::now().as_nanosecond()).unwrap_or(i64::MAX)
+}
+
 /// The first moment of a day here, from its date: `2025-01-15`.
 pub fn start_of_day(date: &str) -> Option<Time<'static>> {
     let date: jiff::civil::Date = date.parse().ok()?;

@@ -12,6 +12,7 @@ mod home;
 mod input;
 mod output;
 mod progress;
+mod store;
 mod tokenizer;
 
 use std::process::ExitCode;

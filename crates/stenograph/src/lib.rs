@@ -24,6 +24,7 @@ pub mod loss;
 pub mod model;
 pub mod query;
 pub mod read;
+pub mod resume;
 pub mod sheet;
 pub mod standin;
 pub mod text;

@@ -128,3 +128,6 @@ impl Stat {
 pub fn discover(places: &Places, each: &mut dyn FnMut(Found)) -> Vec<Remark> {
     walk::walk(places, each)
 }
+
+#[cfg(test)]
+mod tests;

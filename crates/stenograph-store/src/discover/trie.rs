@@ -44,6 +44,8 @@ pub(super) enum Standing {
     Home,
     /// It belongs to an agent, and its home is a project.
     Project,
+    /// It is a name in the folder of a project, which anything may have.
+    Name,
     /// It looks like the inside of a home that a variable may have moved anywhere.
     Like,
 }
@@ -128,8 +130,9 @@ impl Map {
         let (start, way) = machine::start(home);
         let base = match start {
             Start::Relative => {
-                self.trie.add(self.project, way, leaf(Standing::Project));
-                self.trie.add(self.anywhere, way, leaf(Standing::Project));
+                let standing = if way.contains('/') { Standing::Project } else { Standing::Name };
+                self.trie.add(self.project, way, leaf(standing));
+                self.trie.add(self.anywhere, way, leaf(standing));
                 return;
             }
             Start::Home => {

@@ -134,3 +134,6 @@ impl Words {
         self.words.iter().enumerate().fold(0, |places, (at, wanted)| places | u128::from(fits((at, wanted))) << at)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -234,3 +234,6 @@ fn restore_calls(raw: &str) -> VecDeque<Call> {
     }
     calls
 }
+
+#[cfg(test)]
+mod tests;

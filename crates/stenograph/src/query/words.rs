@@ -48,7 +48,7 @@ enum Class {
     Beyond,
 }
 
-const CLASSES: [Class; 256] = {
+static CLASSES: [Class; 256] = {
     let mut classes = [Class::Separator; 256];
     let mut byte = 0;
     #[expect(clippy::indexing_slicing, reason = "the table is made while compiling")]
@@ -183,8 +183,7 @@ impl Split<'_> {
 
     /// A run without spaces: its pairs, then its last character. Gives where it ends.
     fn pairs(&mut self, from: usize) -> usize {
-        self.lower.clear();
-        let mut last = from..from;
+        let mut last: Option<Range<usize>> = None;
         let mut end = from;
         for (offset, char) in self.text.get(from..).unwrap_or_default().char_indices() {
             let at = from + offset..from + offset + char.len_utf8();
@@ -197,19 +196,30 @@ impl Split<'_> {
                 Part::Separator | Part::Letter => break,
                 Part::Pair => {}
             }
-            let before = self.lower.len();
-            self.lower.push(char);
-            if before > 0 {
-                (self.each)(Word { text: &self.lower, at: last.start..at.end, position: self.position });
-                self.position += 1;
-                self.lower.drain(..before);
+            if let Some(last) = last {
+                self.pair(last, at.clone());
             }
             end = at.end;
-            last = at;
+            last = Some(at);
         }
-        (self.each)(Word { text: &self.lower, at: last, position: self.position });
+        let at = last.unwrap_or(from..from);
+        let text = self.text.get(at.clone()).unwrap_or_default();
+        (self.each)(Word { text, at, position: self.position });
         self.position += 1;
         end
+    }
+
+    fn pair(&mut self, first: Range<usize>, second: Range<usize>) {
+        let at = first.start..second.end;
+        let text = if first.end == second.start {
+            self.text.get(at.clone()).unwrap_or_default()
+        } else {
+            self.lower.clear();
+            self.lower.extend([first, second].into_iter().filter_map(|char| self.text.get(char)));
+            &self.lower
+        };
+        (self.each)(Word { text, at, position: self.position });
+        self.position += 1;
     }
 }
 
