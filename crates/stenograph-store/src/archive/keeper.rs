@@ -277,8 +277,9 @@ impl Keeper {
     /// Makes durable all that was done since the last commit. After a failure nothing of it was done, unless the error says that
     /// this is in doubt; then it is seen when the archive is opened again.
     pub fn commit(&mut self, now_ms: i64) -> Result<(), Error> {
-        if let Some(Failed::Untold(error)) = self.failed.take() {
-            self.failed = Some(Failed::Told);
+        if matches!(self.failed, Some(Failed::Untold(_)))
+            && let Some(Failed::Untold(error)) = self.failed.replace(Failed::Told)
+        {
             return Err(error);
         }
         self.ready()?;

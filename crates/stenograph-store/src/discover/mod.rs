@@ -3,6 +3,7 @@
 
 mod machine;
 mod pattern;
+mod state;
 mod trie;
 mod walk;
 

@@ -256,9 +256,10 @@ fn a_root_is_a_home_and_is_walked_whole() {
         "backup/moved/contexts/c/context.jsonl (chibi) - c -",
     ];
     wanted.extend(IN_A_PROJECT_FOUND);
-    // Below a root any folder may be somebody's home, and a home says more than a project.
     assert_eq!(tree.lines(&files), wanted);
     assert_eq!(remarks, []);
+    let of_projects = files.iter().filter(|file| file.named.folder.as_deref() == Some(&tree.path("p")));
+    assert_eq!(of_projects.count(), IN_A_PROJECT.len());
     let again: Vec<PathBuf> = found(&places).0.into_iter().map(|file| file.path).collect();
     assert_eq!(again, files.into_iter().map(|file| file.path).collect::<Vec<_>>());
 }

@@ -7,7 +7,7 @@ use stenograph::format::Format;
 use stenograph::formats::FORMATS;
 
 use super::Places;
-use super::machine::{self, Start};
+use super::machine::{self, Machine, Start};
 use super::pattern::Pattern;
 
 /// The tree.
@@ -40,10 +40,10 @@ pub(super) struct Leaf {
 /// What a place proves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Standing {
+    /// It belongs to an agent, and is kept in a project.
+    Project,
     /// It is the home of an agent.
     Home,
-    /// It belongs to an agent, and its home is a project.
-    Project,
     /// It is a name in the folder of a project, which anything may have.
     Name,
     /// It looks like the inside of a home that a variable may have moved anywhere.
@@ -92,6 +92,11 @@ impl Trie {
     /// Whether a file may stand here.
     pub(super) fn leaf(&self, at: At) -> Option<Leaf> {
         self.nodes.get(at.0).and_then(|node| node.leaf)
+    }
+
+    /// Whether a folder of that name leads on from here.
+    pub(super) fn leads_on(&self, at: At, name: &str) -> bool {
+        self.steps(at).iter().any(|(pattern, to)| pattern.fits(name).is_some() && !self.steps(*to).is_empty())
     }
 
     /// Whether every way on from here leads into a folder whose name is known: then nobody has to look what is there.
@@ -148,7 +153,10 @@ impl Map {
             }
             Start::Data => "{data}",
         };
-        for folder in places.machine.resolve_all(base) {
+        // A home folder that is walked whole needs no walk of its own, unless a variable says something else.
+        let home = places.machine.home.as_ref().filter(|home| places.folders.contains(home));
+        let walked = home.and_then(|home| Machine::rooted(home.clone()).resolve(base));
+        for folder in places.machine.resolve_all(base).into_iter().filter(|folder| Some(folder) != walked.as_ref()) {
             let at = self.base(absolute(&folder));
             self.trie.add(at, way, leaf(Standing::Home));
         }

@@ -1,14 +1,15 @@
 //! The walk: folders are listed once, files are looked at once, links are followed and never round in circles. It opens no file.
 
 use std::collections::HashSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{fs, io};
 
 use stenograph::formats::FORMATS;
 
 use super::pattern::{Names, Pattern};
-use super::trie::{At, Leaf, Map, Standing, absolute};
+use super::state::State;
+use super::trie::{At, Leaf, Map, absolute};
 use super::{FileId, Found, Named, Places, Stat};
 use crate::recover;
 use crate::tail::Remark;
@@ -60,6 +61,7 @@ pub(super) fn walk(places: &Places, each: &mut dyn FnMut(Found)) -> Vec<Remark> 
     let map = Map::of(places);
     let mut walk = Walk {
         map: &map,
+        home: places.machine.home.as_deref().map(absolute),
         endings: endings(),
         passed_over: places.passed_over.iter().filter_map(|path| folder_id(path)).collect(),
         files: HashSet::new(),
@@ -92,6 +94,7 @@ fn endings() -> Vec<String> {
 
 struct Walk<'w> {
     map: &'w Map,
+    home: Option<PathBuf>,
     endings: Vec<String>,
     passed_over: Vec<FileId>,
     files: HashSet<FileId>,
@@ -99,58 +102,6 @@ struct Walk<'w> {
     remarks: Vec<Remark>,
     unsaid: usize,
     each: &'w mut dyn FnMut(Found),
-}
-
-/// Where one stands in a home, and what the way there was called.
-#[derive(Clone)]
-struct State {
-    at: At,
-    /// The folder in which the way began.
-    start: Arc<Path>,
-    /// The folder in which the first name of the way stands.
-    within: Option<Arc<Path>>,
-    session: Option<Arc<str>>,
-    thread: Option<Arc<str>>,
-    project: Option<Arc<str>>,
-}
-
-impl State {
-    fn new(at: At, start: &Arc<Path>) -> State {
-        State { at, start: Arc::clone(start), within: None, session: None, thread: None, project: None }
-    }
-
-    /// One step on, by a name in this folder.
-    fn step(&self, to: At, within: Option<&Arc<Path>>, names: Names<'_>) -> State {
-        let given = |known: &Option<Arc<str>>, name: Option<&str>| name.map(Arc::from).or_else(|| known.clone());
-        State {
-            at: to,
-            start: Arc::clone(&self.start),
-            within: self.within.as_ref().or(within).cloned(),
-            session: given(&self.session, names.session),
-            thread: given(&self.thread, names.thread),
-            project: given(&self.project, names.project),
-        }
-    }
-
-    /// What a file is at the end of the way.
-    fn named(&self, leaf: Leaf, within: Option<&Arc<Path>>, names: Names<'_>) -> Named {
-        let given = |known: &Option<Arc<str>>, name: Option<&str>| name.or(known.as_deref()).map(str::to_owned);
-        let (is_proof, is_project) = match leaf.standing {
-            Standing::Home => (true, false),
-            Standing::Project => (true, true),
-            Standing::Name => (false, true),
-            Standing::Like => (false, false),
-        };
-        Named {
-            format: is_proof.then_some(leaf.format),
-            like: Some(leaf.format),
-            session: given(&self.session, names.session),
-            thread: given(&self.thread, names.thread),
-            project: given(&self.project, names.project),
-            within: self.within.as_ref().or(within).cloned(),
-            folder: is_project.then(|| Arc::clone(&self.start)),
-        }
-    }
 }
 
 /// How much of a folder is of interest.
@@ -221,7 +172,14 @@ impl Walk<'_> {
         if matches!(reach, Reach::Whole(_)) {
             states.push(State::new(self.map.anywhere, &folder.path));
         }
-        for entry in &entries {
+        // Homes come first: what is found there by another name, too, is found by the one that says more.
+        let is_home = |entry: &&Entry| {
+            reach != Reach::Homes
+                && entry.kind != Kind::File
+                && states.iter().any(|state| self.map.trie.leads_on(state.at, &entry.name))
+        };
+        let (homes, others): (Vec<&Entry>, Vec<&Entry>) = entries.iter().partition(is_home);
+        for entry in homes.into_iter().chain(others) {
             self.entry(&folder, entry, &states, reach);
         }
     }
@@ -337,7 +295,10 @@ impl Walk<'_> {
             }
         }
         if let Some((leaf, state, pattern, names)) = best {
-            return Some(state.named(leaf, pattern.literal().is_none().then_some(&folder.path), names));
+            let mut named = state.named(leaf, pattern.literal().is_none().then_some(&folder.path), names);
+            // The home folder is nobody's project.
+            named.folder = named.folder.filter(|folder| Some(folder.as_ref()) != self.home.as_deref());
+            return Some(named);
         }
         let ending = bare.rsplit_once('.')?.1;
         let known = self.endings.iter().any(|known| known.eq_ignore_ascii_case(ending));

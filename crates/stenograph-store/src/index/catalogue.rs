@@ -12,7 +12,7 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags};
 
 pub use row::{Gone, Packed, SourceId, SourceRow, Stamp, Tally};
-pub use view::{Lot, Lots, Project, Session, SessionId, Touched, Unknown};
+pub use view::{Lot, Lots, Project, Session, SessionId, Stamped, Touched, Unknown};
 
 use crate::{Error, Place, Problem};
 

@@ -15,7 +15,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use catalogue::{Catalogue, Opened};
-pub use run::{Keep, Nobody, Plan, Progress, Report, Scope, Watch, run};
+pub use run::{Keep, Nobody, Plan, Progress, Report, Scope, Watch, remove, run};
 
 use crate::lock::Lock;
 use crate::{Error, Problem};
@@ -62,7 +62,7 @@ impl Store {
 
     /// The folders that the user added.
     pub fn added_folders(&self) -> Result<Vec<PathBuf>, Error> {
-        Ok(Vec::new())
+        Ok(keeper::Kept::open(self)?.folders())
     }
 
     /// Takes the right to write the index, and waits for whoever has it for a moment.

@@ -1,12 +1,15 @@
 //! Which session a source belongs to, which project that is of, and what it follows from. A session is known by what it says of
 //! itself; the place of its file only helps out.
 
+use std::path::Path;
+
 use stenograph::format::Format;
 
 use super::catalogue::SourceRow;
 use super::run::{Job, Run};
 use crate::Error;
 use crate::discover::Named;
+use crate::project::{Project, State};
 
 impl Run<'_> {
     /// Says which session a source belongs to, and what that follows from.
@@ -43,7 +46,34 @@ impl Run<'_> {
         {
             self.catalogue.link(row.session, other, "shares its beginning with")?;
         }
+        if let Some(folder) = row.tally.cwd.clone().or_else(|| named.folder.map(|folder| folder.display().to_string()))
+        {
+            let project = self.project(&folder)?;
+            self.catalogue.set_project(row.session, project)?;
+        }
         Ok(())
+    }
+
+    /// The project that a working folder is. One that is gone is what it was known to be.
+    fn project(&mut self, folder: &str) -> Result<i64, Error> {
+        if let Some(project) = self.projects.get(folder) {
+            return Ok(*project);
+        }
+        let found = Project::of(Path::new(folder));
+        let known = match found.state {
+            State::There => None,
+            State::Gone => self.catalogue.project_of_folder(folder)?,
+        };
+        let project = match known {
+            Some(project) => project,
+            None => {
+                let root = found.folder.display().to_string();
+                self.catalogue.project(&found.name(), &root, found.remote.as_deref())?
+            }
+        };
+        self.catalogue.set_project_of_folder(folder, project)?;
+        self.projects.insert(folder.to_owned(), project);
+        Ok(project)
     }
 }
 

@@ -4,9 +4,9 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use super::catalogue::{Catalogue, Gone, SourceId, SourceRow, Stamp, Unknown};
+use super::catalogue::{Catalogue, Gone, SourceId, SourceRow, Stamp, Stamped, Unknown};
 use super::change;
-use super::keeper::Keeper;
+use super::keeper::{Keeper, Kept};
 use super::text::{TextIndex, TextWriter};
 use super::{Behind, Made, Pair, Store};
 use crate::Error;
@@ -144,19 +144,9 @@ pub fn run(store: &Store, plan: &Plan<'_>, watch: &mut dyn Watch) -> Result<Repo
     let mut report = Report { made, ..Report::default() };
     let before = catalogue.batch_number()?;
     let (mut jobs, gone) = survey(&catalogue, plan, &mut report)?;
-    let keeper = Keeper::new(store, plan)?;
     // What is new is wanted first, should somebody end the run early.
     jobs.sort_by_key(|job| std::cmp::Reverse(job.stamp.changed));
-    let mut run = Run {
-        catalogue: &catalogue,
-        text: &text,
-        plan,
-        writer: None,
-        keeper,
-        batch: before + 1,
-        read: 0,
-        dead: Vec::new(),
-    };
+    let mut run = Run::new(store, plan, &catalogue, &text, before + 1);
     if behind == Behind::Yes {
         let writer = run.take_writer()?;
         writer.delete_after(before)?;
@@ -183,7 +173,7 @@ fn survey(catalogue: &Catalogue, plan: &Plan<'_>, report: &mut Report) -> Result
     if let Scope::Files(paths) = &plan.scope
         && paths.iter().all(|path| known.contains_key(path))
     {
-        return Ok(survey_files(paths, &known, report));
+        return Ok(survey_files(paths, &known, plan, report));
     }
     let strangers = catalogue.strangers()?;
     let mut jobs = Vec::new();
@@ -191,29 +181,39 @@ fn survey(catalogue: &Catalogue, plan: &Plan<'_>, report: &mut Report) -> Result
         report.found += 1;
         let stamp = Stamp::from(found.stat);
         match known.remove(&found.path) {
-            Some((_, old, seen, Gone::There)) if change::is_unchanged(&old, seen, &stamp) => report.unchanged += 1,
-            Some((id, ..)) => jobs.push(Job { path: found.path, stamp, named: found.named, known: Some(id) }),
+            Some(known) if is_settled(&known, &stamp, plan.keep) => report.unchanged += 1,
+            Some(Stamped { id, .. }) => jobs.push(Job { path: found.path, stamp, named: found.named, known: Some(id) }),
             None if strangers.get(&found.path) == Some(&(stamp.size, stamp.changed)) => report.strangers += 1,
             None => jobs.push(Job { path: found.path, stamp, named: found.named, known: None }),
         }
     });
     report.remarks.extend(remarks);
-    let missing = known.into_iter().filter(|(path, (.., gone))| *gone == Gone::There && is_missing(path));
-    let gone = missing.map(|(_, (id, ..))| id).collect();
+    let missing = known.into_iter().filter(|(path, known)| known.gone == Gone::There && is_missing(path));
+    let gone = missing.map(|(_, known)| known.id).collect();
     Ok((jobs, gone))
 }
 
-type Known = HashMap<PathBuf, (SourceId, Stamp, i64, Gone)>;
+/// Whether a known file needs no look.
+fn is_settled(known: &Stamped, stamp: &Stamp, keep: Keep) -> bool {
+    known.gone == Gone::There
+        && change::is_unchanged(&known.stamp, known.seen, stamp)
+        && (known.is_kept || keep == Keep::No)
+}
 
-fn survey_files(paths: &[PathBuf], known: &Known, report: &mut Report) -> (Vec<Job>, Vec<SourceId>) {
+fn survey_files(
+    paths: &[PathBuf],
+    known: &HashMap<PathBuf, Stamped>,
+    plan: &Plan<'_>,
+    report: &mut Report,
+) -> (Vec<Job>, Vec<SourceId>) {
     let (mut jobs, mut gone) = (Vec::new(), Vec::new());
     for path in paths {
-        let Some((id, old, seen, was)) = known.get(path) else { continue };
+        let Some(known) = known.get(path) else { continue };
         report.found += 1;
         match Stat::of(path).map(Stamp::from) {
-            Ok(stamp) if *was == Gone::There && change::is_unchanged(old, *seen, &stamp) => report.unchanged += 1,
-            Ok(stamp) => jobs.push(Job { path: path.clone(), stamp, named: Named::default(), known: Some(*id) }),
-            Err(_) if *was == Gone::There && is_missing(path) => gone.push(*id),
+            Ok(stamp) if is_settled(known, &stamp, plan.keep) => report.unchanged += 1,
+            Ok(stamp) => jobs.push(Job { path: path.clone(), stamp, named: Named::default(), known: Some(known.id) }),
+            Err(_) if known.gone == Gone::There && is_missing(path) => gone.push(known.id),
             Err(_) => {}
         }
     }
@@ -244,9 +244,19 @@ pub(super) struct Run<'r> {
     pub read: u64,
     /// Lots whose documents this batch deletes.
     dead: Vec<u64>,
+    /// The archive as it was, opened when it is first asked.
+    archive: Option<Kept>,
+    /// Which project a working folder is.
+    pub projects: HashMap<String, i64>,
+    store: &'r Store,
 }
 
-impl Run<'_> {
+impl<'r> Run<'r> {
+    fn new(store: &'r Store, plan: &'r Plan<'r>, catalogue: &'r Catalogue, text: &'r TextIndex, batch: u64) -> Run<'r> {
+        let (keeper, dead, projects) = (Keeper::new(store, plan), Vec::new(), HashMap::new());
+        Run { catalogue, text, plan, writer: None, keeper, batch, read: 0, dead, archive: None, projects, store }
+    }
+
     /// The writer of the text, opened when it is first needed. Whoever takes it gives it back.
     pub(super) fn take_writer(&mut self) -> Result<TextWriter, Error> {
         match self.writer.take() {
@@ -264,6 +274,14 @@ impl Run<'_> {
     /// Gives the writer back.
     pub(super) fn give_writer(&mut self, writer: TextWriter) {
         self.writer = Some(writer);
+    }
+
+    /// The archive as it was when the run began.
+    pub(super) fn archive(&mut self) -> Result<&Kept, Error> {
+        match &mut self.archive {
+            Some(archive) => Ok(archive),
+            empty => Ok(empty.insert(Kept::open(self.store)?)),
+        }
     }
 
     fn work(
@@ -297,8 +315,13 @@ impl Run<'_> {
             }
         }
         watch.progress(&progress);
-        report.kept += self.keeper.added();
-        self.commit()
+        if report.made.is_some() && !report.stopped {
+            self.take_in_kept(report)?;
+        }
+        self.commit()?;
+        report.kept = self.keeper.added();
+        report.remarks.append(&mut self.keeper.remarks);
+        Ok(())
     }
 
     /// Makes everything so far count: first what is kept, then the text, then what says so.
@@ -331,4 +354,22 @@ impl Run<'_> {
         self.catalogue.begin()?;
         self.commit()
     }
+}
+
+/// Takes sources out of the index, with all that is known of them. What the archive has is not touched.
+pub fn remove(store: &Store, sources: &[SourceId], plan: &Plan<'_>) -> Result<(), Error> {
+    let _lock = store.lock()?;
+    let Pair { catalogue, text, .. } = store.open()?;
+    let batch = catalogue.batch_number()? + 1;
+    let mut run = Run::new(store, plan, &catalogue, &text, batch);
+    let writer = run.take_writer()?;
+    run.give_writer(writer);
+    catalogue.begin()?;
+    for id in sources {
+        if let Some(row) = catalogue.source(*id)? {
+            catalogue.remove(&row)?;
+        }
+    }
+    run.commit()?;
+    run.purge()
 }

@@ -13,9 +13,11 @@ use super::change::{self, Change};
 use super::intake::Intake;
 use super::run::{Job, Progress, Report, Run, Watch, is_missing};
 use super::text::TextWriter;
-use crate::decode::Container;
+use crate::archive::Label;
+use crate::decode::{Container, Counter, Guard, decode};
+use crate::discover::Named;
 use crate::tail::Remark;
-use crate::{Error, Passes, Problem, Source};
+use crate::{Error, Passes, Place, Problem, Source};
 
 /// How much is read at a time.
 const CHUNK_SIZE: usize = 256 << 10;
@@ -106,8 +108,8 @@ impl Run<'_> {
     /// Nothing new but where or when it was seen.
     fn same(&mut self, row: SourceRow, job: &Job) -> Result<(), Error> {
         let row = SourceRow { path: job.path.clone(), stamp: job.stamp, seen: self.plan.now, gone: Gone::There, ..row };
-        self.keep(&row);
-        self.catalogue.put(&row).map(drop)
+        self.catalogue.put(&row)?;
+        self.keep(&row)
     }
 
     /// Whether a file that is not known by its name is known by what it says.
@@ -173,7 +175,7 @@ impl Run<'_> {
             self.give_writer(writer);
             let reach = read?;
             self.print(job, &mut file, &mut row, reach)?;
-            self.keep(&row);
+            self.keep(&row)?;
             if reach == Reach::End {
                 return Ok(());
             }
@@ -224,6 +226,10 @@ impl Run<'_> {
             }
             Detected::Unknown => None,
         };
+        if row.id == 0 && self.is_forgotten(job, format)? {
+            (report.added, report.forgotten) = (report.added.saturating_sub(1), report.forgotten + 1);
+            return Ok(None);
+        }
         if format.is_none() {
             if row.id != 0 {
                 self.catalogue.remove(row)?;
@@ -304,6 +310,71 @@ impl Run<'_> {
         self.finish(job, format, row, intake)?;
         self.read += taken;
         Ok(reach)
+    }
+
+    /// Whether the user wanted a file to be forgotten.
+    fn is_forgotten(&mut self, job: &Job, format: Option<&'static dyn Format>) -> Result<bool, Error> {
+        let mut begin = Vec::new();
+        let read = File::open(&job.path).and_then(|file| file.take(change::PRINT_SIZE).read_to_end(&mut begin));
+        let label = Label {
+            format: format.map(|format| format.info().name.to_owned()).unwrap_or_default(),
+            session: job.named.session.clone(),
+        };
+        Ok(read.is_ok() && self.archive()?.is_forgotten(&label, &begin))
+    }
+
+    /// Reads sources that are gone out of the archive: an index that is made anew must not forget them.
+    pub(super) fn take_in_kept(&mut self, report: &mut Report) -> Result<(), Error> {
+        for copy in self.archive()?.copies() {
+            let known = self.catalogue.source_at(&copy.path)?.is_some();
+            let Some(format) = stenograph::format::named(&copy.label.format) else { continue };
+            if known || !is_missing(&copy.path) {
+                continue;
+            }
+            let mut row = SourceRow::new(&copy.path);
+            row.kept = Some(copy.id.to_string());
+            row.kept_length = copy.length;
+            row.format = format.info().name.to_owned();
+            row.stamp = Stamp { size: copy.length, changed: copy.modified_ns, ..Stamp::default() };
+            let named = Named { format: Some(format), session: copy.label.session.clone(), ..Named::default() };
+            let job = Job { path: copy.path.clone(), stamp: row.stamp, named, known: None };
+            let writer = self.take_writer()?;
+            let taken = self.read_kept(&writer, &job, format, &mut row, report);
+            self.give_writer(writer);
+            taken?;
+            report.gone += 1;
+        }
+        Ok(())
+    }
+
+    fn read_kept(
+        &mut self,
+        writer: &TextWriter,
+        job: &Job,
+        format: &'static dyn Format,
+        row: &mut SourceRow,
+        report: &mut Report,
+    ) -> Result<(), Error> {
+        self.renew(row)?;
+        let mut intake = Intake::resumed(writer, self.batch, row);
+        let mut reading = Reading::new(format, Want::All);
+        let place = Place::Path(job.path.clone());
+        if let Some(stream) = self.archive()?.read(row, 0)? {
+            let stream = decode(stream, &place, &Counter::default(), Guard::USUAL);
+            let read = stream.map(|mut stream| reading.feed_all(&mut stream, &mut intake));
+            if let Ok(Err(error)) = read {
+                report.remarks.push(Remark::new(&job.path, error.to_string()));
+            }
+        }
+        reading.end(&mut intake);
+        if let Some(failed) = intake.failed.take() {
+            return Err(failed);
+        }
+        (row.lot_events, row.trail) = (intake.event, intake.state());
+        report.events += intake.event;
+        self.finish(job, format, row, intake)?;
+        row.gone = Gone::Gone;
+        self.catalogue.put(row).map(drop)
     }
 
     /// Reads what only makes sense as a whole.
@@ -395,8 +466,13 @@ impl Run<'_> {
         self.catalogue.put(row).map(drop)
     }
 
-    fn keep(&mut self, row: &SourceRow) {
-        self.keeper.keep(row.id, &row.path);
+    /// Has a source kept, unless that was done.
+    fn keep(&mut self, row: &SourceRow) -> Result<(), Error> {
+        if row.kept.is_none() || row.kept_length < row.stamp.size {
+            let session = self.catalogue.session_name(row.session)?;
+            self.keeper.keep(row, session);
+        }
+        Ok(())
     }
 }
 

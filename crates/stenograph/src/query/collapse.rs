@@ -29,8 +29,14 @@ pub struct Shown {
 /// The hits that are shown, in their order. Of copies the first is shown; of records that are said again the one that is not a
 /// restatement, and where there is none the first.
 pub fn collapse<S: Copy + Eq + Hash>(hits: &[Same<S>]) -> Vec<Shown> {
-    let stated: HashSet<(S, u64)> =
-        hits.iter().filter(|hit| !hit.restates).map(|hit| (hit.session, hit.twin)).collect();
+    collapse_pieces(hits, std::iter::empty())
+}
+
+/// The same, where it is known which texts are stated as one of several: the sessions and [`super::Entry::piece_twins`] of hits
+/// that restate nothing.
+pub fn collapse_pieces<S: Copy + Eq + Hash>(hits: &[Same<S>], pieces: impl Iterator<Item = (S, u64)>) -> Vec<Shown> {
+    let whole = hits.iter().filter(|hit| !hit.restates).map(|hit| (hit.session, hit.twin));
+    let stated: HashSet<(S, u64)> = whole.chain(pieces).collect();
     let mut restated: HashMap<(S, u64), u64> = HashMap::new();
     let mut by_key: HashMap<u64, usize> = HashMap::new();
     let mut shown: Vec<Shown> = Vec::new();
@@ -78,6 +84,12 @@ mod tests {
     #[test]
     fn a_restatement_goes_when_its_session_states_it() {
         assert_eq!(shown(&[(1, 7, 1, true), (1, 8, 1, false), (2, 9, 1, true)]), [(1, vec![]), (2, vec![])]);
+    }
+
+    #[test]
+    fn a_restatement_goes_when_it_is_stated_among_others() {
+        let hits = [(1, true), (2, true)].map(|(session, restates)| Same { session, key: session, twin: 5, restates });
+        assert_eq!(collapse_pieces(&hits, [(1, 5)].into_iter()), [Shown { hit: 1, copies: vec![] }]);
     }
 
     #[test]

@@ -4,6 +4,8 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use memchr::memmem;
+
 use super::touch::Touch;
 use crate::json::{Leaf, leaves};
 use crate::model::{Body, Content, Data, Event, Input, Kind, PieceKind, Role};
@@ -36,7 +38,9 @@ pub struct Entry<'e> {
     pub key: u64,
     /// The same for records that say the same.
     pub twin: u64,
-    /// Whether it says again what another record of its session says, or is said to.
+    /// The same for records that say one of its texts, where it has several.
+    pub piece_twins: Vec<u64>,
+    /// Whether it says again what another record of its session says, or may.
     pub restates: bool,
     pub(super) texts: Vec<Cow<'e, str>>,
 }
@@ -56,7 +60,7 @@ impl Entry<'_> {
 /// How much is searched of a record that nobody understands: it may be anything.
 const OTHER_SIZE_MAX: usize = 64 << 10;
 
-/// From which length on a text without a blank may be encoded bytes.
+/// From which length on a text may be encoded bytes.
 const BLOB_SIZE_MIN: usize = 512;
 
 /// The texts of an event: `None` when there is nothing to be found in it.
@@ -147,7 +151,8 @@ impl<'e> Texts<'e> {
         let mut left = OTHER_SIZE_MAX;
         if let Some(bytes) = bytes {
             let text = bytes.decode();
-            let kept = text.get(..text.floor_char_boundary(left)).unwrap_or_default();
+            let end = (0..=left.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+            let kept = text.get(..end).unwrap_or_default();
             left -= kept.len();
             self.add(if kept.len() == text.len() { text } else { Cow::Owned(kept.to_owned()) });
         }
@@ -168,16 +173,18 @@ impl<'e> Texts<'e> {
     }
 }
 
-/// Whether a text is encoded bytes: long, and from the beginning nothing but the letters of such an encoding.
+/// Whether a text is encoded bytes: from the beginning long lines of nothing but the letters of such an encoding, many of them
+/// capitals. Lists of paths have few of those.
 fn is_blob(text: &str) -> bool {
-    let of_blob =
-        |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'-' | b'_' | b'\n' | b'\r');
-    let is_data = || text.starts_with("data:") && text.get(..64).is_some_and(|head| head.contains(";base64,"));
-    match text.as_bytes().get(..BLOB_SIZE_MIN) {
-        Some(head) => {
-            head.iter().filter(|byte| **byte == b'\n').count() * 32 < head.len() && head.iter().all(of_blob)
-                || is_data()
-        }
-        None => is_data(),
+    const LINE_LENGTH_MIN: usize = 60;
+    let of_blob = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'-' | b'_');
+    let Some(head) = text.as_bytes().get(..BLOB_SIZE_MIN) else { return false };
+    if head.starts_with(b"data:") && memmem::find(head, b";base64,").is_some() {
+        return true;
     }
+    // The last line of the head may be cut.
+    let mut lines = head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_end).rev();
+    lines.next().is_some_and(|line| line.iter().all(of_blob))
+        && lines.all(|line| line.len() >= LINE_LENGTH_MIN && line.iter().all(of_blob))
+        && head.iter().filter(|byte| byte.is_ascii_uppercase()).count() * 8 > BLOB_SIZE_MIN
 }

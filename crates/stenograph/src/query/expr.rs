@@ -5,6 +5,7 @@ use std::fmt;
 
 use jiff::Timestamp;
 
+use super::field::Name;
 use super::words::{How, Words};
 use crate::model::{Kind, Role};
 
@@ -62,6 +63,64 @@ impl Expr {
             Expr::Pattern(pattern) => found.push(Sought::Pattern(pattern)),
             Expr::Not(_) | Expr::Field(_) => {}
         }
+    }
+}
+
+/// The opposite.
+pub(super) fn not(expr: Expr) -> Expr {
+    match expr {
+        Expr::Not(inner) => *inner,
+        other => Expr::Not(Box::new(other)),
+    }
+}
+
+/// One of these, or `None` of none.
+pub(super) fn any_of(parts: Vec<Expr>) -> Option<Expr> {
+    let mut flat = Vec::with_capacity(parts.len());
+    for part in parts {
+        match part {
+            Expr::Any(inner) => flat.extend(inner),
+            other => flat.push(other),
+        }
+    }
+    if flat.len() > 1 { Some(Expr::Any(flat)) } else { flat.pop() }
+}
+
+/// All of these. A field that an event can have only one of, said twice, means one or the other.
+pub(super) fn all_of(parts: Vec<Expr>) -> Option<Expr> {
+    let mut flat: Vec<Expr> = Vec::with_capacity(parts.len());
+    let mut add = |part: Expr| {
+        let single = only_field(&part);
+        let earlier = flat.iter_mut().find(|other| single.is_some() && only_field(other) == single);
+        match earlier {
+            Some(earlier) => {
+                let one = std::mem::replace(earlier, Expr::Any(Vec::new()));
+                if let Some(merged) = any_of(vec![one, part]) {
+                    *earlier = merged;
+                }
+            }
+            None => flat.push(part),
+        }
+    };
+    for part in parts {
+        match part {
+            Expr::All(inner) => inner.into_iter().for_each(&mut add),
+            other => add(other),
+        }
+    }
+    if flat.len() > 1 { Some(Expr::All(flat)) } else { flat.pop() }
+}
+
+/// The field that this asks for and nothing else, when an event can have only one of it.
+fn only_field(expr: &Expr) -> Option<Name> {
+    match expr {
+        Expr::Field(field) => Some(Name::of(field)).filter(|name| name.is_single()),
+        Expr::Any(parts) => {
+            let mut names = parts.iter().map(only_field);
+            let first = names.next()??;
+            names.all(|name| name == Some(first)).then_some(first)
+        }
+        Expr::All(_) | Expr::Not(_) | Expr::Words(_) | Expr::Pattern(_) => None,
     }
 }
 

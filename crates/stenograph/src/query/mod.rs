@@ -14,7 +14,7 @@ mod touch;
 mod trail;
 mod words;
 
-pub use collapse::{Same, Shown, collapse};
+pub use collapse::{Same, Shown, collapse, collapse_pieces};
 pub use entry::Entry;
 pub use expr::{Expr, Field, Has, Is, Letters, Pattern, Query, Sought};
 pub use fuzzy::is_near;

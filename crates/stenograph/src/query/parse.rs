@@ -10,7 +10,7 @@
 //! Whatever is no sign of this grammar is taken for words: people paste paths, code and messages. What they can only have meant
 //! otherwise is a [`Mistake`]. What a query finds is not decided here.
 
-use super::expr::{Expr, Letters, Pattern, Query};
+use super::expr::{Expr, Letters, Pattern, Query, all_of, any_of, not};
 use super::field;
 use super::fuzzy;
 use super::moment::Today;
@@ -387,62 +387,6 @@ fn starred(token: &str) -> (&str, End) {
         Some(text) if text.ends_with(is_of_word) => (text, End::Open),
         Some(text) => (text, End::Whole),
         None => (token, End::Whole),
-    }
-}
-
-fn not(expr: Expr) -> Expr {
-    match expr {
-        Expr::Not(inner) => *inner,
-        other => Expr::Not(Box::new(other)),
-    }
-}
-
-fn any_of(parts: Vec<Expr>) -> Option<Expr> {
-    let mut flat = Vec::with_capacity(parts.len());
-    for part in parts {
-        match part {
-            Expr::Any(inner) => flat.extend(inner),
-            other => flat.push(other),
-        }
-    }
-    if flat.len() > 1 { Some(Expr::Any(flat)) } else { flat.pop() }
-}
-
-/// All of these. A field that an event can have only one of, said twice, means one or the other.
-fn all_of(parts: Vec<Expr>) -> Option<Expr> {
-    let mut flat: Vec<Expr> = Vec::with_capacity(parts.len());
-    let mut add = |part: Expr| {
-        let single = only_field(&part);
-        let earlier = flat.iter_mut().find(|other| single.is_some() && only_field(other) == single);
-        match earlier {
-            Some(earlier) => {
-                let one = std::mem::replace(earlier, Expr::Any(Vec::new()));
-                if let Some(merged) = any_of(vec![one, part]) {
-                    *earlier = merged;
-                }
-            }
-            None => flat.push(part),
-        }
-    };
-    for part in parts {
-        match part {
-            Expr::All(inner) => inner.into_iter().for_each(&mut add),
-            other => add(other),
-        }
-    }
-    if flat.len() > 1 { Some(Expr::All(flat)) } else { flat.pop() }
-}
-
-/// The field that this asks for and nothing else, when an event can have only one of it.
-fn only_field(expr: &Expr) -> Option<field::Name> {
-    match expr {
-        Expr::Field(field) => Some(field::Name::of(field)).filter(|name| name.is_single()),
-        Expr::Any(parts) => {
-            let mut names = parts.iter().map(only_field);
-            let first = names.next()??;
-            names.all(|name| name == Some(first)).then_some(first)
-        }
-        Expr::All(_) | Expr::Not(_) | Expr::Words(_) | Expr::Pattern(_) => None,
     }
 }
 

@@ -49,12 +49,15 @@ impl Query {
     }
 }
 
+/// A place where something was found, and the number of what was found.
+type Mark = (Range<usize>, usize);
+
 /// How many different things are seen, and how many places.
 type Score = (u32, usize);
 
 /// Where what is sought stands in a text, with its number.
-fn marks(sought: &[Sought<'_>], text: &str) -> Vec<(Range<usize>, usize)> {
-    let mut found: Vec<(Range<usize>, usize)> = Vec::new();
+fn marks(sought: &[Sought<'_>], text: &str) -> Vec<Mark> {
+    let mut found: Vec<Mark> = Vec::new();
     for (number, sought) in sought.iter().enumerate() {
         let limit = found.len() + MARKS_MAX;
         match sought {
@@ -74,8 +77,8 @@ fn marks(sought: &[Sought<'_>], text: &str) -> Vec<(Range<usize>, usize)> {
 }
 
 /// The run of marks within so many characters that shows most, the earliest of several.
-fn window(text: &str, marks: &[(Range<usize>, usize)], length_max: usize) -> Option<(Score, Vec<Range<usize>>)> {
-    let mut best: Option<(Score, &[(Range<usize>, usize)])> = None;
+fn window(text: &str, marks: &[Mark], length_max: usize) -> Option<(Score, Vec<Range<usize>>)> {
+    let mut best: Option<(Score, &[Mark])> = None;
     for (at, (first, _)) in marks.iter().enumerate() {
         let end = forward(text, first.start, length_max);
         let from = marks.get(at..).unwrap_or_default();

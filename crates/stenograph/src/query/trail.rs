@@ -10,7 +10,7 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 use super::entry::{self, Entry};
 use super::touch;
 use crate::json::{Object, items_within};
-use crate::model::{Body, Event, Kind, Role, print, speaker};
+use crate::model::{Body, Content, Event, Kind, Role, print, speaker};
 use crate::text::{Text, quote};
 
 /// Follows the events of one source, in order.
@@ -50,6 +50,7 @@ impl Trail {
             _ => Vec::new(),
         };
         let (said, twin) = fingerprints(event, &texts);
+        let error = is_error(event);
         Some(Entry {
             kind: event.kind(),
             role: role(event),
@@ -58,12 +59,13 @@ impl Trail {
             branch: self.branch.clone(),
             cwd: self.cwd.clone(),
             files,
-            error: is_error(event),
+            error,
             attachment: event.content().is_some_and(entry::has_attachment),
             time: event.time.as_ref().and_then(|time| Some(time.instant()?.as_millisecond())),
             key: self.key(event, said),
             twin,
-            restates: event.restates,
+            piece_twins: piece_twins(event, &texts),
+            restates: event.restates || may_restate(event, error),
             texts,
         })
     }
@@ -144,6 +146,39 @@ fn is_error(event: &Event<'_>) -> bool {
     }
 }
 
+/// Whether an event that does not say so may say again what another says: a last word repeats an answer, a title or a queued
+/// prompt is written down many times. What failed is told every time.
+fn may_restate(event: &Event<'_>, error: bool) -> bool {
+    match event.kind() {
+        Kind::Fact => true,
+        Kind::Stop => !error,
+        Kind::Message
+        | Kind::Thinking
+        | Kind::ToolCall
+        | Kind::ToolResult
+        | Kind::Compaction
+        | Kind::Failure
+        | Kind::Other => false,
+    }
+}
+
+/// Whose words an event has, as a number for fingerprints: facts that say something say again what the user asked, last words
+/// what the assistant answered.
+fn voice(event: &Event<'_>) -> Option<u64> {
+    let said_by = |role| speaker(&Body::Message { role, content: Content::text("") });
+    match event.kind() {
+        Kind::Fact => said_by(Role::User),
+        Kind::Stop => said_by(Role::Assistant),
+        Kind::Message
+        | Kind::Thinking
+        | Kind::ToolCall
+        | Kind::ToolResult
+        | Kind::Compaction
+        | Kind::Failure
+        | Kind::Other => speaker(&event.body),
+    }
+}
+
 /// A fingerprint of what an event says, and one that is the same for whatever says it again. Calls and results are said again in
 /// other words, but with their id.
 fn fingerprints(event: &Event<'_>, texts: &[Cow<'_, str>]) -> (u64, u64) {
@@ -153,12 +188,23 @@ fn fingerprints(event: &Event<'_>, texts: &[Cow<'_, str>]) -> (u64, u64) {
         many => Cow::Owned(many.join("\n\n")),
     };
     let kind = event.kind() as u64;
-    let said = print(speaker(&event.body).unwrap_or(kind << 8), &joined);
+    let said = print(voice(event).unwrap_or(kind << 8), &joined);
     let twin = match event.call() {
         Some(call) => print(kind << 16, call),
         None => said,
     };
     (said, twin)
+}
+
+/// How many texts of one event may be said again alone.
+const PIECES_MAX: usize = 64;
+
+/// The fingerprints of the texts of an event that has several, for each may be said again alone.
+fn piece_twins(event: &Event<'_>, texts: &[Cow<'_, str>]) -> Vec<u64> {
+    match (speaker(&event.body), texts) {
+        (Some(speaker), [_, _, ..]) => texts.iter().take(PIECES_MAX).map(|text| print(speaker, text)).collect(),
+        _ => Vec::new(),
+    }
 }
 
 fn mixed(parts: [u64; 3]) -> u64 {
@@ -176,6 +222,7 @@ struct Calls {
 struct Call {
     /// A fingerprint of what ties call and result; 0 for a call without.
     id: u64,
+    /// Empty while only the result was seen.
     tool: Arc<str>,
 }
 
@@ -188,7 +235,12 @@ const ANSWERED_MAX: usize = 16;
 impl Calls {
     fn call(&mut self, id: Option<&str>, tool: &str) {
         let call = Call { id: id.map_or(0, |id| xxh3_64(id.as_bytes())), tool: self.known(tool) };
-        push(&mut self.open, call, OPEN_MAX);
+        // Some agents write a result down before its call.
+        let early = self.answered.iter_mut().find(|early| early.id == call.id && call.id != 0 && early.tool.is_empty());
+        match early {
+            Some(early) => *early = call,
+            None => push(&mut self.open, call, OPEN_MAX),
+        }
     }
 
     /// Tools are few: a name is kept once where that is easy.
@@ -205,7 +257,11 @@ impl Calls {
             at => at,
         };
         let Some(call) = at.and_then(|at| self.open.remove(at)) else {
-            return self.answered.iter().find(|call| call.id == id && id != 0).map(|call| Arc::clone(&call.tool));
+            let again = self.answered.iter().find(|call| call.id == id && id != 0).map(|call| Arc::clone(&call.tool));
+            if again.is_none() && id != 0 {
+                push(&mut self.answered, Call { id, tool: Arc::from("") }, ANSWERED_MAX);
+            }
+            return again;
         };
         let tool = Arc::clone(&call.tool);
         push(&mut self.answered, call, ANSWERED_MAX);

@@ -112,6 +112,21 @@ impl Lots {
     }
 }
 
+/// A known file, as it was last seen.
+#[derive(Clone, Copy, Debug)]
+pub struct Stamped {
+    /// The source it is.
+    pub id: SourceId,
+    /// What a stat said.
+    pub stamp: Stamp,
+    /// When, in nanoseconds since 1970.
+    pub seen: i64,
+    /// Whether it is there.
+    pub gone: Gone,
+    /// Whether the archive has it, or the source it is a copy of.
+    pub is_kept: bool,
+}
+
 /// A touch of a file.
 #[derive(Clone, Debug)]
 pub struct Touched {
@@ -150,9 +165,9 @@ pub struct Unknown {
 
 impl Catalogue {
     /// What a stat must say of each known file for it to be unchanged.
-    pub fn stamps(&self) -> Result<HashMap<PathBuf, (SourceId, Stamp, i64, Gone)>, Error> {
+    pub fn stamps(&self) -> Result<HashMap<PathBuf, Stamped>, Error> {
         self.ask(|connection| {
-            let sql = "SELECT path, id, device, inode, size, changed, seen, gone FROM sources";
+            let sql = "SELECT path, id, device, inode, size, changed, seen, gone, kept IS NOT NULL OR copy_of IS NOT NULL FROM sources";
             let mut statement = connection.prepare_cached(sql)?;
             let read = |row: &Row<'_>| {
                 let stamp = Stamp {
@@ -162,7 +177,8 @@ impl Catalogue {
                     changed: row.get(5)?,
                 };
                 let path = path_of(row.get_ref(0)?.as_bytes().unwrap_or_default());
-                Ok((path, (row.get(1)?, stamp, row.get(6)?, row.get(7)?)))
+                let (id, seen, gone, is_kept) = (row.get(1)?, row.get(6)?, row.get(7)?, row.get(8)?);
+                Ok((path, Stamped { id, stamp, seen, gone, is_kept }))
             };
             statement.query_map([], read)?.collect()
         })
@@ -266,6 +282,12 @@ impl Catalogue {
     /// The session of this number.
     pub fn session(&self, id: SessionId) -> Result<Option<Session>, Error> {
         Ok(self.sessions_where("sessions.id = ?1", [id])?.pop())
+    }
+
+    /// What the agent calls a session.
+    pub fn session_name(&self, id: SessionId) -> Result<Option<String>, Error> {
+        let sql = "SELECT name FROM sessions WHERE id = ?1";
+        self.ask(|connection| connection.prepare_cached(sql)?.query_row([id], |row| row.get(0)).optional())
     }
 
     /// Sessions whose id begins so.

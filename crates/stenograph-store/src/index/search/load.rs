@@ -157,11 +157,11 @@ impl Searcher {
     }
 
     /// The archive, opened when it is first needed.
-    fn kept(&mut self) -> Result<Option<&mut Kept>, Error> {
+    fn kept(&mut self) -> Result<Option<&Kept>, Error> {
         if self.archive.is_none() {
-            self.archive = Kept::open(&self.store)?;
+            self.archive = Some(Kept::open(&self.store)?);
         }
-        Ok(self.archive.as_mut())
+        Ok(self.archive.as_ref())
     }
 }
 

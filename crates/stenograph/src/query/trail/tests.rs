@@ -41,6 +41,15 @@ fn a_result_is_told_by_its_call() {
 }
 
 #[test]
+fn a_result_may_come_before_its_call() {
+    let mut trail = Trail::default();
+    assert_eq!(trail.entry(&result(Some("1"), "x")).unwrap().tool, None);
+    trail.entry(&call(Some("1"), "read", "{}")).unwrap();
+    assert!(trail.calls.open.is_empty());
+    assert_eq!(trail.entry(&result(Some("1"), "x")).unwrap().tool.as_deref(), Some("read"));
+}
+
+#[test]
 fn what_is_not_said_again_goes_on() {
     let mut trail = Trail::default();
     let start = Event { model: Some("m-1".into()), cwd: Some("/w".into()), ..said(Role::User, "a") };
@@ -99,6 +108,13 @@ fn what_nobody_can_read_is_not_searched() {
 }
 
 #[test]
+fn a_list_of_paths_is_searched() {
+    let paths = "crates/stenograph/src/formats/some_format/fixtures/and_more\n".repeat(40);
+    let event = Event::new(Body::Message { role: Role::User, content: Content::text(paths.clone()) });
+    assert_eq!(texts(&event), [paths]);
+}
+
+#[test]
 fn records_that_nobody_understands_are_searched_within_limits() {
     let line = Event::unread("half a record, in words".into());
     assert_eq!(texts(&line), ["half a record, in words"]);
@@ -152,4 +168,26 @@ fn twins_say_the_same_in_the_same_voice() {
     assert_ne!(twin(&said(Role::User, "a")), twin(&said(Role::Assistant, "a")));
     assert_eq!(twin(&result(Some("1"), "long")), twin(&result(Some("1"), "short")));
     assert_ne!(twin(&result(Some("1"), "a")), twin(&call(Some("1"), "a", "{}")));
+}
+
+#[test]
+fn titles_queued_prompts_and_last_words_may_say_again_what_was_said() {
+    let entry = |body| Trail::default().entry(&Event::new(body)).map(|entry| (entry.twin, entry.restates)).unwrap();
+    let content = || Content::text("do it");
+    let asked = entry(Body::Message { role: Role::User, content: content() });
+    let answered = entry(Body::Message { role: Role::Assistant, content: content() });
+    assert_eq!(entry(Body::Fact { name: "prompt".into(), content: Some(content()) }), (asked.0, true));
+    assert_eq!(entry(Body::Stop { reason: None, success: None, content: Some(content()) }), (answered.0, true));
+    assert!(!entry(Body::Stop { reason: None, success: Some(false), content: Some(content()) }).1);
+    assert_ne!(asked, answered);
+}
+
+#[test]
+fn each_of_several_texts_may_be_said_again() {
+    let twins = |content| {
+        Trail::default().entry(&Event::new(Body::Thinking { content })).map(|entry| (entry.twin, entry.piece_twins))
+    };
+    let (one, alone) = twins(Content::text("one")).unwrap();
+    let (_, pieces) = twins(Content::Pieces(vec![Piece::text("one "), Piece::text("two")])).unwrap();
+    assert!(alone.is_empty() && pieces.len() == 2 && pieces.contains(&one));
 }
