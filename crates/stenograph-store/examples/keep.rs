@@ -45,7 +45,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let size = archive.size();
     let megabytes = size.sources as f64 / 1e6;
     println!("{} sources, {megabytes:.1} MB, {} pieces", paths.len(), verified.pieces);
-    println!("stored {:.1} MB, {:.4} of the sources", size.stored as f64 / 1e6, size.stored as f64 / size.sources as f64);
+    println!(
+        "stored {:.1} MB, {:.4} of the sources",
+        size.stored as f64 / 1e6,
+        size.stored as f64 / size.sources as f64
+    );
     println!("kept in {took:.2} s, {:.0} MB/s; unchanged in {:.1} ms", megabytes / took, again * 1e3);
     println!("opened in {:.2} ms", opened * 1e3);
     println!("verified in {verify:.2} s, {} damaged; read in {read:.2} s", verified.damaged.len());

@@ -288,6 +288,7 @@ fn appended(ground: &Ground, goals: &mut Goals) -> Result<(), Failure> {
         session.write_all(line(number, &word).as_bytes()).map(|()| word)
     };
     println!();
+    Goals::told("a bare write and sync on this disk", percentile(&synced(&ground.home)?, 50), "ms");
     let inside = inside::appended(&ground.home, &ground.tree, &ground.session, QUICK_ROUNDS, &mut write)?;
     goals.at_most("one line more to found, in process", percentile(&inside, 50), APPEND_MS, "ms");
     let watched = watching(ground, &mut write)?;
@@ -304,6 +305,19 @@ fn appended(ground: &Ground, goals: &mut Goals) -> Result<(), Failure> {
     }
     Goals::told("one line more, steno index and steno find", percentile(&commands, 50), "ms");
     Ok(())
+}
+
+/// What waiting for the disk costs at least: a line written and synced, again and again.
+fn synced(folder: &Path) -> Result<Vec<Duration>, Failure> {
+    let mut file = tempfile::tempfile_in(folder)?;
+    let mut times = Vec::new();
+    for number in 0..QUICK_ROUNDS as u64 {
+        let start = Instant::now();
+        file.write_all(line(number, "wheel").as_bytes())?;
+        file.sync_data()?;
+        times.push(start.elapsed());
+    }
+    Ok(times)
 }
 
 /// The same while another process watches the tree, from the line written to the line found.

@@ -107,6 +107,9 @@ fn report(kinds: &[Kind], all: &[Asked], goals: &mut Goals) {
     }
     println!();
     let [inside, command] = worst;
+    let every = |times: fn(&Asked) -> &Vec<Duration>| all.iter().flat_map(times).copied().collect::<Vec<_>>();
+    goals.at_most("in process, all kinds", percentile(&every(|asked| &asked.inside), 50), INSIDE_MS, "ms");
     goals.at_most(&format!("in process, slowest kind ({})", inside.0), inside.1, INSIDE_MS, "ms");
+    goals.at_most("whole steno find, all kinds", percentile(&every(|asked| &asked.commands), 50), COMMAND_MS, "ms");
     goals.at_most(&format!("whole steno find, slowest kind ({})", command.0), command.1, COMMAND_MS, "ms");
 }
