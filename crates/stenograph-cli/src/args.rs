@@ -4,8 +4,8 @@ use clap::builder::PossibleValuesParser;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    check, compact, completions, config, context, r#continue, convert, cut, demo, formats, inbox, index, man, record,
-    recover, run, show, trim,
+    check, compact, completions, config, context, r#continue, convert, cut, demo, find, formats, inbox, index, man,
+    record, recover, run, show, trim,
 };
 
 /// Keep the record of what AI agents did
@@ -37,6 +37,7 @@ pub enum Command {
     Convert(convert::Options),
     Show(show::Options),
     Index(index::Options),
+    Find(find::Options),
     Record(record::Options),
     Recover(recover::Options),
     Trim(trim::Options),

@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::frame::{Damage, Header};
+use super::frame::Header;
 use super::history::History;
 use super::keeper::{Keeper, known_pieces};
 use super::line::{FrameLine, FramePieces, Line};
@@ -23,6 +23,7 @@ impl Keeper {
     pub fn open(files: Arc<dyn Files>, folder: &Path) -> Result<Keeper, Error> {
         let unwritable = |error| Error::at(folder, Problem::Unwritable, error);
         make_folder(files.as_ref(), &packs_folder(folder)).map_err(unwritable)?;
+        hide(folder);
         let path = log_path(folder);
         let lock = Lock::on(&path)?;
         let history = History::load(files.as_ref(), &path)?;
@@ -138,11 +139,8 @@ impl Keeper {
         let path = pack_path(&self.folder, pack);
         let (mut frames, mut at) = (Vec::new(), from);
         let mut input = io::BufReader::with_capacity(256 << 10, self.files.reader(&path, from)?);
-        loop {
-            let header = match Header::read(&mut input)? {
-                Ok(header) => header,
-                Err(Damage::Torn | Damage::Header | Damage::Body | Damage::Piece | Damage::Unreadable) => break,
-            };
+        // Where no whole frame begins, none follows either.
+        while let Ok(header) = Header::read(&mut input)? {
             if header.body(&mut input)?.is_err() {
                 break;
             }
@@ -166,6 +164,17 @@ impl Keeper {
             self.stage.frame_lines.push_str(&line.spell());
         }
     }
+}
+
+/// Lets nobody else look into the archive: the sources in it may have been hidden from others.
+fn hide(folder: &Path) {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let _ = std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o700));
+    }
+    #[cfg(not(unix))]
+    let _ = folder;
 }
 
 /// Moves what follows the last commit aside: it was never acknowledged.

@@ -8,7 +8,7 @@ use stenograph::query::{Entry, Has, Is, Touch, Trail};
 use stenograph::read::Sink;
 
 use super::catalogue::{SourceRow, Tally};
-use super::text::TextWriter;
+use super::text::{TextWriter, twin};
 use crate::Error;
 
 /// How many session ids of a source are remembered.
@@ -143,7 +143,11 @@ impl<'w> Intake<'w> {
         document.number(|fields| fields.line, at.line);
         document.number(|fields| fields.part, u64::from(event.part.index));
         document.number(|fields| fields.key, entry.key);
-        document.number(|fields| fields.twin, (entry.twin & !1) | u64::from(entry.restates));
+        let twin = if entry.restates { twin::restated(entry.twin) } else { twin::stated(entry.twin) };
+        document.number(|fields| fields.twin, twin);
+        for twin in &entry.piece_twins {
+            document.number(|fields| fields.twin, twin::piece(*twin));
+        }
         if let Some(time) = entry.time {
             document.time(time);
         }

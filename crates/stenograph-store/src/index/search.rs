@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use stenograph::model::Span;
-use stenograph::query::{Query, Same, collapse};
+use stenograph::query::{Query, Same, collapse_pieces};
 use tantivy::collector::{Count, TopDocs};
 use tantivy::columnar::Column;
 use tantivy::{DocAddress, Order as Direction, Searcher as Engine};
@@ -17,7 +17,7 @@ use tantivy::{DocAddress, Order as Direction, Searcher as Engine};
 pub use load::{Absent, Depth, Each};
 
 use super::catalogue::{Catalogue, Lots, Session, SessionId, SourceId, SourceRow};
-use super::text::{self, Fields, TextIndex, of_engine};
+use super::text::{self, Fields, TextIndex, of_engine, twin};
 use super::{Store, keeper};
 use crate::{Error, Place, Problem};
 
@@ -69,6 +69,8 @@ pub struct Hit {
     pub twin: u64,
     /// Whether it says again what another says.
     pub restates: bool,
+    /// The same as `twin` for each of its texts, where it has several.
+    pub pieces: Vec<u64>,
     /// How many copies of it stand elsewhere.
     pub copies: usize,
 }
@@ -182,7 +184,9 @@ impl Searcher {
                 .iter()
                 .map(|hit| Same { session: hit.session, key: hit.key, twin: hit.twin, restates: hit.restates })
                 .collect();
-            let shown = collapse(&same);
+            let stating = fetched.iter().filter(|hit| !hit.restates);
+            let pieces = stating.flat_map(|hit| hit.pieces.iter().map(|piece| (hit.session, *piece)));
+            let shown = collapse_pieces(&same, pieces);
             if shown.len() < wanted && !all {
                 fetch = fetch.saturating_mul(4);
                 continue;
@@ -286,7 +290,10 @@ impl Columns {
     fn hit(&self, document: u32, score: f32, lots: &Lots) -> Option<Hit> {
         let event = self.event.first(document)?;
         let lot = lots.live(self.lot.first(document)?, event)?;
-        let twin = self.twin.first(document)?;
+        let (mut twin, mut pieces) = (0, Vec::new());
+        for number in self.twin.values_for_doc(document) {
+            if twin::is_piece(number) { pieces.push(twin::print(number)) } else { twin = number }
+        }
         Some(Hit {
             score,
             source: lot.source,
@@ -300,8 +307,9 @@ impl Columns {
             part: u32::try_from(self.part.first(document)?).ok()?,
             time: self.time.first(document),
             key: self.key.first(document)?,
-            twin: twin & !1,
-            restates: twin & 1 == 1,
+            twin: twin::print(twin),
+            restates: twin::restates(twin),
+            pieces,
             copies: 0,
         })
     }

@@ -3,6 +3,7 @@
 
 mod feed;
 mod split;
+pub mod twin;
 
 use std::path::{Path, PathBuf};
 
@@ -49,7 +50,7 @@ pub struct Fields {
     pub time: Field,
     /// What copies of the same record have in common.
     pub key: Field,
-    /// What a record and its restatements have in common. The lowest bit says whether it is a restatement.
+    /// What a record and its restatements have in common, and the same for each of its texts; see [`twin`].
     pub twin: Field,
 }
 

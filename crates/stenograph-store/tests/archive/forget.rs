@@ -35,7 +35,6 @@ fn what_was_forgotten_does_not_come_back_until_it_is_recalled() {
     keeper.recall(&label("a.jsonl"), &grown).unwrap();
     let again = keeper.keep(&path, &label("a.jsonl")).unwrap().unwrap();
     assert_change(again, Change::New);
-    assert_eq!(again.added, 5 + 0 * grown.len() as u64 + again.added - 5);
     assert_ne!(again.copy, kept.copy);
     keeper.commit(6).unwrap();
     assert_eq!(last(&place.archive(), &path), grown);

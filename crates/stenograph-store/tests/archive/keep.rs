@@ -297,3 +297,12 @@ fn an_archive_that_is_not_there_is_empty() {
     assert_eq!(archive.copies().count(), 0);
     assert!(!place.path("none").exists());
 }
+
+#[cfg(unix)]
+#[test]
+fn nobody_else_looks_into_an_archive() {
+    use std::os::unix::fs::PermissionsExt;
+    let place = Place::new();
+    drop(place.keeper());
+    assert_eq!(fs::metadata(place.store()).unwrap().permissions().mode() & 0o777, 0o700);
+}

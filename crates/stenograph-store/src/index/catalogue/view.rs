@@ -70,6 +70,35 @@ pub struct Session {
     pub path: PathBuf,
 }
 
+impl Session {
+    /// A session of which nothing is known but where it stands.
+    pub fn bare(agent: &str, name: &str, path: &Path) -> Session {
+        Session {
+            id: 0,
+            agent: agent.to_owned(),
+            name: name.to_owned(),
+            parent: None,
+            project: None,
+            title: None,
+            query: None,
+            cwd: None,
+            branch: None,
+            model: None,
+            started: None,
+            ended: None,
+            sources: 1,
+            gone: 0,
+            lost: 0,
+            size: 0,
+            events: 0,
+            messages: 0,
+            calls: 0,
+            errors: 0,
+            path: path.to_owned(),
+        }
+    }
+}
+
 /// Which lots count, and how many events of each.
 #[derive(Clone, Debug, Default)]
 pub struct Lots {
