@@ -2,6 +2,7 @@
 //! cost, and how long questions take, in process and as whole commands; in the same run the same of `rg` and of other programs
 //! that are installed. Only ratios from one run mean anything on a shared machine, so those who are compared take turns.
 
+mod asked;
 mod goals;
 mod inside;
 mod peers;
@@ -11,8 +12,8 @@ mod queries;
 use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::time::Duration;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use clap::Args;
 
@@ -22,7 +23,7 @@ use goals::{Goals, median, percentile};
 use inside::Order;
 use peers::{Installed, Peer};
 use process::{Ran, timed, watched};
-use queries::{Kind, Query, Scan};
+use queries::{Kind, Query};
 
 /// What to measure.
 #[derive(Args, Debug)]
@@ -57,8 +58,6 @@ const TIME_OF_AGENTSVIEW: f64 = 1.0 / 3.0;
 const INDEX_OF_SOURCE: f64 = 0.35;
 const ARCHIVE_OF_SOURCE: f64 = 0.15;
 const UNCHANGED_S: f64 = 0.1;
-const COMMAND_MS: f64 = 40.0;
-const INSIDE_MS: f64 = 2.0;
 const APPEND_MS: f64 = 50.0;
 
 /// What is measured, and with what.
@@ -101,7 +100,7 @@ fn measure(ground: &Ground, options: &Options, folder: &Path) -> Result<(), Fail
     full(ground, &peers, options, &mut goals)?;
     unchanged(ground, &peers, &mut goals)?;
     appended(ground, &mut goals)?;
-    asked(ground, &peers, options, &mut goals)?;
+    asked::asked(ground, &peers, options, &mut goals)?;
     goals.end()
 }
 
@@ -137,6 +136,14 @@ impl Ground {
         let mut command = Command::new(&self.steno);
         command.args(arguments).arg("--root").arg(&self.tree).env("STENO_HOME", &self.home);
         command
+    }
+
+    /// Forgets everything that was indexed and kept.
+    fn empty(&self) -> Result<(), Failure> {
+        if self.home.exists() {
+            fs::remove_dir_all(&self.home)?;
+        }
+        Ok(())
     }
 
     fn find(&self, kind: &Kind, query: &Query) -> Command {
@@ -182,12 +189,12 @@ fn line(number: u64, word: &str) -> String {
 
 /// Indexes everything from nothing, in turns.
 fn full(ground: &Ground, peers: &[Installed], options: &Options, goals: &mut Goals) -> Result<(), Failure> {
-    let mut own = Vec::new();
+    let (mut own, mut bare) = (Vec::new(), Vec::new());
     let mut theirs: Vec<Vec<Ran>> = peers.iter().map(|_| Vec::new()).collect();
     for _ in 0..options.rounds.max(1) {
-        if ground.home.exists() {
-            fs::remove_dir_all(&ground.home)?;
-        }
+        ground.empty()?;
+        bare.push(watched(ground.index().arg("--no-keep"))?);
+        ground.empty()?;
         own.push(watched(&mut ground.index())?);
         for (peer, ran) in peers.iter().zip(&mut theirs) {
             ran.push(peer.full()?);
@@ -198,6 +205,7 @@ fn full(ground: &Ground, peers: &[Installed], options: &Options, goals: &mut Goa
         "everything, from nothing", "s", "CPU s", "MB/s", "peak MB", "own MB"
     );
     row("steno index", &own, ground.megabytes());
+    row("steno index --no-keep", &bare, ground.megabytes());
     for (peer, ran) in peers.iter().zip(&theirs) {
         row(peer.peer.name(), ran, ground.megabytes());
     }
@@ -280,8 +288,11 @@ fn appended(ground: &Ground, goals: &mut Goals) -> Result<(), Failure> {
         session.write_all(line(number, &word).as_bytes()).map(|()| word)
     };
     println!();
+    Goals::told("a bare write and sync on this disk", percentile(&synced(&ground.home)?, 50), "ms");
     let inside = inside::appended(&ground.home, &ground.tree, &ground.session, QUICK_ROUNDS, &mut write)?;
     goals.at_most("one line more to found, in process", percentile(&inside, 50), APPEND_MS, "ms");
+    let watched = watching(ground, &mut write)?;
+    goals.at_most("one line more to found, with --watch", percentile(&watched, 50), APPEND_MS, "ms");
     let mut commands = Vec::new();
     for number in 0..QUICK_ROUNDS as u64 {
         let word = write(10_000 + number)?;
@@ -296,98 +307,49 @@ fn appended(ground: &Ground, goals: &mut Goals) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What was measured of a kind of query.
-#[derive(Default)]
-struct Asked {
-    inside: Vec<Duration>,
-    commands: Vec<Duration>,
-    scans: Vec<Duration>,
-    /// By name of the peer and its way.
-    theirs: Vec<(String, Vec<Duration>)>,
+/// What waiting for the disk costs at least: a line written and synced, again and again.
+fn synced(folder: &Path) -> Result<Vec<Duration>, Failure> {
+    let mut file = tempfile::tempfile_in(folder)?;
+    let mut times = Vec::new();
+    for number in 0..QUICK_ROUNDS as u64 {
+        let start = Instant::now();
+        file.write_all(line(number, "wheel").as_bytes())?;
+        file.sync_data()?;
+        times.push(start.elapsed());
+    }
+    Ok(times)
 }
 
-/// Asks all kinds of queries.
-fn asked(ground: &Ground, peers: &[Installed], options: &Options, goals: &mut Goals) -> Result<(), Failure> {
-    let kinds = queries::kinds(&ground.tree)?;
-    let mut all: Vec<Asked> = kinds.iter().map(|_| Asked::default()).collect();
-    let serving = peers.iter().map(Installed::serve).collect::<Result<Vec<_>, _>>()?;
-    let mut inside = inside::Inside::open(&ground.home)?;
-    for (kind, asked) in kinds.iter().zip(&mut all) {
-        for query in &kind.queries {
-            asked.inside.extend(inside.ask(&query.text, kind.order)?);
-            for _ in 0..options.asks.max(1) {
-                asked.commands.push(timed(&mut ground.find(kind, query))?.1);
-            }
-            asked.scans.extend(scanned(ground, query)?);
-        }
-        // A peer takes seconds for what it has no index for: two words of each kind are enough.
-        let texts = kind.queries.iter().filter_map(|query| match &query.scan {
-            Some(Scan::Text(text)) => Some(text),
-            Some(Scan::Pattern(_)) | None => None,
-        });
-        for text in texts.take(2) {
-            for (peer, serving) in peers.iter().zip(&serving) {
-                for (way, time) in serving.search(text)? {
-                    let name = format!("{}, {way}", peer.peer.name());
-                    match asked.theirs.iter_mut().find(|(known, _)| *known == name) {
-                        Some((_, times)) => times.push(time),
-                        None => asked.theirs.push((name, vec![time])),
-                    }
+/// The same while another process watches the tree, from the line written to the line found.
+fn watching(ground: &Ground, write: &mut dyn FnMut(u64) -> std::io::Result<String>) -> Result<Vec<Duration>, Failure> {
+    let mut index = ground.index();
+    let quiet = index.arg("--watch").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = quiet.spawn()?;
+    let mut times = Vec::new();
+    let mut measured = || {
+        for number in 0..=QUICK_ROUNDS as u64 {
+            let word = write(5_000 + number)?;
+            let start = Instant::now();
+            while !inside::is_found(&ground.home, &word)? {
+                if start.elapsed() > PATIENCE {
+                    return Err(format!("{word} was added and is not found").into());
                 }
+                std::thread::sleep(Duration::from_millis(1));
             }
+            // The first one waits until the watch has begun.
+            if number > 0 {
+                times.push(start.elapsed());
+            }
+            std::thread::sleep(PAUSE);
         }
-    }
-    drop(serving);
-    report(&kinds, &all, goals);
-    Ok(())
-}
-
-/// Looks for the same with a plain scan, where that can and is installed.
-fn scanned(ground: &Ground, query: &Query) -> Result<Option<Duration>, Failure> {
-    let mut command = Command::new("rg");
-    command.args(["--no-messages", "--no-ignore", "--hidden", "--ignore-case", "--count"]);
-    match &query.scan {
-        Some(Scan::Text(text)) => command.args(["--fixed-strings", "--", text]),
-        Some(Scan::Pattern(pattern)) => command.args(["--", pattern]),
-        None => return Ok(None),
+        Ok(())
     };
-    match timed(command.arg(&ground.tree)) {
-        Ok((_, time)) => Ok(Some(time)),
-        Err(error) if error.downcast_ref::<std::io::Error>().is_some() => Ok(None),
-        Err(error) => Err(error),
-    }
+    let measured: Result<(), Failure> = measured();
+    child.kill()?;
+    child.wait()?;
+    measured.map(|()| times)
 }
 
-fn report(kinds: &[Kind], all: &[Asked], goals: &mut Goals) {
-    println!(
-        "\n{:<22} {:>8} {:>8} {:>9} {:>9} {:>9}   others, ms",
-        "ms, middle and p99", "inside", "p99", "command", "p99", "rg"
-    );
-    let mut worst = [("", 0.0_f64), ("", 0.0_f64)];
-    for (kind, asked) in kinds.iter().zip(all) {
-        if asked.inside.is_empty() {
-            println!("{:<22} nothing of the kind is in this tree", kind.name);
-            continue;
-        }
-        let figures = [&asked.inside, &asked.commands].map(|times| percentile(times, 50));
-        for (worst, figure) in worst.iter_mut().zip(figures) {
-            if figure > worst.1 {
-                *worst = (kind.name, figure);
-            }
-        }
-        let [inside, command] = figures;
-        let theirs = asked.theirs.iter().map(|(name, times)| format!("{name} {:.0}", percentile(times, 50)));
-        let scan = if asked.scans.is_empty() { "-".to_owned() } else { format!("{:.1}", percentile(&asked.scans, 50)) };
-        println!(
-            "{:<22} {inside:>8.3} {:>8.3} {command:>9.1} {:>9.1} {scan:>9}   {}",
-            kind.name,
-            percentile(&asked.inside, 99),
-            percentile(&asked.commands, 99),
-            theirs.collect::<Vec<_>>().join("; ")
-        );
-    }
-    println!();
-    let [inside, command] = worst;
-    goals.at_most(&format!("in process, slowest kind ({})", inside.0), inside.1, INSIDE_MS, "ms");
-    goals.at_most(&format!("whole steno find, slowest kind ({})", command.0), command.1, COMMAND_MS, "ms");
-}
+/// How long somebody who watches may take, and what lies between two lines.
+const PATIENCE: Duration = Duration::from_secs(20);
+const PAUSE: Duration = Duration::from_millis(300);

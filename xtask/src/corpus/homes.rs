@@ -80,6 +80,11 @@ impl Source {
         PathBuf::from(path)
     }
 
+    /// Whether copies of it will differ: a small file without ids and times is the same every time.
+    fn has_something_to_change(&self) -> bool {
+        self.bytes.len() > SAME_SIZE_MAX || self.slots.iter().any(|slot| !matches!(slot.kind, Kind::Word(_)))
+    }
+
     /// Whether the name has an id that every copy spells in its own way.
     fn is_named_by_id(&self, vocabulary: &Vocabulary) -> bool {
         match &self.place {
@@ -123,9 +128,14 @@ pub fn sources(from: &Path, vocabulary: &mut Vocabulary) -> Result<Vec<Source>, 
             source.salt += 1;
         }
     }
-    sources.retain(|source| source.salt < SALT_MAX && source.is_named_by_id(vocabulary));
+    sources.retain(|source| {
+        source.salt < SALT_MAX && source.is_named_by_id(vocabulary) && source.has_something_to_change()
+    });
     Ok(sources)
 }
+
+/// Files larger than this have rare words enough to differ by them.
+const SAME_SIZE_MAX: usize = 16 << 10;
 
 /// A file whose path does not follow its ids cannot be told apart from others by new ones.
 const SALT_MAX: u64 = 64;
