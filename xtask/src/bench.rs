@@ -1,7 +1,9 @@
 //! Measures reading: its speed against building a `serde_json::Value` per line, in one run on one thread, and the peak memory
-//! of the command on a large file. Only ratios from one run mean anything on a shared machine. Recording is in `bench/record.rs`.
+//! of the command on a large file. Only ratios from one run mean anything on a shared machine. Recording is in
+//! `bench/record.rs`, the store in `bench/store.rs`.
 
 pub mod record;
+pub mod store;
 
 use std::fs::{self, File};
 use std::hint::black_box;
@@ -52,7 +54,7 @@ pub fn read(options: &Options) -> Result<(), Failure> {
 }
 
 /// A debug build measures nothing: starts this very task once more, optimised.
-fn again_in_release() -> Result<(), Failure> {
+pub fn again_in_release() -> Result<(), Failure> {
     let status = cargo()
         .args(["run", "--release", "--quiet", "--package", "xtask", "--"])
         .args(std::env::args_os().skip(1))

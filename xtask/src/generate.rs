@@ -105,7 +105,10 @@ fn formats() -> String {
     }
     page.push_str(
         "\n*carries*: a conversion with `--carry` can put the source into its records. *lossy*: text for people, which \
-         cannot say everything a source says.\nWhat each conversion loses is measured in [losses.md](losses.md).\n",
+         cannot say everything a source says.\nWhat each conversion loses is measured in [losses.md](losses.md).\n\n\
+         Where sources are found: `~` is the home folder, `{A|B}` what the environment variable `A` says (several folders with \
+         commas between them, too), else `B`;\nwhat begins otherwise is found in the folder of a project. `<session>`, `<thread>` \
+         and `<project>` are names of a session, a sub-agent, a project.\nAll are found compressed, too (`.gz`, `.zst`).\n",
     );
     for format in FORMATS {
         section(*format, &mut page);
@@ -124,9 +127,14 @@ fn section(format: &dyn Format, page: &mut String) {
             let _ = writeln!(page, "- Found: wherever you put it");
         }
         homes => {
-            let homes: Vec<String> = homes.iter().map(|home| format!("`{home}`")).collect();
-            let _ = writeln!(page, "- Found: {}", homes.join(", "));
+            let _ = writeln!(page, "- Found in:");
+            for home in homes {
+                let _ = writeln!(page, "  - `{home}`");
+            }
         }
+    }
+    if let Some(resume) = info.resume {
+        let _ = writeln!(page, "- Goes on with: `{resume}`");
     }
     if info.traits.pieces {
         let _ = writeln!(page, "- Reading may begin at any record");

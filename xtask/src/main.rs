@@ -4,6 +4,7 @@
 
 mod bench;
 mod code;
+mod corpus;
 mod generate;
 mod scaffold;
 mod synthetic;
@@ -40,6 +41,8 @@ enum Task {
         /// Its name, such as `my-agent`
         name: String,
     },
+    /// Make a large tree of sessions out of the real files, to measure on
+    Corpus(corpus::Options),
     /// Measure
     Bench {
         #[command(subcommand)]
@@ -53,6 +56,8 @@ enum Bench {
     Read(bench::Options),
     /// Recording against a bare loop of write and fdatasync, at each policy
     Record(bench::record::Options),
+    /// Indexing and searching a tree of sessions, against a plain scan and other programs
+    Store(bench::store::Options),
 }
 
 fn main() -> ExitCode {
@@ -61,8 +66,10 @@ fn main() -> ExitCode {
         Task::Gen { check: false } => generate::write(),
         Task::Tidy => tidy::tidy(),
         Task::NewFormat { name } => scaffold::new_format(&name),
+        Task::Corpus(options) => corpus::make(&options),
         Task::Bench { what: Bench::Read(options) } => bench::read(&options),
         Task::Bench { what: Bench::Record(options) } => bench::record::record(&options),
+        Task::Bench { what: Bench::Store(options) } => bench::store::store(&options),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -17,6 +17,17 @@ pub fn seconds() -> u64 {
     u64::try_from(jiff::Timestamp::now().as_second()).unwrap_or(0)
 }
 
+/// A moment in milliseconds since 1970, as people here read it.
+pub fn local(millis: i64) -> String {
+    let Ok(time) = jiff::Timestamp::from_millisecond(millis) else { return String::new() };
+    time.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M").to_string()
+}
+
+/// Nanoseconds since 1970.
+pub fn nanoseconds() -> i64 {
+    i64::try_from(jiff::Timestamp::now().as_nanosecond()).unwrap_or(i64::MAX)
+}
+
 /// Whole milliseconds since 1970.
 pub fn millis() -> i64 {
     jiff::Timestamp::now().as_millisecond()

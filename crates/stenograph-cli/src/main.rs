@@ -13,6 +13,7 @@ mod input;
 mod live;
 mod output;
 mod progress;
+mod store;
 mod tokenizer;
 
 use std::process::ExitCode;

@@ -198,6 +198,26 @@ pub fn shortened(text: &str, chars_max: usize) -> Cow<'_, str> {
     }
 }
 
+/// A number of bytes as people write it: `256MB`, `2GiB`, `1000`.
+pub fn size(text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(|char: char| char.is_ascii_alphabetic());
+    let scale = match text.get(digits.len()..).unwrap_or_default().to_ascii_lowercase().as_str() {
+        "" | "b" => 1_u64,
+        "k" | "kb" => 1_000,
+        "m" | "mb" => 1_000_000,
+        "g" | "gb" => 1_000_000_000,
+        "t" | "tb" => 1_000_000_000_000,
+        "kib" => 1 << 10,
+        "mib" => 1 << 20,
+        "gib" => 1 << 30,
+        "tib" => 1 << 40,
+        _ => return Err("not a size; write 256MB or 2GiB".to_owned()),
+    };
+    let number: f64 = digits.trim().parse().map_err(|_| "not a size; write 256MB or 2GiB".to_owned())?;
+    let bytes = number * scale as f64;
+    if bytes.is_finite() && (0.0..9e18).contains(&bytes) { Ok(bytes as u64) } else { Err("not a size".to_owned()) }
+}
+
 /// A number with its word, in the singular or the plural.
 pub fn counted(number: u64, word: &str) -> String {
     if number == 1 { format!("1 {word}") } else { format!("{} {word}s", grouped(number)) }

@@ -44,6 +44,20 @@ impl Progress {
         Progress { bar: Some(bar), started: Instant::now(), shown: Cell::new(false) }
     }
 
+    /// A bar for so many bytes of work, with how fast it goes.
+    pub fn rate(what: &'static str, bytes: u64) -> Progress {
+        if !io::stderr().is_terminal() {
+            return Progress::none();
+        }
+        let bar = ProgressBar::with_draw_target(Some(bytes), ProgressDrawTarget::hidden());
+        bar.set_message(what);
+        let template = "{msg} [{bar:30}] {decimal_bytes} of {decimal_total_bytes}, {decimal_bytes_per_sec}, {eta} left";
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style.progress_chars("=> "));
+        }
+        Progress { bar: Some(bar), started: Instant::now(), shown: Cell::new(false) }
+    }
+
     /// So many bytes are done.
     pub fn at(&self, bytes: u64) {
         let Some(bar) = &self.bar else { return };

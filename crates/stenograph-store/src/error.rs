@@ -101,12 +101,22 @@ pub enum Problem {
         /// How much there may be.
         most: u64,
     },
+    /// It was never kept, or was forgotten.
+    NotKept,
+    /// What was kept of it is damaged.
+    Damaged,
+    /// It was written by a later version of this program.
+    Newer,
     /// There is no room.
     Full,
     /// Reading failed.
     Unreadable,
     /// Writing failed.
     Unwritable,
+    /// The index is damaged; it can be made anew.
+    IndexDamaged,
+    /// Nothing was indexed yet.
+    IndexMissing,
     /// Writing failed, and so did taking back what was written.
     InDoubt,
 }
@@ -138,6 +148,11 @@ impl Error {
             _ => otherwise,
         };
         Error { place: place.clone(), problem, source: Some(source) }
+    }
+
+    /// An error from an engine that has errors of its own.
+    pub(crate) fn from_engine(place: &Place, problem: Problem, error: impl fmt::Display) -> Error {
+        Error { source: Some(io::Error::other(error.to_string())), ..Error::new(place, problem) }
     }
 
     /// An error about a path, from the system.
@@ -204,11 +219,16 @@ impl Error {
             Problem::Odd => "replace it by what it stands for, or remove it",
             Problem::Running => "wait until it ends; if it was broken off, steno recover completes it",
             Problem::TooMany { .. } => "name a folder that is a single run",
+            Problem::NotKept => "steno keep list shows what is kept",
+            Problem::Damaged => "steno keep verify says what else is damaged; an older version of it may be whole",
+            Problem::Newer => "use the version of steno that wrote it, or a later one",
             Problem::Full if self.place == Place::Temporary => {
                 "make room there, or let the variable TMPDIR name a folder that has some"
             }
             Problem::Full => "make room there, or write somewhere else",
             Problem::InDoubt => "when the disk is well again, look with steno show whether it is there",
+            Problem::IndexDamaged => "steno index makes it anew; the archive is not touched",
+            Problem::IndexMissing => "steno index reads what the agents on this machine wrote",
             Problem::Unreadable | Problem::Unwritable => return None,
         })
     }
@@ -256,13 +276,26 @@ impl fmt::Display for Error {
             Problem::Odd => formatter.write_str("is neither a file nor a folder"),
             Problem::Running => formatter.write_str("is still running"),
             Problem::TooMany { most } => write!(formatter, "holds more than {most} files and folders"),
+            Problem::NotKept => formatter.write_str("no copy of it is kept"),
+            Problem::Damaged => formatter.write_str("what was kept of it is damaged"),
+            Problem::Newer => formatter.write_str("was written by a later version of steno"),
             Problem::Full => formatter.write_str("there is no room left"),
             Problem::Unreadable => formatter.write_str("cannot be read"),
             Problem::Unwritable => formatter.write_str("cannot be written"),
+            Problem::IndexDamaged => formatter.write_str("the index is damaged"),
+            Problem::IndexMissing => formatter.write_str("nothing is indexed yet"),
             Problem::InDoubt => formatter.write_str("cannot be written, and some of it may be there all the same"),
         }?;
         match (&self.source, self.problem) {
-            (Some(source), Problem::Unreadable | Problem::Unwritable | Problem::InDoubt | Problem::Corrupt(_)) => {
+            (
+                Some(source),
+                Problem::Unreadable
+                | Problem::Unwritable
+                | Problem::InDoubt
+                | Problem::Corrupt(_)
+                | Problem::Damaged
+                | Problem::IndexDamaged,
+            ) => {
                 write!(formatter, ": {source}")
             }
             _ => Ok(()),

@@ -2,9 +2,11 @@
 //!
 //! [`Source`] opens what is read: a file or standard input, plain, gzip or zstd. [`NewFile`] and [`Spool`] are what is written
 //! once. [`Recorder`] writes on and on what an agent does, laid out as one of [`layouts`]; [`recover`] completes what a crash left.
-//! [`undo`] keeps what an edit takes away. [`mod@discover`] finds the sources there are; [`follow`] reads one from its end and goes on
-//! as it grows. [`Error`] is the one error, with the place it happened and a hint at the way out.
+//! [`mod@discover`] finds the sources there are, [`archive`] keeps copies of them, [`index`] makes them searchable and [`watch`] says when
+//! they change; [`follow`] reads one from its end and goes on as it grows; [`undo`] keeps what an edit takes away. [`Error`] is the one error, with the place it happened and a hint at the
+//! way out.
 
+pub mod archive;
 mod decode;
 pub mod discover;
 pub mod document;
@@ -13,16 +15,19 @@ pub mod files;
 pub mod folder;
 pub mod follow;
 mod identity;
+pub mod index;
 pub mod journal;
 pub mod layouts;
 pub mod lock;
 pub mod log;
 mod output;
+pub mod project;
 mod recorder;
 pub mod recover;
 mod source;
 pub mod tail;
 pub mod undo;
+pub mod watch;
 
 pub use decode::Container;
 pub use error::{Error, Place, Problem};

@@ -59,14 +59,24 @@ pub struct Signs {
 pub struct Info {
     /// Its name on the command line and in files.
     pub name: &'static str,
+    /// The agent whose sessions its sources tell: several formats of one agent tell the same ones.
+    pub agent: &'static str,
     /// One line for people.
     pub title: &'static str,
     /// How its sources are cut into records.
     pub framing: Framing,
     /// The usual ending of its files, without the point.
     pub extension: &'static str,
-    /// Where its sources are found: globs in which `~` is the home folder and `{A|B}` an environment variable or its default.
+    /// Where its sources are found. `~` at the beginning is the home folder, `{A|B}` what the environment variable `A` says (one
+    /// folder, or several with commas between them), else the place `B`, and `{data}` the folder in which programs of the system
+    /// keep their data; what begins otherwise is found in the folder of a project. In a name `*` is anything, `?` one character,
+    /// and `<session>`, `<thread>` and `<project>` are anything that names the session, the sub-agent or the project; none of them
+    /// begins with a point. A file that fits is found compressed, too: with `.gz` or `.zst` after its name. Of two that fit, the
+    /// first in this list counts.
     pub homes: &'static [&'static str],
+    /// The command with which the agent goes on with a session, where there is one, as [`crate::resume`] spells it: `{session}` is
+    /// the session's id, `{file}` the source.
+    pub resume: Option<&'static str>,
     /// What it is specified by.
     pub spec: &'static str,
     /// What its records can do.

@@ -10,8 +10,9 @@ use crate::output::{Ink, Output};
 /// List the formats that can be read and written
 ///
 /// For each: its name, what it is, the usual ending of its files, whether it has room to carry a source along
-/// (see `steno convert --carry`), and where an agent keeps such files. `{A|B}` stands for the environment variable A, or B
-/// when it is not set.
+/// (see `steno convert --carry`), where an agent keeps such files, and the command with which it goes on with a session.
+/// `{A|B}` stands for the environment variable A, or B when it is not set; `<session>`, `<thread>` and `<project>` are names; what
+/// begins with neither `~` nor `{` is in the folder of a project.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -40,6 +41,9 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
         for home in info.homes {
             output.line(&output.colour().ink(Ink::Faint, &format!("{blank:<width$}  {home}")))?;
         }
+        if let Some(resume) = info.resume {
+            output.line(&format!("{blank:<width$}  goes on with {resume}"))?;
+        }
     }
     Ok(Status::Done)
 }
@@ -47,11 +51,12 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
 fn json(info: &Info) -> String {
     let homes: Vec<String> = info.homes.iter().map(|home| quote(home)).collect();
     format!(
-        "{{\"name\":{},\"title\":{},\"reads\":true,\"writes\":true,\"extension\":{},\"homes\":[{}],\"spec\":{},\"carries\":{}}}",
+        "{{\"name\":{},\"title\":{},\"reads\":true,\"writes\":true,\"extension\":{},\"homes\":[{}],\"resume\":{},\"spec\":{},\"carries\":{}}}",
         quote(info.name),
         quote(info.title),
         quote(info.extension),
         homes.join(","),
+        info.resume.map_or_else(|| "null".to_owned(), quote),
         quote(info.spec),
         info.traits.carries
     )

@@ -9,8 +9,10 @@ pub mod r#continue;
 pub mod convert;
 pub mod cut;
 pub mod demo;
+pub mod find;
 pub mod formats;
 pub mod inbox;
+pub mod index;
 pub mod man;
 pub mod record;
 pub mod recover;
@@ -30,6 +32,8 @@ pub fn run(command: &Command, output: &mut Output<'_>) -> Result<Status, Command
         Command::Formats(options) => formats::run(options, output),
         Command::Check(options) => check::run(options, output),
         Command::Convert(options) => convert::run(options, output),
+        Command::Index(options) => index::run(options, output),
+        Command::Find(options) => find::run(options, output),
         Command::Record(options) => record::run(options, output),
         Command::Recover(options) => recover::run(options, output),
         Command::Run(options) => run::run(options, output),

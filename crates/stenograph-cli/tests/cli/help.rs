@@ -97,6 +97,8 @@ fn all_formats_are_listed() {
         assert_eq!(json["name"], info.name);
         assert_eq!(json["carries"], info.traits.carries);
         assert_eq!(json["homes"].as_array().unwrap().len(), info.homes.len());
+        assert_eq!(json["resume"].as_str(), info.resume);
+        people.says(info.resume.unwrap_or_default());
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod machine;
 mod pattern;
+mod state;
 mod trie;
 mod walk;
 
@@ -128,3 +129,6 @@ impl Stat {
 pub fn discover(places: &Places, each: &mut dyn FnMut(Found)) -> Vec<Remark> {
     walk::walk(places, each)
 }
+
+#[cfg(test)]
+mod tests;

@@ -18,13 +18,21 @@ enum Piece {
 
 /// What a part of a path is the name of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Slot {
-    /// The session.
+enum Slot {
     Session,
-    /// The sub-agent.
     Thread,
-    /// The project.
     Project,
+}
+
+/// The names in a part of a path.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Names<'n> {
+    /// The session.
+    pub session: Option<&'n str>,
+    /// The sub-agent.
+    pub thread: Option<&'n str>,
+    /// The project.
+    pub project: Option<&'n str>,
 }
 
 const SLOTS: [(&str, Slot); 3] =
@@ -66,9 +74,9 @@ impl Pattern {
 
     /// Whether a name fits, and what the gaps in it say. What is hidden has to be asked for: a gap at the beginning fills no
     /// leading point.
-    pub(super) fn fits<'n>(&self, name: &'n str) -> Option<Vec<(Slot, &'n str)>> {
+    pub(super) fn fits<'n>(&self, name: &'n str) -> Option<Names<'n>> {
         if let Some(text) = self.literal() {
-            return (text == name).then(Vec::new);
+            return (text == name).then(Names::default);
         }
         if name.starts_with('.') && !matches!(self.0.first(), Some(Piece::Text(_))) {
             return None;
@@ -78,16 +86,13 @@ impl Pattern {
         {
             return None;
         }
-        let mut names = Vec::new();
-        fill(&self.0, name, &mut names).then(|| {
-            names.reverse();
-            names
-        })
+        let mut names = Names::default();
+        fill(&self.0, name, &mut names).then_some(names)
     }
 }
 
-/// Fills the pieces with as little as they take. What the gaps say is found from the end.
-fn fill<'n>(pieces: &[Piece], name: &'n str, names: &mut Vec<(Slot, &'n str)>) -> bool {
+/// Fills the pieces with as little as they take.
+fn fill<'n>(pieces: &[Piece], name: &'n str, names: &mut Names<'n>) -> bool {
     let Some((piece, pieces)) = pieces.split_first() else { return name.is_empty() };
     let (least, slot) = match piece {
         Piece::Text(text) => return name.strip_prefix(text.as_str()).is_some_and(|rest| fill(pieces, rest, names)),
@@ -98,11 +103,22 @@ fn fill<'n>(pieces: &[Piece], name: &'n str, names: &mut Vec<(Slot, &'n str)>) -
         Piece::Any => (0, None),
         Piece::Name(slot) => (1, Some(*slot)),
     };
-    let ends = name.char_indices().map(|(at, _)| at).chain([name.len()]).filter(|at| *at >= least);
+    // A gap before the last text reaches exactly to it.
+    let first = match pieces {
+        [] => name.len(),
+        [Piece::Text(end)] => name.len().saturating_sub(end.len()),
+        _ => 0,
+    };
+    let ends = name.char_indices().map(|(at, _)| at).chain([name.len()]).filter(|at| *at >= least.max(first));
     for end in ends {
         let (Some(filled), Some(rest)) = (name.get(..end), name.get(end..)) else { continue };
         if fill(pieces, rest, names) {
-            names.extend(slot.map(|slot| (slot, filled)));
+            match slot {
+                Some(Slot::Session) => names.session = Some(filled),
+                Some(Slot::Thread) => names.thread = Some(filled),
+                Some(Slot::Project) => names.project = Some(filled),
+                None => {}
+            }
             return true;
         }
     }
@@ -113,36 +129,46 @@ fn fill<'n>(pieces: &[Piece], name: &'n str, names: &mut Vec<(Slot, &'n str)>) -
 mod tests {
     use super::*;
 
+    /// The names that were found: session, thread, project.
     #[track_caller]
-    fn fits(pattern: &str, name: &str, wanted: Option<&[(Slot, &str)]>) {
-        assert_eq!(Pattern::of(pattern).fits(name).as_deref(), wanted, "{pattern} {name}");
+    fn fits(pattern: &str, name: &str, wanted: Option<[&str; 3]>) {
+        let found = Pattern::of(pattern).fits(name);
+        let names = |names: Names<'_>| {
+            [names.session, names.thread, names.project].map(|name| name.unwrap_or_default().to_owned())
+        };
+        assert_eq!(found.map(names), wanted.map(|names| names.map(str::to_owned)), "{pattern} {name}");
     }
+
+    const UNNAMED: Option<[&str; 3]> = Some([""; 3]);
 
     #[test]
     fn gaps_are_filled_and_named() {
-        fits("agent-<thread>.jsonl", "agent-a1.jsonl", Some(&[(Slot::Thread, "a1")]));
+        fits("agent-<thread>.jsonl", "agent-a1.jsonl", Some(["", "a1", ""]));
         fits("agent-<thread>.jsonl", "agent-.jsonl", None);
-        fits("<session>.jsonl", "s.jsonl", Some(&[(Slot::Session, "s")]));
-        fits("*.jsonl", "é.jsonl", Some(&[]));
-        fits("a*b?c", "aXbYc", Some(&[]));
+        fits("<session>.jsonl", "s.jsonl", Some(["s", "", ""]));
+        fits("<session>.jsonl", "a.jsonl.jsonl", Some(["a.jsonl", "", ""]));
+        fits("*.jsonl", "é.jsonl", UNNAMED);
+        fits("*", "é", UNNAMED);
+        fits("<session>", "é", Some(["é", "", ""]));
+        fits("a*b?c", "aXbYc", UNNAMED);
         fits("a*b?c", "aXbc", None);
-        fits("plain", "plain", Some(&[]));
+        fits("plain", "plain", UNNAMED);
         fits("plain", "plainer", None);
-        fits("<project>--<session>", "p--s", Some(&[(Slot::Project, "p"), (Slot::Session, "s")]));
+        fits("<project>--<session>", "p--s", Some(["s", "", "p"]));
     }
 
     #[test]
     fn a_moment_with_hyphens_is_told_from_an_id_with_hyphens() {
         let pattern = "rollout-????-??-??T??-??-??-<session>.jsonl";
         let name = "rollout-2026-01-02T03-04-05-0198-77aa.jsonl";
-        fits(pattern, name, Some(&[(Slot::Session, "0198-77aa")]));
-        fits("r-<session>_*.jsonl", "r-a-b_c_d.jsonl", Some(&[(Slot::Session, "a-b")]));
+        fits(pattern, name, Some(["0198-77aa", "", ""]));
+        fits("r-<session>_*.jsonl", "r-a-b_c_d.jsonl", Some(["a-b", "", ""]));
     }
 
     #[test]
     fn what_is_hidden_has_to_be_asked_for() {
         fits("*", ".lock", None);
         fits("<session>.jsonl", ".s.jsonl", None);
-        fits(".*.jsonl", ".s.jsonl", Some(&[]));
+        fits(".*.jsonl", ".s.jsonl", UNNAMED);
     }
 }

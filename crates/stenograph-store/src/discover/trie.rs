@@ -7,7 +7,7 @@ use stenograph::format::Format;
 use stenograph::formats::FORMATS;
 
 use super::Places;
-use super::machine::{self, Start};
+use super::machine::{self, Machine, Start};
 use super::pattern::Pattern;
 
 /// The tree.
@@ -40,10 +40,12 @@ pub(super) struct Leaf {
 /// What a place proves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Standing {
+    /// It belongs to an agent, and is kept in a project.
+    Project,
     /// It is the home of an agent.
     Home,
-    /// It belongs to an agent, and its home is a project.
-    Project,
+    /// It is a name in the folder of a project, which anything may have.
+    Name,
     /// It looks like the inside of a home that a variable may have moved anywhere.
     Like,
 }
@@ -92,6 +94,11 @@ impl Trie {
         self.nodes.get(at.0).and_then(|node| node.leaf)
     }
 
+    /// Whether a folder of that name leads on from here.
+    pub(super) fn leads_on(&self, at: At, name: &str) -> bool {
+        self.steps(at).iter().any(|(pattern, to)| pattern.fits(name).is_some() && !self.steps(*to).is_empty())
+    }
+
     /// Whether every way on from here leads into a folder whose name is known: then nobody has to look what is there.
     pub(super) fn is_known(&self, at: At) -> bool {
         self.steps(at).iter().all(|(pattern, to)| pattern.literal().is_some() && self.leaf(*to).is_none())
@@ -128,8 +135,9 @@ impl Map {
         let (start, way) = machine::start(home);
         let base = match start {
             Start::Relative => {
-                self.trie.add(self.project, way, leaf(Standing::Project));
-                self.trie.add(self.anywhere, way, leaf(Standing::Project));
+                let standing = if way.contains('/') { Standing::Project } else { Standing::Name };
+                self.trie.add(self.project, way, leaf(standing));
+                self.trie.add(self.anywhere, way, leaf(standing));
                 return;
             }
             Start::Home => {
@@ -145,7 +153,10 @@ impl Map {
             }
             Start::Data => "{data}",
         };
-        for folder in places.machine.resolve_all(base) {
+        // A home folder that is walked whole needs no walk of its own, unless a variable says something else.
+        let home = places.machine.home.as_ref().filter(|home| places.folders.contains(home));
+        let walked = home.and_then(|home| Machine::rooted(home.clone()).resolve(base));
+        for folder in places.machine.resolve_all(base).into_iter().filter(|folder| Some(folder) != walked.as_ref()) {
             let at = self.base(absolute(&folder));
             self.trie.add(at, way, leaf(Standing::Home));
         }

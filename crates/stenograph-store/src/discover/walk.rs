@@ -7,8 +7,9 @@ use std::{fs, io};
 
 use stenograph::formats::FORMATS;
 
-use super::pattern::Slot;
-use super::trie::{At, Leaf, Map, Standing, absolute};
+use super::pattern::{Names, Pattern};
+use super::state::State;
+use super::trie::{At, Leaf, Map, absolute};
 use super::{FileId, Found, Named, Places, Stat};
 use crate::recover;
 use crate::tail::Remark;
@@ -60,6 +61,7 @@ pub(super) fn walk(places: &Places, each: &mut dyn FnMut(Found)) -> Vec<Remark> 
     let map = Map::of(places);
     let mut walk = Walk {
         map: &map,
+        home: places.machine.home.as_deref().map(absolute),
         endings: endings(),
         passed_over: places.passed_over.iter().filter_map(|path| folder_id(path)).collect(),
         files: HashSet::new(),
@@ -92,6 +94,7 @@ fn endings() -> Vec<String> {
 
 struct Walk<'w> {
     map: &'w Map,
+    home: Option<PathBuf>,
     endings: Vec<String>,
     passed_over: Vec<FileId>,
     files: HashSet<FileId>,
@@ -99,38 +102,6 @@ struct Walk<'w> {
     remarks: Vec<Remark>,
     unsaid: usize,
     each: &'w mut dyn FnMut(Found),
-}
-
-/// Where one stands in a home, and what the way there was called.
-#[derive(Clone)]
-struct State {
-    at: At,
-    /// The folder in which the way began.
-    start: Arc<Path>,
-    /// The folder in which the first name of the way stands.
-    within: Option<Arc<Path>>,
-    session: Option<Arc<str>>,
-    thread: Option<Arc<str>>,
-    project: Option<Arc<str>>,
-}
-
-impl State {
-    fn new(at: At, start: &Arc<Path>) -> State {
-        State { at, start: Arc::clone(start), within: None, session: None, thread: None, project: None }
-    }
-
-    fn named(&self, leaf: Leaf) -> Named {
-        let text = |name: &Option<Arc<str>>| name.as_deref().map(str::to_owned);
-        Named {
-            format: (leaf.standing != Standing::Like).then_some(leaf.format),
-            like: Some(leaf.format),
-            session: text(&self.session),
-            thread: text(&self.thread),
-            project: text(&self.project),
-            within: self.within.clone(),
-            folder: (leaf.standing == Standing::Project).then(|| Arc::clone(&self.start)),
-        }
-    }
 }
 
 /// How much of a folder is of interest.
@@ -142,9 +113,15 @@ enum Reach {
     Whole(usize),
 }
 
+/// A folder that is looked into.
+struct Folder {
+    path: Arc<Path>,
+    /// Which one it is, where somebody asked.
+    id: Option<FileId>,
+}
+
 /// An entry of a folder.
 struct Entry {
-    path: PathBuf,
     name: String,
     kind: Kind,
     listed: fs::DirEntry,
@@ -174,44 +151,50 @@ impl Walk<'_> {
         }
     }
 
-    fn folder(&mut self, folder: &Path, states: &[State], reach: Reach) {
-        let mut reach = self.within_bounds(folder, reach);
+    fn folder(&mut self, path: &Path, states: &[State], reach: Reach) {
+        let (id, mut reach) = self.within_bounds(path, reach);
         if reach == Reach::Homes && states.iter().all(|state| self.map.trie.is_known(state.at)) {
-            self.step_on(folder, states);
+            self.step_on(path, states);
             return;
         }
-        let entries = match list(folder) {
+        let entries = match list(path) {
             Ok(entries) => entries,
             Err(error) => {
-                if !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) {
-                    self.remark(folder, &unreadable(&error));
-                }
+                self.vanished(path, &error);
                 return;
             }
         };
         if entries.iter().any(|entry| entry.name == CACHE_TAG) {
             reach = Reach::Homes;
         }
-        let start: Arc<Path> = Arc::from(folder);
+        let folder = Folder { path: Arc::from(path), id };
         let mut states = states.to_vec();
         if matches!(reach, Reach::Whole(_)) {
-            states.push(State::new(self.map.anywhere, &start));
+            states.push(State::new(self.map.anywhere, &folder.path));
         }
-        for entry in entries {
-            self.entry(&start, entry, &states, reach);
+        // Homes come first: what is found there by another name, too, is found by the one that says more.
+        let is_home = |entry: &&Entry| {
+            reach != Reach::Homes
+                && entry.kind != Kind::File
+                && states.iter().any(|state| self.map.trie.leads_on(state.at, &entry.name))
+        };
+        let (homes, others): (Vec<&Entry>, Vec<&Entry>) = entries.iter().partition(is_home);
+        for entry in homes.into_iter().chain(others) {
+            self.entry(&folder, entry, &states, reach);
         }
     }
 
     /// A folder is walked whole once, and not too deep.
-    fn within_bounds(&mut self, folder: &Path, reach: Reach) -> Reach {
-        let Reach::Whole(depth) = reach else { return reach };
+    fn within_bounds(&mut self, path: &Path, reach: Reach) -> (Option<FileId>, Reach) {
+        let Reach::Whole(depth) = reach else { return (None, reach) };
         if depth > DEPTH_MAX {
-            self.remark(folder, "lies too deep, and is not looked into");
-            return Reach::Homes;
+            self.remark(path, "lies too deep, and is not looked into");
+            return (None, Reach::Homes);
         }
-        let Some(id) = folder_id(folder) else { return reach };
-        let skipped = self.passed_over.contains(&id) || MADE_UP.iter().any(|made_up| folder == Path::new(made_up));
-        if skipped || !self.folders.insert(id) { Reach::Homes } else { reach }
+        let Some(id) = folder_id(path) else { return (None, reach) };
+        let skipped = self.passed_over.contains(&id) || MADE_UP.iter().any(|made_up| path == Path::new(made_up));
+        let reach = if skipped || !self.folders.insert(id) { Reach::Homes } else { reach };
+        (Some(id), reach)
     }
 
     /// Goes on without looking where all names are known.
@@ -230,73 +213,92 @@ impl Walk<'_> {
     }
 
     /// Where a name leads from here.
-    fn next(&self, within: &Arc<Path>, name: &str, states: &[State]) -> Vec<State> {
+    fn next(&self, folder: &Arc<Path>, name: &str, states: &[State]) -> Vec<State> {
         let mut next = Vec::new();
         for state in states {
             for (pattern, to) in self.map.trie.steps(state.at) {
-                let Some(names) = pattern.fits(name) else { continue };
-                let mut state = State { at: *to, ..state.clone() };
-                if state.within.is_none() && pattern.literal().is_none() {
-                    state.within = Some(Arc::clone(within));
+                if let Some(names) = pattern.fits(name) {
+                    let within = pattern.literal().is_none().then_some(folder);
+                    next.push(state.step(*to, within, names));
                 }
-                for (slot, name) in names {
-                    let name = Some(Arc::from(name));
-                    match slot {
-                        Slot::Session => state.session = name,
-                        Slot::Thread => state.thread = name,
-                        Slot::Project => state.project = name,
-                    }
-                }
-                next.push(state);
             }
         }
         next
     }
 
-    fn entry(&mut self, folder: &Arc<Path>, entry: Entry, states: &[State], reach: Reach) {
+    fn entry(&mut self, folder: &Folder, entry: &Entry, states: &[State], reach: Reach) {
         match entry.kind {
-            Kind::Folder => self.subfolder(folder, &entry, states, reach),
+            Kind::Folder => self.subfolder(folder, entry, states, reach),
             Kind::File => {
+                if folder.id.is_some_and(|id| self.is_known(id, &entry.listed)) {
+                    return;
+                }
                 let Some(named) = self.named(folder, &entry.name, states, reach) else { return };
                 match entry.listed.metadata() {
-                    Ok(metadata) => self.file(&entry.path, &metadata, named),
-                    Err(error) => self.vanished(&entry.path, &error),
+                    Ok(metadata) => self.file(&entry.listed.path(), &metadata, named),
+                    Err(error) => self.vanished(&entry.listed.path(), &error),
                 }
             }
             Kind::Link => {
-                // A link that leads nowhere is nothing, and most links are of no interest.
-                let Ok(metadata) = fs::metadata(&entry.path) else { return };
+                let path = entry.listed.path();
+                // A link that leads nowhere is nothing.
+                let Ok(metadata) = fs::metadata(&path) else { return };
                 if metadata.is_dir() {
-                    let reach = if is_above(&entry.path) { Reach::Homes } else { reach };
-                    self.subfolder(folder, &entry, states, reach);
+                    let reach = if is_above(&path) { Reach::Homes } else { reach };
+                    self.subfolder(folder, entry, states, reach);
                 } else if metadata.is_file()
                     && let Some(named) = self.named(folder, &entry.name, states, reach)
                 {
-                    self.file(&entry.path, &metadata, named);
+                    self.file(&path, &metadata, named);
                 }
             }
         }
     }
 
-    fn subfolder(&mut self, folder: &Arc<Path>, entry: &Entry, states: &[State], reach: Reach) {
-        let mut next = self.next(folder, &entry.name, states);
+    /// Whether a file was found before: the list of a folder names the inode, too, so that nobody has to ask again.
+    fn is_known(&self, folder: FileId, listed: &fs::DirEntry) -> bool {
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::DirEntryExt;
+            self.files.contains(&FileId { device: folder.device, inode: listed.ino() })
+        }
+        #[cfg(not(unix))]
+        {
+            let _ = (folder, listed);
+            false
+        }
+    }
+
+    fn subfolder(&mut self, folder: &Folder, entry: &Entry, states: &[State], reach: Reach) {
+        let mut next = self.next(&folder.path, &entry.name, states);
         next.retain(|state| !self.map.trie.steps(state.at).is_empty());
         let reach = match reach {
             Reach::Whole(depth) if !DERIVED.contains(&entry.name.as_str()) => Reach::Whole(depth + 1),
             Reach::Whole(_) | Reach::Homes => Reach::Homes,
         };
         if reach != Reach::Homes || !next.is_empty() {
-            self.folder(&entry.path, &next, reach);
+            self.folder(&entry.listed.path(), &next, reach);
         }
     }
 
     /// What a file is by its place, or `None` when it is of no interest.
-    fn named(&self, folder: &Arc<Path>, name: &str, states: &[State], reach: Reach) -> Option<Named> {
+    fn named(&self, folder: &Folder, name: &str, states: &[State], reach: Reach) -> Option<Named> {
         let bare = CONTAINERS.iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(name);
-        let next = self.next(folder, bare, states);
-        let leaves = next.iter().filter_map(|state| Some((state, self.map.trie.leaf(state.at)?)));
-        if let Some((state, leaf)) = leaves.min_by_key(|(_, leaf)| leaf.rank()) {
-            return Some(state.named(leaf));
+        let mut best: Option<(Leaf, &State, &Pattern, Names<'_>)> = None;
+        for state in states {
+            for (pattern, to) in self.map.trie.steps(state.at) {
+                let Some(leaf) = self.map.trie.leaf(*to) else { continue };
+                let better = best.as_ref().is_none_or(|(known, ..)| leaf.rank() < known.rank());
+                if better && let Some(names) = pattern.fits(bare) {
+                    best = Some((leaf, state, pattern, names));
+                }
+            }
+        }
+        if let Some((leaf, state, pattern, names)) = best {
+            let mut named = state.named(leaf, pattern.literal().is_none().then_some(&folder.path), names);
+            // The home folder is nobody's project.
+            named.folder = named.folder.filter(|folder| Some(folder.as_ref()) != self.home.as_deref());
+            return Some(named);
         }
         let ending = bare.rsplit_once('.')?.1;
         let known = self.endings.iter().any(|known| known.eq_ignore_ascii_case(ending));
@@ -310,8 +312,9 @@ impl Walk<'_> {
         }
     }
 
+    /// What cannot be looked at is remarked, unless it is not there: nobody has every agent, and files come and go.
     fn vanished(&mut self, path: &Path, error: &io::Error) {
-        if error.kind() != io::ErrorKind::NotFound {
+        if !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) {
             self.remark(path, &unreadable(error));
         }
     }
@@ -354,10 +357,11 @@ fn list(folder: &Path) -> io::Result<Vec<Entry>> {
             (_, _, true) => Kind::Link,
             _ => continue,
         };
-        let (path, name) = (listed.path(), listed.file_name().to_string_lossy().into_owned());
-        entries.push(Entry { path, name, kind, listed });
+        let name = listed.file_name();
+        let name = name.into_string().unwrap_or_else(|name| name.to_string_lossy().into_owned());
+        entries.push(Entry { name, kind, listed });
     }
-    entries.sort_by(|one, other| one.name.cmp(&other.name));
+    entries.sort_unstable_by(|one, other| one.name.cmp(&other.name));
     Ok(entries)
 }
 

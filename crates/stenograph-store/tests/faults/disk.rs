@@ -122,6 +122,13 @@ impl FaultyDisk {
         state.life += 1;
     }
 
+    /// The process was killed where the power was to go out: the system goes on, and everything that was written is there.
+    pub fn revive(&self) {
+        let mut state = self.state();
+        (state.dead, state.cut_at) = (false, None);
+        state.life += 1;
+    }
+
     /// Files in the folder that did not come there through this disk, locks aside.
     pub fn strangers(&self) -> Vec<PathBuf> {
         let state = self.state();

@@ -1,5 +1,5 @@
-//! The recorder on a disk that fails: every call it makes is refused once in every way a disk refuses, and the power goes out at
-//! every one of them. What was acknowledged must be there afterwards.
+//! The recorder and the archive on a disk that fails: every call they make is refused once in every way a disk refuses, and the
+//! power goes out at every one of them. What was acknowledged must be there afterwards.
 
 #![allow(
     clippy::unwrap_used,
@@ -9,6 +9,7 @@
     reason = "a test may fail loudly"
 )]
 
+mod archive;
 mod disk;
 mod inode;
 mod log;

@@ -2,12 +2,14 @@
 //! fields, [`Draft`]s into which they put them, and raw values that are never re-serialised.
 
 mod draft;
+mod leaves;
 mod lines;
 mod object;
 mod scan;
 mod spell;
 
 pub use draft::Draft;
+pub use leaves::{Leaf, leaves};
 pub use lines::{At, JsonLines, JsonRecord, Objects};
 pub use object::Object;
 pub use spell::{canonical, compact, indent, one_line};

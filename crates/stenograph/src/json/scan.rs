@@ -61,7 +61,7 @@ fn ends(bytes: &[u8], at: usize) -> bool {
     blank(bytes, at) == bytes.len()
 }
 
-fn blank(bytes: &[u8], mut at: usize) -> usize {
+pub(super) fn blank(bytes: &[u8], mut at: usize) -> usize {
     while let Some(b' ' | b'\n' | b'\t' | b'\r') = bytes.get(at) {
         at += 1;
     }
@@ -69,7 +69,7 @@ fn blank(bytes: &[u8], mut at: usize) -> usize {
 }
 
 /// Where the string ends that begins at `at`.
-fn string(bytes: &[u8], at: usize) -> Option<usize> {
+pub(super) fn string(bytes: &[u8], at: usize) -> Option<usize> {
     if bytes.get(at) != Some(&b'"') {
         return None;
     }

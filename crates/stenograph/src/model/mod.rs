@@ -15,5 +15,5 @@ pub use extra::{Extra, Held, Residue};
 pub use note::{Note, NoteKind};
 pub use outline::Outline;
 pub use pairing::Pairing;
-pub(crate) use said::{REWIND, is_framed};
+pub(crate) use said::{REWIND, is_framed, print, speaker};
 pub use spine::{LeftOut, Spine};

@@ -139,17 +139,26 @@ impl Said {
 
 /// The fingerprints of what an event says: of all of it and of each of its texts, without the spaces around them.
 fn prints(event: &Event<'_>) -> Vec<u64> {
-    let (seed, content) = match &event.body {
-        Body::Message { role, content } => (1 + *role as u64, content),
-        Body::Thinking { content } => (0, content),
-        _ => return Vec::new(),
-    };
-    let print = |text: &str| xxh3_64_with_seed(text.trim().as_bytes(), seed);
-    let mut found = vec![print(&content.joined().decode())];
+    let (Some(speaker), Some(content)) = (speaker(&event.body), event.content()) else { return Vec::new() };
+    let mut found = vec![print(speaker, &content.joined().decode())];
     if content.texts().nth(1).is_some() {
-        found.extend(content.texts().map(|text| print(&text.decode())));
+        found.extend(content.texts().map(|text| print(speaker, &text.decode())));
     }
     found
+}
+
+/// Who speaks, as a number for fingerprints: nobody does in calls, results and facts.
+pub(crate) fn speaker(body: &Body<'_>) -> Option<u64> {
+    match body {
+        Body::Message { role, .. } => Some(1 + *role as u64),
+        Body::Thinking { .. } => Some(0),
+        _ => None,
+    }
+}
+
+/// A fingerprint of a text that somebody says, without the spaces around it.
+pub(crate) fn print(speaker: u64, text: &str) -> u64 {
+    xxh3_64_with_seed(text.trim().as_bytes(), speaker)
 }
 
 /// Whether a content is one element of markup from its first sign to its last: nobody types that.

@@ -18,16 +18,18 @@ const NAME: &str = "chibi";
 
 static INFO: Info = Info {
     name: NAME,
+    agent: "chibi",
     title: "Chibi's context and transcript entries",
     framing: Framing::Lines,
     extension: "jsonl",
     homes: &[
-        "{CHIBI_HOME|~/.chibi}/contexts/*/context.jsonl",
-        "{CHIBI_HOME|~/.chibi}/contexts/*/transcript.jsonl",
-        "{CHIBI_HOME|~/.chibi}/contexts/*/transcript_archive.jsonl",
-        "{CHIBI_HOME|~/.chibi}/contexts/*/transcript/active.jsonl",
-        "{CHIBI_HOME|~/.chibi}/contexts/*/transcript/partitions/*.jsonl",
+        "{CHIBI_HOME|~/.chibi}/contexts/<session>/transcript_archive.jsonl",
+        "{CHIBI_HOME|~/.chibi}/contexts/<session>/transcript.jsonl",
+        "{CHIBI_HOME|~/.chibi}/contexts/<session>/transcript/partitions/*.jsonl",
+        "{CHIBI_HOME|~/.chibi}/contexts/<session>/transcript/active.jsonl",
+        "{CHIBI_HOME|~/.chibi}/contexts/<session>/context.jsonl",
     ],
+    resume: Some("chibi -c {session}"),
     spec: "Chibi, docs/transcript-format.md",
     traits: Traits { pieces: true, carries: true, lossy: false },
     spelling: &["entry_type", "role"],

@@ -18,10 +18,12 @@ const NAME: &str = "chibi-inbox";
 
 static INFO: Info = Info {
     name: NAME,
+    agent: "chibi",
     title: "Chibi's inbox of messages between contexts",
     framing: Framing::Lines,
     extension: "jsonl",
-    homes: &["{CHIBI_HOME|~/.chibi}/contexts/*/inbox.jsonl"],
+    homes: &["{CHIBI_HOME|~/.chibi}/contexts/<session>/inbox.jsonl"],
+    resume: None,
     spec: "Chibi, docs/transcript-format.md, \"Inbox Format\"",
     traits: Traits { pieces: true, carries: true, lossy: false },
     spelling: &[],

@@ -18,10 +18,12 @@ const NAME: &str = "chibi-markdown";
 
 static INFO: Info = Info {
     name: NAME,
+    agent: "chibi",
     title: "Chibi's readable archive, transcript.md",
     framing: Framing::Lines,
     extension: "md",
-    homes: &["{CHIBI_HOME|~/.chibi}/contexts/*/transcript.md"],
+    homes: &["{CHIBI_HOME|~/.chibi}/contexts/<session>/transcript.md"],
+    resume: None,
     spec: "Chibi, docs/transcript-format.md",
     traits: Traits { pieces: false, carries: false, lossy: true },
     spelling: &[SPELLED, BLANK],

@@ -26,10 +26,12 @@ const TOOLS: &str = "tools";
 
 static INFO: Info = Info {
     name: NAME,
+    agent: "chibi",
     title: "Chibi's log of requests (requests.jsonl)",
     framing: Framing::Lines,
     extension: "jsonl",
-    homes: &["{CHIBI_HOME|~/.chibi}/contexts/*/requests.jsonl"],
+    homes: &["{CHIBI_HOME|~/.chibi}/contexts/<session>/requests.jsonl"],
+    resume: None,
     spec: "Chibi, docs/transcript-format.md, debug files",
     traits: Traits { pieces: false, carries: true, lossy: false },
     spelling: &["role", "tool_calls.type", "tool_calls.function.arguments", "function_call.arguments"],

@@ -21,10 +21,12 @@ const RESPONSE: &str = "response";
 
 static INFO: Info = Info {
     name: NAME,
+    agent: "chibi",
     title: "Chibi's log of responses (response_meta.jsonl)",
     framing: Framing::Lines,
     extension: "jsonl",
-    homes: &["{CHIBI_HOME|~/.chibi}/contexts/*/response_meta.jsonl"],
+    homes: &["{CHIBI_HOME|~/.chibi}/contexts/<session>/response_meta.jsonl"],
+    resume: None,
     spec: "Chibi, docs/transcript-format.md, debug files",
     traits: Traits { pieces: true, carries: true, lossy: false },
     // The total is a sum: a writer makes it anew.

@@ -20,10 +20,15 @@ const NAME: &str = "claude-events";
 
 static INFO: Info = Info {
     name: NAME,
+    agent: "claude-code",
     title: "flat Claude Code events",
     framing: Framing::Lines,
     extension: "jsonl",
-    homes: &["{CLAUDE_CONFIG_DIR|~/.claude}/projects/*/*/transcripts/*.jsonl"],
+    homes: &[
+        "{CLAUDE_CONFIG_DIR|~/.claude}/projects/<project>/<session>/transcripts/<thread>.jsonl",
+        ".goodvibes/transcripts/<session>/<thread>.jsonl",
+    ],
+    resume: None,
     spec: "GoodVibes, Claude Code Transcript Format",
     traits: Traits { pieces: true, carries: true, lossy: false },
     spelling: &["type", "role", "content.type", "source.type"],

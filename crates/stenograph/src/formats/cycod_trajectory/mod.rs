@@ -29,14 +29,19 @@ const STATUS: &str = "status";
 
 static INFO: Info = Info {
     name: NAME,
+    agent: "cycod",
     title: "CycoD's readable trajectories",
     framing: Framing::Lines,
     extension: "md",
     homes: &[
-        "~/.cycod/history/trajectory-*.md",
-        "~/.cycod/history/trajectory-*.jsonl",
-        "~/.cycod/exceptions/exception-trajectory-*.md",
+        "~/.cycod/history/trajectory-<session>.md",
+        "~/.cycod/history/trajectory-<session>.jsonl",
+        "~/.cycod/exceptions/exception-trajectory-<session>.md",
+        ".cycod/history/trajectory-<session>.md",
+        "trajectory-<session>.md",
+        "exception-trajectory-<session>.md",
     ],
+    resume: None,
     spec: "CycoD, docs/chat-history.md",
     traits: Traits { pieces: false, carries: false, lossy: true },
     spelling: &[SPELLED, BEFORE, AFTER],

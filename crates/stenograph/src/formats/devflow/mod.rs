@@ -41,15 +41,16 @@ pub fn map(json: &str) -> String {
 
 static INFO: Info = Info {
     name: NAME,
+    agent: "devflow",
     title: "devflow's transcript of a run",
     framing: Framing::Items(Items::Array(TURNS)),
     extension: "json",
     homes: &[
-        ".devflow/runs/*/transcript.json",
-        ".devflow/runs/*/transcript.json.gz",
-        ".devflow/transcripts/runs/*/transcript.json",
-        ".devflow/transcripts/runs/*/transcript.json.gz",
+        ".devflow/runs/<session>/transcript.json",
+        ".devflow/transcripts/runs/<session>/transcript.json",
+        ".devflow/runs/runs/<session>/transcript.json",
     ],
+    resume: None,
     spec: "devflow, ADR-011: Transcript Format",
     traits: Traits { pieces: false, carries: true, lossy: false },
     // How a run ended is said by an event of its own.

@@ -21,10 +21,12 @@ const COMPLETE: &str = "subagent_complete";
 
 static INFO: Info = Info {
     name: NAME,
+    agent: "goodvibes",
     title: "GoodVibes' monthly telemetry of sub-agents",
     framing: Framing::Lines,
     extension: "jsonl",
     homes: &[".goodvibes/telemetry/*.jsonl"],
+    resume: None,
     spec: "GoodVibes plugin, types/telemetry.ts",
     traits: Traits { pieces: true, carries: true, lossy: false },
     spelling: &["event", "type"],

@@ -18,10 +18,12 @@ const NAME: &str = "goodvibes-tracking";
 
 static INFO: Info = Info {
     name: NAME,
+    agent: "goodvibes",
     title: "GoodVibes' list of the sub-agents at work",
     framing: Framing::Items(Items::Members),
     extension: "json",
     homes: &[".goodvibes/state/agent-tracking.json"],
+    resume: None,
     spec: "GoodVibes plugin, types/telemetry.ts",
     traits: Traits { pieces: false, carries: false, lossy: false },
     spelling: &[],

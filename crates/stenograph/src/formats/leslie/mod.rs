@@ -22,10 +22,15 @@ const NAME: &str = "leslie";
 
 static INFO: Info = Info {
     name: NAME,
+    agent: "leslie",
     title: "Leslie's plain text transcripts",
     framing: Framing::Lines,
     extension: "txt",
-    homes: &[".leslie/threads/*/.meta/transcripts/*.txt", "~/.leslie/threads/*/.meta/transcripts/*.txt"],
+    homes: &[
+        ".leslie/threads/<session>/.meta/transcripts/*.txt",
+        "~/.leslie/threads/<session>/.meta/transcripts/*.txt",
+    ],
+    resume: None,
     spec: "Leslie, decision D04: transcript format and generation",
     traits: Traits { pieces: false, carries: false, lossy: true },
     // The stop reason is said by an event of its own.

@@ -33,14 +33,23 @@ const TOOLS: &str = "tools";
 
 static INFO: Info = Info {
     name: NAME,
+    agent: "cycod",
     title: "Chat Completions messages as JSON lines (CycoD's chat history)",
     framing: Framing::Lines,
     extension: "jsonl",
     homes: &[
+        "~/.cycod/history/chat-history-<session>.jsonl",
         "~/.cycod/history/chat-history*.jsonl",
-        "~/.cycod/history/exception-chat-history*.jsonl",
-        "~/.cycod/exceptions/exception-chat-history*.jsonl",
+        "~/.cycod/history/exception-chat-history-<session>.jsonl",
+        "~/.cycod/exceptions/exception-chat-history-<session>.jsonl",
+        ".cycod/history/chat-history-<session>.jsonl",
+        ".cycod/history/chat-history*.jsonl",
+        ".cycod/history/exception-chat-history-<session>.jsonl",
+        "chat-history-<session>.jsonl",
+        "chat-history*.jsonl",
+        "exception-chat-history-<session>.jsonl",
     ],
+    resume: Some("cycod --input-chat-history {file} --output-chat-history {file}"),
     spec: "OpenAI, Chat Completions messages; CycoD, docs/chat-history.md",
     traits: Traits { pieces: true, carries: true, lossy: false },
     // A title that is locked is a fact; that it is not is what everybody expects.

@@ -1,0 +1,125 @@
+//! `steno find --file`: which sessions touched a file, and how.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use stenograph::text::quote;
+use stenograph_store::index::catalogue::{Catalogue, Session, Touched};
+
+use super::Options;
+use crate::clock;
+use crate::error::{CommandError, Status};
+use crate::output::{Ink, Output, counted, harmless_json, harmless_line};
+
+/// What one session did to one file.
+#[derive(Default)]
+struct Touching {
+    how: BTreeMap<String, u64>,
+    last: Option<i64>,
+    events: Vec<u64>,
+}
+
+/// How many events are named.
+const EVENTS_MAX: usize = 5;
+
+pub(super) fn run(options: &Options, file: &str, output: &mut Output<'_>) -> Result<Status, CommandError> {
+    let catalogue = options.place.store()?.catalogue()?;
+    let touches = touches(&catalogue, file)?;
+    let narrowed = narrowed(options)?;
+    let root = options.place.root();
+    let inside = root.as_deref().map(|root| catalogue.sources_below(root)).transpose()?;
+    let mut found: BTreeMap<(i64, String), Touching> = BTreeMap::new();
+    for touched in touches {
+        let is_outside = inside.as_ref().is_some_and(|inside| !inside.contains(&touched.source));
+        if is_outside || narrowed.as_ref().is_some_and(|sessions| !sessions.contains(&touched.session)) {
+            continue;
+        }
+        let touching = found.entry((touched.session, touched.path)).or_default();
+        *touching.how.entry(touched.how).or_default() += 1;
+        touching.last = touching.last.max(touched.at);
+        if touching.events.len() < EVENTS_MAX {
+            touching.events.push(touched.event + 1);
+        }
+    }
+    let mut found: Vec<((i64, String), Touching)> = found.into_iter().collect();
+    found.sort_by_key(|(_, touching)| std::cmp::Reverse(touching.last));
+    let total = found.len();
+    for ((session, path), touching) in found.iter().take(options.limit) {
+        let Some(session) = catalogue.session(*session)? else { continue };
+        if options.json {
+            output.line(&harmless_json(&json(&session, path, touching)))?;
+        } else {
+            let text = text(&session, path, touching, output);
+            output.line(&text)?;
+        }
+    }
+    if total == 0 {
+        output.say(&format!("nobody touched {file}, as far as is indexed"));
+        return Ok(Status::No);
+    }
+    if total > options.limit && !options.json {
+        output.say(&format!("{} of {total} shown; --limit shows more", options.limit));
+    }
+    Ok(Status::Done)
+}
+
+/// As it was typed, and as a path from the root.
+fn touches(catalogue: &Catalogue, file: &str) -> Result<Vec<Touched>, CommandError> {
+    let plain = file.trim_end_matches('/').trim_start_matches("./");
+    let mut found = catalogue.touches(plain)?;
+    if found.is_empty()
+        && let Ok(whole) = std::path::absolute(Path::new(file))
+    {
+        found = catalogue.touches(&whole.display().to_string())?;
+    }
+    Ok(found)
+}
+
+/// The sessions that answer the query, where there is one.
+fn narrowed(options: &Options) -> Result<Option<std::collections::HashSet<i64>>, CommandError> {
+    use stenograph_store::index::search::{Order, Request};
+    if options.query.is_empty() {
+        return Ok(None);
+    }
+    let query = super::parsed(&options.query.join(" "))?;
+    let mut searcher = options.place.store()?.searcher()?;
+    let request = Request { query: &query, order: Order::Newest, offset: 0, limit: 100_000, within: None };
+    Ok(Some(searcher.find(&request)?.hits.iter().map(|hit| hit.session).collect()))
+}
+
+fn text(session: &Session, path: &str, touching: &Touching, output: &Output<'_>) -> String {
+    let colour = output.colour();
+    let how: Vec<String> = touching.how.iter().map(|(how, count)| format!("{how} {}", times(*count))).collect();
+    let events: Vec<String> = touching.events.iter().map(u64::to_string).collect();
+    let name = session.name.get(..8).unwrap_or(&session.name);
+    let title = session.title.as_deref().or(session.query.as_deref()).unwrap_or("");
+    let time = touching.last.map(clock::local).unwrap_or_default();
+    format!(
+        "{}  {}  {time}  {}\n  {}: {}\n  {}",
+        colour.ink(Ink::Strong, &harmless_line(&session.agent)),
+        harmless_line(name),
+        harmless_line(title),
+        harmless_line(path),
+        how.join(", "),
+        colour.ink(Ink::Faint, &format!("steno show {} --event {}", harmless_line(name), events.join(","))),
+    )
+}
+
+fn times(count: u64) -> String {
+    if count == 1 { "once".to_owned() } else { counted(count, "time") }
+}
+
+fn json(session: &Session, path: &str, touching: &Touching) -> String {
+    let how: Vec<String> = touching.how.iter().map(|(how, count)| format!("{}:{count}", quote(how))).collect();
+    let events: Vec<String> = touching.events.iter().map(u64::to_string).collect();
+    let time = touching.last.and_then(|millis| jiff::Timestamp::from_millisecond(millis).ok());
+    format!(
+        "{{\"session\":{},\"agent\":{},\"path\":{},\"how\":{{{}}},\"last\":{},\"events\":[{}]}}",
+        quote(&session.name),
+        quote(&session.agent),
+        quote(path),
+        how.join(","),
+        time.map_or_else(|| "null".to_owned(), |time| quote(&time.to_string())),
+        events.join(",")
+    )
+}

@@ -1,0 +1,136 @@
+//! The plain scan: files read from beginning to end, and every entry asked. It needs no index, and finds what one would find.
+
+use std::path::{Path, PathBuf};
+
+use stenograph::model::{Event, Note, Span};
+use stenograph::query::{Query, Same, SessionFacts, Trail, collapse_pieces};
+use stenograph::read::Sink;
+use stenograph_store::Passes;
+use stenograph_store::index::catalogue::{Session, SourceRow};
+use stenograph_store::index::search::Hit;
+
+use super::{Answered, Options, Seen, Shown};
+use crate::error::CommandError;
+use crate::input::{self, Go};
+use crate::output::Output;
+use crate::progress::Progress;
+
+/// What the files answer.
+pub(super) fn answer(
+    options: &Options,
+    query: &Query,
+    files: &[PathBuf],
+    output: &mut Output<'_>,
+) -> Result<Answered, CommandError> {
+    let mut found = Vec::new();
+    for (number, path) in (0_i64..).zip(files) {
+        // One bad file does not stop the rest.
+        if let Err(error) = scan(query, path, number, &mut found) {
+            output.error(&error);
+        }
+    }
+    // Without an index there is nothing to rank by.
+    found.sort_by_key(|shown| (std::cmp::Reverse(shown.hit.time), shown.hit.source, shown.hit.event));
+    let same: Vec<Same<i64>> = found
+        .iter()
+        .map(|Shown { hit, .. }| Same { session: hit.session, key: hit.key, twin: hit.twin, restates: hit.restates })
+        .collect();
+    let stating = found.iter().filter(|shown| !shown.hit.restates);
+    let pieces = stating.flat_map(|shown| shown.hit.pieces.iter().map(|piece| (shown.hit.session, *piece)));
+    let kept = collapse_pieces(&same, pieces);
+    let total = kept.len() as u64;
+    let offset = super::offset(options.cursor.as_deref())?;
+    let mut wanted = kept.iter().skip(offset).take(options.limit).map(|kept| (kept.hit, kept.copies.len())).peekable();
+    let mut hits = Vec::new();
+    let mut order: Vec<(usize, usize)> = Vec::new();
+    while let Some(next) = wanted.next() {
+        order.push(next);
+    }
+    let mut found: Vec<Option<Shown>> = found.into_iter().map(Some).collect();
+    for (at, copies) in order {
+        if let Some(mut shown) = found.get_mut(at).and_then(Option::take) {
+            shown.hit.copies = copies;
+            hits.push(shown);
+        }
+    }
+    let next = (offset + hits.len() < kept.len()).then(|| (offset + hits.len()).to_string());
+    Ok(Answered { hits, total, is_exact: true, next })
+}
+
+fn scan(query: &Query, path: &Path, number: i64, found: &mut Vec<Shown>) -> Result<(), CommandError> {
+    let mut input = input::open(path, None, Passes::Once)?;
+    let stem = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let name = stem.split('.').next().unwrap_or_default().to_owned();
+    let agent = input.format.info().agent;
+    let mut scanning = Scanning {
+        query,
+        agent,
+        name,
+        projects: Vec::new(),
+        trail: Trail::default(),
+        event: 0,
+        number,
+        found: Vec::new(),
+    };
+    let progress = Progress::over(&input.source, 1);
+    input.read(&mut scanning, &progress, |_| Go::On)?;
+    let Scanning { found: more, name, .. } = scanning;
+    let row = SourceRow { format: input.format.info().name.to_owned(), ..SourceRow::new(path) };
+    let session = Session::bare(agent, &name, path);
+    found.extend(more.into_iter().map(|(hit, seen)| Shown {
+        session: Some(session.clone()),
+        source: Some(row.clone()),
+        hit,
+        read: Ok(seen),
+    }));
+    Ok(())
+}
+
+struct Scanning<'q> {
+    query: &'q Query,
+    agent: &'static str,
+    name: String,
+    projects: Vec<String>,
+    trail: Trail,
+    event: u64,
+    number: i64,
+    found: Vec<(Hit, Seen)>,
+}
+
+impl Sink for Scanning<'_> {
+    fn event(&mut self, event: &Event<'_>) {
+        let number = self.event;
+        self.event += 1;
+        if let Some(session) = event.session.as_deref().filter(|_| number == 0) {
+            self.name = session.to_owned();
+        }
+        if let Some(cwd) = event.cwd.as_deref()
+            && !self.projects.iter().any(|known| known == cwd)
+        {
+            self.projects.push(cwd.to_owned());
+        }
+        let Some(entry) = self.trail.entry(event) else { return };
+        let sessions = [self.name.clone()];
+        let facts = SessionFacts { agent: self.agent, projects: &self.projects, sessions: &sessions };
+        if !self.query.matches(&entry, &facts) {
+            return;
+        }
+        let hit = Hit {
+            score: 0.0,
+            source: self.number,
+            session: self.number,
+            event: number,
+            at: event.at.unwrap_or(Span::default()),
+            part: event.part.index,
+            time: entry.time,
+            key: entry.key,
+            twin: entry.twin,
+            restates: entry.restates,
+            pieces: entry.piece_twins.clone(),
+            copies: 0,
+        };
+        self.found.push((hit, Seen::of(&entry, self.query)));
+    }
+
+    fn note(&mut self, _note: Note) {}
+}

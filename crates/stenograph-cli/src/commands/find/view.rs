@@ -1,0 +1,143 @@
+//! How a hit looks, for people and for programs.
+
+use stenograph::resume::{self, Shell};
+use stenograph::text::quote;
+
+use super::{Answered, Seen, Shown};
+use crate::clock;
+use crate::output::{Colour, Ink, harmless_line};
+use crate::store::path_json;
+
+/// How many characters of a session's name are shown: enough to name it.
+const NAME_LENGTH: usize = 8;
+
+/// A hit for people: who and when, what, and how to open it.
+pub(super) fn hit(shown: &Shown, colour: Colour) -> String {
+    let mut head = Vec::new();
+    if let Some(session) = &shown.session {
+        head.push(colour.ink(Ink::Strong, &harmless_line(&session.agent)));
+        head.push(harmless_line(session.name.get(..NAME_LENGTH).unwrap_or(&session.name)));
+        head.extend(session.project.as_ref().map(|project| harmless_line(&project.name)));
+    }
+    head.extend(shown.hit.time.map(clock::local));
+    if let Ok(seen) = &shown.read {
+        head.push(colour.ink(Ink::Faint, &who(seen)));
+    }
+    if shown.hit.copies > 0 {
+        head.push(format!("(+{} elsewhere)", shown.hit.copies));
+    }
+    let text = match &shown.read {
+        Ok(seen) => marked(&seen.snippet, colour),
+        Err(reason) => colour.ink(Ink::Warning, &format!("({reason})")),
+    };
+    let mut lines = vec![head.join("  "), format!("  {text}")];
+    lines.push(colour.ink(Ink::Faint, &format!("  {}", place(shown))));
+    lines.join("\n")
+}
+
+/// Who says it: a role, a tool, and whether it failed.
+fn who(seen: &Seen) -> String {
+    let mut words = vec![match seen.kind {
+        "message" => seen.role.unwrap_or("message").to_owned(),
+        kind => kind.replace('_', " "),
+    }];
+    words.extend(seen.tool.as_deref().map(harmless_line));
+    if seen.is_error {
+        words.push("failed".to_owned());
+    }
+    words.join(" ")
+}
+
+/// The snippet, with what was looked for marked so that it is seen without colour too.
+fn marked(snippet: &stenograph::query::Snippet, colour: Colour) -> String {
+    let mut text = String::new();
+    let mut at = 0;
+    for mark in &snippet.marks {
+        text.push_str(&harmless_line(snippet.text.get(at..mark.start).unwrap_or_default()));
+        let found = harmless_line(snippet.text.get(mark.clone()).unwrap_or_default());
+        match colour {
+            Colour::Shown => text.push_str(&format!("\x1b[1;33m{found}\x1b[0m")),
+            Colour::Plain => text.push_str(&format!("«{found}»")),
+        }
+        at = mark.end;
+    }
+    text.push_str(&harmless_line(snippet.text.get(at..).unwrap_or_default()));
+    let (before, after) = (if snippet.is_cut_before { "…" } else { "" }, if snippet.is_cut_after { "…" } else { "" });
+    format!("{before}{text}{after}")
+}
+
+/// Where it stands and how to get there.
+fn place(shown: &Shown) -> String {
+    let name = shown.session.as_ref().map(|session| session.name.get(..NAME_LENGTH).unwrap_or(&session.name));
+    let open = name.map(|name| format!("steno show {} --event {}", harmless_line(name), shown.hit.event + 1));
+    let line = shown.source.as_ref().map(|source| {
+        let path = harmless_line(&source.path.display().to_string());
+        if shown.hit.at.line > 0 { format!("{path}:{}", shown.hit.at.line) } else { path }
+    });
+    [open, line].into_iter().flatten().collect::<Vec<_>>().join("   ")
+}
+
+/// The command with which the agent goes on, where it has one.
+pub(super) fn resume_line(shown: &Shown) -> Option<String> {
+    let (session, source) = (shown.session.as_ref()?, shown.source.as_ref()?);
+    let template = stenograph::format::named(&source.format)?.info().resume?;
+    let path = source.path.display().to_string();
+    let made = resume::Session { session: Some(&session.name), file: Some(&path), folder: session.cwd.as_deref() };
+    resume::line(template, &made, if cfg!(windows) { Shell::PowerShell } else { Shell::Sh }).ok()
+}
+
+/// A hit for programs.
+pub(super) fn json(shown: &Shown) -> String {
+    let text = |text: Option<&str>| text.map_or_else(|| "null".to_owned(), quote);
+    let session = shown.session.as_ref();
+    let project = session.and_then(|session| session.project.as_ref());
+    let time =
+        shown.hit.time.and_then(|millis| jiff::Timestamp::from_millisecond(millis).ok()).map(|time| time.to_string());
+    let (read, absent) = match &shown.read {
+        Ok(seen) => (Some(seen), None),
+        Err(reason) => (None, Some(*reason)),
+    };
+    let snippet = read.map_or_else(
+        || "null".to_owned(),
+        |seen| {
+            let marks: Vec<String> =
+                seen.snippet.marks.iter().map(|mark| format!("[{},{}]", mark.start, mark.end)).collect();
+            format!("{{\"text\":{},\"marks\":[{}]}}", quote(&seen.snippet.text), marks.join(","))
+        },
+    );
+    format!(
+        "{{\"session\":{},\"agent\":{},\"project\":{},\"title\":{},\"event\":{},\"line\":{},\"offset\":{},\"length\":{},\"part\":{},\
+         \"path\":{},\"time\":{},\"kind\":{},\"role\":{},\"tool\":{},\"error\":{},\"score\":{:.3},\"copies\":{},\"snippet\":{snippet},\
+         \"absent\":{},\"resume\":{}}}",
+        text(session.map(|session| session.name.as_str())),
+        text(session.map(|session| session.agent.as_str())),
+        text(project.map(|project| project.name.as_str())),
+        text(session.and_then(|session| session.title.as_deref().or(session.query.as_deref()))),
+        shown.hit.event + 1,
+        shown.hit.at.line,
+        shown.hit.at.offset,
+        shown.hit.at.length,
+        shown.hit.part,
+        shown.source.as_ref().map_or_else(|| "null".to_owned(), |source| path_json(&source.path)),
+        text(time.as_deref()),
+        text(read.map(|seen| seen.kind)),
+        text(read.and_then(|seen| seen.role)),
+        text(read.and_then(|seen| seen.tool.as_deref())),
+        read.is_some_and(|seen| seen.is_error),
+        shown.hit.score,
+        shown.hit.copies,
+        text(absent),
+        text(resume_line(shown).as_deref()),
+    )
+}
+
+/// What ends an answer for programs.
+pub(super) fn end_json(answered: &Answered) -> String {
+    let next = answered.next.as_deref().map_or_else(|| "null".to_owned(), quote);
+    format!(
+        "{{\"total\":{},\"exact\":{},\"shown\":{},\"next\":{next}}}",
+        answered.total,
+        answered.is_exact,
+        answered.hits.len()
+    )
+}

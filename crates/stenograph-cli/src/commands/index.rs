@@ -1,0 +1,308 @@
+//! `steno index`: finds what the agents on this machine wrote, keeps it, and makes it searchable.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use stenograph::text::quote;
+use stenograph_store::discover::Places;
+use stenograph_store::index::catalogue::Unknown;
+use stenograph_store::index::{Keep, Made, Plan, Report, Scope, Store, Watch, run as bring_up_to_date};
+use stenograph_store::watch::{Watcher, Woken};
+
+use crate::clock;
+use crate::error::{CommandError, Status};
+use crate::output::{Output, counted, harmless_json, size};
+use crate::progress::Progress;
+use crate::store::{self, Where};
+
+/// Find, keep and index what agents wrote
+///
+/// Looks where agents keep their transcripts (steno formats says where that is), in the folders that were added, and in the FOLDERS named
+/// here. Each source is copied into the archive and its words into the index. A file that has grown costs its new bytes, one that has not
+/// changed costs a look at its size and time. Ctrl-C keeps what is done.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  steno index                          everything on this machine
+  steno index --watch                  and on, as agents write
+  steno index --root /mnt/backup/home  a home folder that stands somewhere else
+  steno index ~/transcripts            a folder of transcripts, this time
+  steno keep folder add ~/transcripts  the same, from now on
+
+The store is the folder STENO_HOME names, else the usual folder for data. The index in it can be deleted at any time.
+
+Exit codes: 0 done, 2 error")]
+pub struct Options {
+    /// Folders to look through as a whole, besides the usual places
+    #[arg(value_name = "FOLDER")]
+    folders: Vec<PathBuf>,
+    #[command(flatten)]
+    place: Where,
+    /// Go on: index what agents write while they write it
+    #[arg(long)]
+    watch: bool,
+    /// Copy nothing into the archive
+    #[arg(long)]
+    no_keep: bool,
+    /// How much memory to use at most
+    #[arg(long, value_name = "SIZE", default_value = "256MB", value_parser = size)]
+    memory: u64,
+    /// How many threads to use [default: as many as there are cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=64))]
+    threads: Option<u64>,
+    /// Say which records of known formats nobody understands, and index nothing
+    #[arg(long, conflicts_with_all = ["watch", "folders"])]
+    drift: bool,
+    /// Report as JSON, one object a run
+    #[arg(long)]
+    json: bool,
+}
+
+/// Less memory than this is not enough for a record of the largest size.
+const MEMORY_MIN: u64 = 128 << 20;
+
+/// Runs it.
+pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
+    let store = options.place.store()?;
+    if options.drift {
+        return drift(&store, options, output);
+    }
+    if options.memory < MEMORY_MIN {
+        let least = store::bytes(MEMORY_MIN);
+        return Err(
+            CommandError::new(format!("--memory is less than {least}")).hint(format!("give it {least} or more"))
+        );
+    }
+    let stop = Arc::new(AtomicBool::new(false));
+    store::on_interrupt(&stop);
+    let mut places = options.place.places(&store)?;
+    places.folders.extend(options.folders.iter().map(|folder| std::path::absolute(folder).unwrap_or(folder.clone())));
+    let report = once(&store, &places, Scope::All, options, &stop, output)?;
+    tell(&report, options, output)?;
+    if options.watch && !report.stopped {
+        follow(&store, &places, options, &stop, output)?;
+    }
+    Ok(Status::Done)
+}
+
+fn once(
+    store: &Store,
+    places: &Places,
+    scope: Scope,
+    options: &Options,
+    stop: &Arc<AtomicBool>,
+    output: &mut Output<'_>,
+) -> Result<Report, CommandError> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let plan = Plan {
+        places,
+        scope,
+        keep: if options.no_keep { Keep::No } else { Keep::Yes },
+        memory: usize::try_from(options.memory).unwrap_or(usize::MAX),
+        threads: options.threads.map_or(cores, |threads| usize::try_from(threads).unwrap_or(cores)),
+        now: clock::nanoseconds(),
+    };
+    let mut bar = Bar { progress: None, stop: Arc::clone(stop) };
+    let report = bring_up_to_date(store, &plan, &mut bar)?;
+    drop(bar);
+    if let Some(Made::Again(reason)) = &report.made {
+        output.say(&format!("note: the index was made anew: {reason}"));
+    }
+    Ok(report)
+}
+
+/// Goes on until somebody ends it. The system says when something changes; a look at everything, now and then, is the truth.
+fn follow(
+    store: &Store,
+    places: &Places,
+    options: &Options,
+    stop: &Arc<AtomicBool>,
+    output: &mut Output<'_>,
+) -> Result<(), CommandError> {
+    const SWEEP: Duration = Duration::from_secs(15);
+    let mut watcher = Watcher::new(places, SWEEP);
+    if !options.json {
+        output.say("watching; Ctrl-C ends it");
+    }
+    while !stop.load(Ordering::Relaxed) {
+        let scope = match watcher.wait(&|| stop.load(Ordering::Relaxed)) {
+            Woken::Files(paths) => Scope::Files(paths),
+            Woken::Sweep => Scope::All,
+            Woken::Stopped => break,
+        };
+        let report = match once(store, places, scope, options, stop, output) {
+            Ok(report) => report,
+            // Somebody else indexes at the moment: what there is to see will still be there.
+            Err(error) => {
+                output.error(&error);
+                std::thread::sleep(Duration::from_secs(1));
+                continue;
+            }
+        };
+        if report.events > 0 || report.gone + report.moved + report.copies > 0 || !report.unknown.is_empty() {
+            tell(&report, options, output)?;
+            output.flush()?;
+        }
+    }
+    Ok(())
+}
+
+/// A bar, and an ear for Ctrl-C.
+struct Bar {
+    progress: Option<Progress>,
+    stop: Arc<AtomicBool>,
+}
+
+impl Watch for Bar {
+    fn progress(&mut self, at: &stenograph_store::index::Progress) {
+        let bar = self.progress.get_or_insert_with(|| Progress::rate("indexing", at.bytes));
+        bar.at(at.bytes_done);
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+}
+
+fn tell(report: &Report, options: &Options, output: &mut Output<'_>) -> Result<(), CommandError> {
+    if options.json {
+        return output.line(&harmless_json(&json(report)));
+    }
+    for remark in report.remarks.iter().take(REMARKS_MAX) {
+        output.say(&format!("note: {}: {}", remark.path.display(), remark.text));
+    }
+    if report.remarks.len() > REMARKS_MAX {
+        output.say(&format!("note: and {} more", report.remarks.len() - REMARKS_MAX));
+    }
+    let counts = [
+        (report.added, "new"),
+        (report.grown, "grown"),
+        (report.rewritten, "rewritten"),
+        (report.moved, "moved"),
+        (report.copies, "copies"),
+        (report.gone, "gone"),
+        (report.unchanged, "unchanged"),
+        (report.forgotten, "forgotten"),
+    ];
+    let counts: Vec<String> =
+        counts.iter().filter(|(count, _)| *count > 0).map(|(count, name)| format!("{count} {name}")).collect();
+    let counts = if counts.is_empty() { "no transcripts found".to_owned() } else { counts.join(", ") };
+    let read = match report.bytes {
+        0 => String::new(),
+        bytes => format!("; {} read, {}", store::bytes(bytes), counted(report.events, "event")),
+    };
+    let kept = match report.kept {
+        0 => String::new(),
+        kept => format!(", {} kept", store::bytes(kept)),
+    };
+    output.say(&format!("{counts}{read}{kept}"));
+    tell_drift(&report.unknown, &report.unrecognised, options, output)?;
+    if report.stopped {
+        output.say("stopped: what is done is kept, and the next run goes on from there");
+    }
+    if counts.starts_with("no transcripts") {
+        output.say("hint: steno formats says where transcripts are looked for; name a folder of others, or --root DIR");
+    }
+    Ok(())
+}
+
+/// How many remarks are told.
+const REMARKS_MAX: usize = 20;
+
+fn tell_drift(
+    unknown: &[Unknown],
+    unrecognised: &[(PathBuf, String)],
+    options: &Options,
+    output: &mut Output<'_>,
+) -> Result<(), CommandError> {
+    for unknown in unknown.iter().take(REMARKS_MAX) {
+        let Unknown { format, name, count, sources, path, line, .. } = unknown;
+        let (records, files) = (counted(*count, "record"), counted(*sources, "file"));
+        let text = format!(
+            "{format}: {records} of the unknown type \"{name}\" in {files}, first at {}:{line}",
+            path.display()
+        );
+        if options.drift {
+            output.line(&crate::output::harmless(&text))?
+        } else {
+            output.say(&format!("drift: {text}"))
+        }
+    }
+    for (path, expected) in unrecognised.iter().take(REMARKS_MAX) {
+        let text = format!("{}: stands where {expected} is found, and is of no known format", path.display());
+        if options.drift {
+            output.line(&crate::output::harmless(&text))?
+        } else {
+            output.say(&format!("drift: {text}"))
+        }
+    }
+    Ok(())
+}
+
+/// What is known to be not understood, without a run.
+fn drift(store: &Store, options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
+    let catalogue = store.catalogue()?;
+    let (unknown, unrecognised) = (catalogue.unknown(0)?, catalogue.unrecognised()?);
+    if options.json {
+        output.line(&harmless_json(&format!("{{{}}}", drift_json(&unknown, &unrecognised))))?;
+    } else if unknown.is_empty() && unrecognised.is_empty() {
+        output.say("every record of every source is understood");
+    } else {
+        tell_drift(&unknown, &unrecognised, options, output)?;
+    }
+    Ok(if unknown.is_empty() && unrecognised.is_empty() { Status::Done } else { Status::No })
+}
+
+fn json(report: &Report) -> String {
+    let made = match &report.made {
+        None => "null".to_owned(),
+        Some(Made::First) => "\"first\"".to_owned(),
+        Some(Made::Again(reason)) => quote(reason),
+    };
+    let remarks: Vec<String> = report
+        .remarks
+        .iter()
+        .map(|remark| format!("{{\"path\":{},\"text\":{}}}", store::path_json(&remark.path), quote(&remark.text)))
+        .collect();
+    format!(
+        "{{\"found\":{},\"new\":{},\"grown\":{},\"rewritten\":{},\"moved\":{},\"copies\":{},\"gone\":{},\"unchanged\":{},\
+         \"strangers\":{},\"forgotten\":{},\"bytes\":{},\"events\":{},\"kept\":{},\"made\":{made},\"stopped\":{},{},\"remarks\":[{}]}}",
+        report.found,
+        report.added,
+        report.grown,
+        report.rewritten,
+        report.moved,
+        report.copies,
+        report.gone,
+        report.unchanged,
+        report.strangers,
+        report.forgotten,
+        report.bytes,
+        report.events,
+        report.kept,
+        report.stopped,
+        drift_json(&report.unknown, &report.unrecognised),
+        remarks.join(","),
+    )
+}
+
+fn drift_json(unknown: &[Unknown], unrecognised: &[(PathBuf, String)]) -> String {
+    let unknown: Vec<String> = unknown
+        .iter()
+        .map(|Unknown { format, name, count, sources, path, line, .. }| {
+            format!(
+                "{{\"format\":{},\"type\":{},\"count\":{count},\"sources\":{sources},\"path\":{},\"line\":{line}}}",
+                quote(format),
+                quote(name),
+                store::path_json(path)
+            )
+        })
+        .collect();
+    let unrecognised: Vec<String> = unrecognised
+        .iter()
+        .map(|(path, expected)| format!("{{\"path\":{},\"expected\":{}}}", store::path_json(path), quote(expected)))
+        .collect();
+    format!("\"unknown\":[{}],\"unrecognised\":[{}]", unknown.join(","), unrecognised.join(","))
+}

@@ -1,0 +1,85 @@
+//! Where the store is, and which places are looked into: what `--root`, `STENO_HOME` and the platform say.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use stenograph::text::quote;
+use stenograph_store::discover::Places;
+use stenograph_store::index::Store;
+
+use crate::error::CommandError;
+use crate::home::Root;
+
+/// Whose transcripts, and which store.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct Where {
+    #[command(flatten)]
+    root: Root,
+}
+
+/// The usual folder for data, as homes of formats are spelled.
+const DATA: &str = "{data}/stenograph";
+
+impl Where {
+    /// The folder that was given instead of the home folder, from the root of the file system.
+    pub fn root(&self) -> Option<PathBuf> {
+        self.root.given().map(|root| std::fs::canonicalize(root).unwrap_or_else(|_| root.to_owned()))
+    }
+
+    /// The store: where `STENO_HOME` says, else below the home folder, or what stands in for it.
+    pub fn store(&self) -> Result<Store, CommandError> {
+        if let Some(folder) = std::env::var_os("STENO_HOME").filter(|folder| !folder.is_empty()) {
+            let folder = PathBuf::from(folder);
+            return Ok(Store::new(std::path::absolute(&folder).unwrap_or(folder)));
+        }
+        let folder = self.root.resolve(DATA)?;
+        Ok(Store::new(std::path::absolute(&folder).unwrap_or(folder)))
+    }
+
+    /// Where to look: the homes of agents, the projects and folders that the store knows, and the project at hand.
+    pub fn places(&self, store: &Store) -> Result<Places, CommandError> {
+        if let Some(root) = self.root().filter(|root| !root.is_dir()) {
+            let place = root.display();
+            return Err(CommandError::new(format!("{place}: is no folder")).hint("--root names a folder"));
+        }
+        let mut places = self.root.places();
+        if self.root.given().is_none()
+            && let Ok(catalogue) = store.catalogue()
+        {
+            places.projects.extend(catalogue.project_roots()?);
+        }
+        places.folders.extend(store.added_folders()?);
+        places.passed_over.push(store.folder().to_owned());
+        Ok(places)
+    }
+}
+
+/// Has Ctrl-C and its like set a flag instead of ending the process.
+pub fn on_interrupt(stop: &Arc<AtomicBool>) {
+    #[cfg(unix)]
+    for signal in [signal_hook::consts::SIGHUP, signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        // The second one ends the process as ever, should the first not be heard.
+        let _ = signal_hook::flag::register_conditional_default(signal, Arc::clone(stop));
+        let _ = signal_hook::flag::register(signal, Arc::clone(stop));
+    }
+    #[cfg(not(unix))]
+    let _ = stop;
+}
+
+/// A number of bytes for people.
+pub fn bytes(count: u64) -> String {
+    const UNITS: [&str; 5] = ["bytes", "kB", "MB", "GB", "TB"];
+    let (mut value, mut unit) = (count as f64, 0);
+    while value >= 999.5 && unit + 1 < UNITS.len() {
+        value /= 1000.0;
+        unit += 1;
+    }
+    let name = UNITS.get(unit).copied().unwrap_or_default();
+    if unit == 0 || value >= 99.5 { format!("{value:.0} {name}") } else { format!("{value:.1} {name}") }
+}
+
+/// A path in JSON.
+pub fn path_json(path: &Path) -> String {
+    quote(&path.display().to_string())
+}

@@ -1,0 +1,140 @@
+//! The catalogue: which sources, sessions and projects there are, and how far each source is indexed. It is the authority of the
+//! index: what a transaction here has not said did not happen, whatever the text index holds. It must not open a source.
+
+mod batch;
+mod row;
+mod schema;
+mod view;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags};
+
+pub use row::{Gone, Packed, SourceId, SourceRow, Stamp, Tally};
+pub use view::{Lot, Lots, Project, Session, SessionId, Stamped, Touched, Unknown};
+
+use crate::{Error, Place, Problem};
+
+/// An open catalogue.
+#[derive(Debug)]
+pub struct Catalogue {
+    connection: Connection,
+    path: PathBuf,
+}
+
+/// What opening found.
+#[derive(Debug)]
+pub enum Opened {
+    /// A current catalogue.
+    Current(Catalogue),
+    /// There is none.
+    Missing,
+    /// What is there cannot be used, with the reason for people.
+    Unusable(String),
+}
+
+impl Catalogue {
+    /// Opens what is there, to read.
+    pub fn open(path: &Path) -> Result<Opened, Error> {
+        if !path.exists() {
+            return Ok(Opened::Missing);
+        }
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        Catalogue::checked(path, flags)
+    }
+
+    /// Opens or makes one, to write. Only the holder of the index's lock may.
+    pub fn make(path: &Path) -> Result<Opened, Error> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        Catalogue::checked(path, flags)
+    }
+
+    fn checked(path: &Path, flags: OpenFlags) -> Result<Opened, Error> {
+        let place = Place::Path(path.to_owned());
+        match Catalogue::prepared(path, flags) {
+            Ok(Some(catalogue)) => Ok(Opened::Current(catalogue)),
+            Ok(None) => Ok(Opened::Unusable("it was made by another version".to_owned())),
+            Err(error) if is_damage(&error) => Ok(Opened::Unusable(format!("it is damaged ({error})"))),
+            Err(error) => Err(of_database(&place, &error)),
+        }
+    }
+
+    fn prepared(path: &Path, flags: OpenFlags) -> rusqlite::Result<Option<Catalogue>> {
+        let connection = Connection::open_with_flags(path, flags)?;
+        connection.busy_timeout(Duration::from_secs(10))?;
+        connection.pragma_update(None, "journal_mode", "WAL")?;
+        connection.pragma_update(None, "synchronous", "FULL")?;
+        connection.pragma_update(None, "foreign_keys", "ON")?;
+        connection.pragma_update(None, "cache_size", -8192)?;
+        match schema::look(&connection)? {
+            schema::Found::Current => {}
+            schema::Found::Empty if flags.contains(OpenFlags::SQLITE_OPEN_CREATE) => schema::make(&connection)?,
+            schema::Found::Empty | schema::Found::Other => return Ok(None),
+        }
+        // Whether the file holds what it says is seen now, not in the middle of a search.
+        let _: i64 = connection.query_row("SELECT batch FROM state", [], |row| row.get(0))?;
+        connection.set_prepared_statement_cache_capacity(64);
+        Ok(Some(Catalogue { connection, path: path.to_owned() }))
+    }
+
+    /// The last batch that was committed.
+    pub fn batch_number(&self) -> Result<u64, Error> {
+        self.ask(|connection| connection.query_row("SELECT batch FROM state", [], |row| row.get(0).map(row::bits)))
+    }
+
+    /// Lots whose documents the next batch deletes.
+    pub fn dead_lots(&self) -> Result<Vec<u64>, Error> {
+        self.ask(|connection| {
+            let mut statement = connection.prepare_cached("SELECT lot FROM dead")?;
+            statement.query_map([], |row| row.get(0).map(row::bits))?.collect()
+        })
+    }
+
+    /// Sees everything from here on as it is now, until [`Catalogue::release`]. Search takes this first, then the text.
+    pub fn hold(&self) -> Result<(), Error> {
+        self.ask(|connection| connection.execute_batch("BEGIN; SELECT batch FROM state"))
+    }
+
+    /// Ends what [`Catalogue::hold`] began.
+    pub fn release(&self) -> Result<(), Error> {
+        self.ask(|connection| connection.execute_batch("COMMIT"))
+    }
+
+    fn ask<T>(&self, question: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, Error> {
+        question(&self.connection).map_err(|error| of_database(&Place::Path(self.path.clone()), &error))
+    }
+}
+
+/// Whether the file itself is to blame, so that making it anew helps.
+fn is_damage(error: &rusqlite::Error) -> bool {
+    use rusqlite::ErrorCode;
+    match error {
+        rusqlite::Error::SqliteFailure(failure, _) => matches!(
+            failure.code,
+            ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase | ErrorCode::Unknown | ErrorCode::TypeMismatch
+        ),
+        rusqlite::Error::QueryReturnedNoRows
+        | rusqlite::Error::FromSqlConversionFailure(..)
+        | rusqlite::Error::InvalidColumnType(..)
+        | rusqlite::Error::InvalidColumnName(_)
+        | rusqlite::Error::SqlInputError { .. } => true,
+        _ => false,
+    }
+}
+
+/// What the database says, as an error with a place.
+pub(super) fn of_database(place: &Place, error: &rusqlite::Error) -> Error {
+    use rusqlite::ErrorCode;
+    let problem = match error {
+        _ if is_damage(error) => Problem::IndexDamaged,
+        rusqlite::Error::SqliteFailure(failure, _) => match failure.code {
+            ErrorCode::DiskFull => Problem::Full,
+            ErrorCode::PermissionDenied | ErrorCode::ReadOnly | ErrorCode::CannotOpen => Problem::Denied,
+            ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => Problem::Locked { holder: None },
+            _ => Problem::Unwritable,
+        },
+        _ => Problem::Unwritable,
+    };
+    Error::from_engine(place, problem, error)
+}

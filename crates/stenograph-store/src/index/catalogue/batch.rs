@@ -1,0 +1,205 @@
+//! Changes: what a batch says about sources, sessions and files. It takes effect as a whole or not at all.
+
+use std::path::Path;
+
+use rusqlite::{OptionalExtension as _, params};
+
+use stenograph::query::Touch;
+
+use super::row::{bits, path_bytes, word};
+use super::{Catalogue, SourceId, SourceRow, Stamp};
+use crate::Error;
+
+impl Catalogue {
+    /// Starts a batch. What is said from here on counts when it is committed.
+    pub fn begin(&self) -> Result<(), Error> {
+        self.ask(|connection| connection.execute_batch("BEGIN IMMEDIATE"))
+    }
+
+    /// Takes back what was said since the batch began.
+    pub fn roll_back(&self) -> Result<(), Error> {
+        self.ask(|connection| connection.execute_batch("ROLLBACK"))
+    }
+
+    /// A mark for documents that no document has had. Numbers are never given twice, so that a mark means one thing for ever.
+    pub fn new_lot(&self) -> Result<u64, Error> {
+        self.ask(|connection| {
+            let sql = "UPDATE state SET next_lot = next_lot + 1 RETURNING next_lot - 1";
+            connection.prepare_cached(sql)?.query_row([], |row| row.get(0).map(bits))
+        })
+    }
+
+    /// The session of this name, made when there is none. `home` tells sessions apart whose names mean something in one folder only.
+    pub fn make_session(&self, agent: &str, name: &str, home: &str) -> Result<i64, Error> {
+        self.ask(|connection| {
+            let find = "SELECT id FROM sessions WHERE agent = ?1 AND name = ?2 AND home = ?3";
+            let found =
+                connection.prepare_cached(find)?.query_row(params![agent, name, home], |row| row.get(0)).optional()?;
+            match found {
+                Some(id) => Ok(id),
+                None => {
+                    let sql = "INSERT INTO sessions (agent, name, home) VALUES (?1, ?2, ?3)";
+                    connection.prepare_cached(sql)?.insert(params![agent, name, home])
+                }
+            }
+        })
+    }
+
+    /// Says what a session follows from, unless that is known or would go in a circle.
+    pub fn link(&self, session: i64, parent: i64, how: &str) -> Result<(), Error> {
+        self.ask(|connection| {
+            let sql = "WITH RECURSIVE above (id, depth) AS (VALUES (?2, 0) UNION ALL \
+                         SELECT sessions.parent, depth + 1 FROM above JOIN sessions ON sessions.id = above.id \
+                         WHERE sessions.parent IS NOT NULL AND depth < 1000) \
+                       UPDATE sessions SET parent = ?2, link = ?3 \
+                       WHERE id = ?1 AND parent IS NULL AND NOT EXISTS (SELECT 1 FROM above WHERE id = ?1)";
+            connection.prepare_cached(sql)?.execute(params![session, parent, how]).map(drop)
+        })
+    }
+
+    /// The project of this root and remote: a known remote is one project wherever it stands.
+    pub fn project(&self, name: &str, root: &str, remote: Option<&str>) -> Result<i64, Error> {
+        self.ask(|connection| {
+            let find = "SELECT id FROM projects WHERE (?2 IS NOT NULL AND remote = ?2) OR (?2 IS NULL AND remote IS NULL AND root = ?1)";
+            let found = connection.prepare_cached(find)?.query_row(params![root, remote], |row| row.get(0)).optional()?;
+            match found {
+                Some(id) => Ok(id),
+                None => {
+                    let sql = "INSERT INTO projects (name, root, remote) VALUES (?1, ?2, ?3)";
+                    connection.prepare_cached(sql)?.insert(params![name, root, remote])
+                }
+            }
+        })
+    }
+
+    /// The project that a working folder was found to be before.
+    pub fn project_of_folder(&self, folder: &str) -> Result<Option<i64>, Error> {
+        self.ask(|connection| {
+            let sql = "SELECT project FROM folders WHERE path = ?1";
+            connection.prepare_cached(sql)?.query_row([folder], |row| row.get(0)).optional()
+        })
+    }
+
+    /// Remembers the project of a working folder.
+    pub fn set_project_of_folder(&self, folder: &str, project: i64) -> Result<(), Error> {
+        self.ask(|connection| {
+            let sql = "INSERT INTO folders VALUES (?1, ?2) ON CONFLICT (path) DO UPDATE SET project = excluded.project";
+            connection.prepare_cached(sql)?.execute(params![folder, project]).map(drop)
+        })
+    }
+
+    /// Says which project a session belongs to.
+    pub fn set_project(&self, session: i64, project: i64) -> Result<(), Error> {
+        self.ask(|connection| {
+            let sql = "UPDATE sessions SET project = ?2 WHERE id = ?1";
+            connection.prepare_cached(sql)?.execute(params![session, project]).map(drop)
+        })
+    }
+
+    /// Puts a source in, or over the one with its number.
+    pub fn put(&self, source: &SourceRow) -> Result<SourceId, Error> {
+        self.ask(|connection| {
+            let strangers = "DELETE FROM strangers WHERE path = ?1";
+            connection.prepare_cached(strangers)?.execute([path_bytes(&source.path)])?;
+            source.write(connection)
+        })
+    }
+
+    /// A source that starts with the same words of a user, of another session: the one that began first.
+    pub fn shares_beginning(&self, source: &SourceRow) -> Result<Option<i64>, Error> {
+        let Some(key) = source.first_key else { return Ok(None) };
+        self.ask(|connection| {
+            let sql = "SELECT session FROM sources WHERE first_key = ?1 AND session <> ?2 AND thread IS NULL \
+                       ORDER BY coalesce(ended, 0), id LIMIT 1";
+            connection.prepare_cached(sql)?.query_row(params![word(key), source.session], |row| row.get(0)).optional()
+        })
+    }
+
+    /// Takes a source out, with everything about it but its documents.
+    pub fn remove(&self, source: &SourceRow) -> Result<(), Error> {
+        self.bury(source.lot)?;
+        self.bury(source.tail)?;
+        self.ask(|connection| {
+            // A copy of it has to be read now: it has no documents of its own.
+            let sql = "UPDATE sources SET copy_of = NULL, size = 0, changed = 0, head_length = 0 WHERE copy_of = ?1";
+            connection.prepare_cached(sql)?.execute([source.id])?;
+            connection.prepare_cached("DELETE FROM unknown WHERE source = ?1")?.execute([source.id])?;
+            connection.prepare_cached("DELETE FROM sources WHERE id = ?1")?.execute([source.id])?;
+            let sql = "DELETE FROM sessions WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM sources WHERE session = ?1) \
+                       AND NOT EXISTS (SELECT 1 FROM sessions AS child WHERE child.parent = ?1)";
+            connection.prepare_cached(sql)?.execute([source.session]).map(drop)
+        })
+    }
+
+    /// Has the next batch delete the documents of a lot.
+    pub fn bury(&self, lot: u64) -> Result<(), Error> {
+        if lot == 0 {
+            return Ok(());
+        }
+        self.ask(|connection| {
+            connection.prepare_cached("INSERT OR IGNORE INTO dead VALUES (?1)")?.execute([word(lot)])?;
+            connection.prepare_cached("DELETE FROM touches WHERE lot = ?1")?.execute([word(lot)]).map(drop)
+        })
+    }
+
+    /// Says that the documents of these lots are deleted.
+    pub fn buried(&self, lots: &[u64]) -> Result<(), Error> {
+        self.ask(|connection| {
+            let mut statement = connection.prepare_cached("DELETE FROM dead WHERE lot = ?1")?;
+            lots.iter().try_for_each(|lot| statement.execute([word(*lot)]).map(drop))
+        })
+    }
+
+    /// Says which events touched which files, and empties the list: lot, event, file, time.
+    pub fn touch_all(&self, touches: &mut Vec<(u64, u64, Touch, Option<i64>)>) -> Result<(), Error> {
+        self.ask(|connection| {
+            let mut file = connection.prepare_cached("INSERT OR IGNORE INTO files (path) VALUES (?1)")?;
+            let sql = "INSERT OR IGNORE INTO touches SELECT id, ?2, ?3, ?4, ?5 FROM files WHERE path = ?1";
+            let mut touch = connection.prepare_cached(sql)?;
+            for (lot, event, touched, at) in touches.drain(..) {
+                file.execute([&touched.path])?;
+                touch.execute(params![touched.path, word(lot), word(event), touched.how.name(), at])?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Says what the archive has of a source.
+    pub fn set_kept(&self, source: SourceId, name: &str, length: u64) -> Result<(), Error> {
+        let sql = "UPDATE sources SET kept = ?2, kept_length = ?3 WHERE id = ?1";
+        self.ask(|connection| connection.prepare_cached(sql)?.execute(params![source, name, word(length)]).map(drop))
+    }
+
+    /// Counts records of a type that nobody understands.
+    pub fn count_unknown(&self, source: SourceId, name: &str, count: u64, line: u64, batch: u64) -> Result<(), Error> {
+        self.ask(|connection| {
+            let sql = "INSERT INTO unknown VALUES (?1, ?2, ?3, ?4, ?5) \
+                       ON CONFLICT (source, name) DO UPDATE SET count = count + excluded.count";
+            let values = params![source, name, word(count), word(line), word(batch)];
+            connection.prepare_cached(sql)?.execute(values).map(drop)
+        })
+    }
+
+    /// Forgets which records of a source nobody understands: it is read anew.
+    pub fn forget_unknown(&self, source: SourceId) -> Result<(), Error> {
+        let sql = "DELETE FROM unknown WHERE source = ?1";
+        self.ask(|connection| connection.prepare_cached(sql)?.execute([source]).map(drop))
+    }
+
+    /// Remembers that a file is no transcript. `expected` is the format it should have been by its place.
+    pub fn stranger(&self, path: &Path, stamp: Stamp, expected: Option<&str>) -> Result<(), Error> {
+        self.ask(|connection| {
+            let sql = "INSERT OR REPLACE INTO strangers VALUES (?1, ?2, ?3, ?4)";
+            let values = params![path_bytes(path), word(stamp.size), stamp.changed, expected];
+            connection.prepare_cached(sql)?.execute(values).map(drop)
+        })
+    }
+
+    /// Makes what was said since the batch began count, as this batch.
+    pub fn commit(&self, number: u64) -> Result<(), Error> {
+        self.ask(|connection| {
+            connection.prepare_cached("UPDATE state SET batch = ?1")?.execute([word(number)])?;
+            connection.execute_batch("COMMIT")
+        })
+    }
+}

@@ -1,0 +1,82 @@
+//! The tables of the catalogue, and how an older file is told from a current one. Nothing is migrated: the index is derived, so one
+//! of another version is made anew.
+
+use rusqlite::Connection;
+
+/// What the tables below are. Whoever changes them, or what is put into documents, counts it up.
+pub(super) const VERSION: i64 = 1;
+
+/// Everything here can be read out of the sources and the archive again.
+const TABLES: &str = "
+CREATE TABLE state (one INTEGER PRIMARY KEY CHECK (one = 1), batch INTEGER NOT NULL, next_lot INTEGER NOT NULL) STRICT;
+INSERT INTO state VALUES (1, 0, 1);
+
+-- A project: one repository wherever it stands, or a folder.
+CREATE TABLE projects (
+  id INTEGER PRIMARY KEY, name TEXT NOT NULL, root TEXT NOT NULL, remote TEXT, UNIQUE (root, remote)) STRICT;
+-- Which project a working folder was found to be, for when the folder is gone.
+CREATE TABLE folders (path TEXT PRIMARY KEY, project INTEGER NOT NULL REFERENCES projects) STRICT, WITHOUT ROWID;
+
+CREATE TABLE sessions (
+  id INTEGER PRIMARY KEY, agent TEXT NOT NULL, name TEXT NOT NULL, home TEXT NOT NULL, parent INTEGER REFERENCES sessions, link TEXT,
+  project INTEGER REFERENCES projects, UNIQUE (agent, name, home)) STRICT;
+
+-- A source: a file that was read. `lot` marks its documents up to `settled`, `tail` those after it, which more input may change.
+CREATE TABLE sources (
+  id INTEGER PRIMARY KEY, path BLOB NOT NULL UNIQUE, format TEXT NOT NULL, session INTEGER NOT NULL REFERENCES sessions,
+  thread TEXT, device INTEGER NOT NULL, inode INTEGER NOT NULL, size INTEGER NOT NULL, changed INTEGER NOT NULL,
+  seen INTEGER NOT NULL, container INTEGER NOT NULL, head INTEGER NOT NULL, head_length INTEGER NOT NULL,
+  tail_hash INTEGER NOT NULL, settled INTEGER NOT NULL, line INTEGER NOT NULL, lot INTEGER NOT NULL, lot_events INTEGER NOT NULL,
+  tail INTEGER NOT NULL, tail_events INTEGER NOT NULL, trail TEXT NOT NULL, first_key INTEGER, gone INTEGER NOT NULL DEFAULT 0,
+  copy_of INTEGER REFERENCES sources, kept TEXT, kept_length INTEGER NOT NULL DEFAULT 0,
+  title TEXT, query TEXT, cwd TEXT, branch TEXT, model TEXT, version TEXT, started INTEGER, ended INTEGER,
+  messages INTEGER NOT NULL, calls INTEGER NOT NULL, errors INTEGER NOT NULL, notes INTEGER NOT NULL) STRICT;
+CREATE INDEX sources_session ON sources (session);
+CREATE INDEX sources_head ON sources (head);
+CREATE INDEX sources_first ON sources (first_key) WHERE first_key IS NOT NULL;
+
+-- Files that were looked at and are no transcripts: a second look costs a stat.
+CREATE TABLE strangers (path BLOB PRIMARY KEY, size INTEGER NOT NULL, changed INTEGER NOT NULL, expected TEXT) STRICT, WITHOUT ROWID;
+
+-- Lots whose documents are to be deleted by the next batch.
+CREATE TABLE dead (lot INTEGER PRIMARY KEY) STRICT;
+
+-- Which events touched which files.
+CREATE TABLE files (id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE) STRICT;
+CREATE TABLE touches (
+  file INTEGER NOT NULL REFERENCES files, lot INTEGER NOT NULL, event INTEGER NOT NULL, how TEXT NOT NULL, at INTEGER,
+  PRIMARY KEY (file, lot, event, how)) STRICT, WITHOUT ROWID;
+CREATE INDEX touches_lot ON touches (lot);
+
+-- Records that no reader understands, by type.
+CREATE TABLE unknown (
+  source INTEGER NOT NULL REFERENCES sources ON DELETE CASCADE, name TEXT NOT NULL, count INTEGER NOT NULL, line INTEGER NOT NULL,
+  batch INTEGER NOT NULL, PRIMARY KEY (source, name)) STRICT, WITHOUT ROWID;
+";
+
+/// What an open file turned out to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    /// It has no tables.
+    Empty,
+    /// It is ours and current.
+    Current,
+    /// It is of another version.
+    Other,
+}
+
+/// What is in the file.
+pub(super) fn look(connection: &Connection) -> rusqlite::Result<Found> {
+    let version: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    Ok(match (version, tables) {
+        (0, 0) => Found::Empty,
+        (VERSION, _) => Found::Current,
+        _ => Found::Other,
+    })
+}
+
+/// Makes the tables in an empty file.
+pub(super) fn make(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute_batch(&format!("BEGIN; {TABLES} PRAGMA user_version = {VERSION}; COMMIT;"))
+}

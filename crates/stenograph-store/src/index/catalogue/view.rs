@@ -1,0 +1,441 @@
+//! What the catalogue answers: sources, sessions, projects, files touched, records not understood. It only reads.
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+
+use rusqlite::{OptionalExtension as _, Row, params};
+
+use super::row::{COLUMNS, Gone, bits, path_bytes, path_of, word};
+use super::{Catalogue, SourceId, SourceRow, Stamp};
+use crate::Error;
+
+/// The number of a session.
+pub type SessionId = i64;
+
+/// A project.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Project {
+    /// What people call it.
+    pub name: String,
+    /// Where it stands, or stood last.
+    pub root: String,
+    /// Where it comes from.
+    pub remote: Option<String>,
+}
+
+/// A session: what all its sources say together.
+#[derive(Clone, Debug)]
+pub struct Session {
+    /// Its number.
+    pub id: SessionId,
+    /// The name of the format of its main source.
+    pub agent: String,
+    /// Its own id, as its agent calls it.
+    pub name: String,
+    /// The session it follows from, and how.
+    pub parent: Option<(SessionId, String)>,
+    /// Its project.
+    pub project: Option<Project>,
+    /// Its title.
+    pub title: Option<String>,
+    /// The beginning of the first thing a user said.
+    pub query: Option<String>,
+    /// The working folder.
+    pub cwd: Option<String>,
+    /// The branch.
+    pub branch: Option<String>,
+    /// The model.
+    pub model: Option<String>,
+    /// When it began, in milliseconds since 1970.
+    pub started: Option<i64>,
+    /// When the last thing happened in it.
+    pub ended: Option<i64>,
+    /// How many files it is in.
+    pub sources: u64,
+    /// How many of those are not there any more.
+    pub gone: u64,
+    /// How many of those are not in the archive either.
+    pub lost: u64,
+    /// How many bytes they have.
+    pub size: u64,
+    /// What was counted in all of them.
+    pub events: u64,
+    /// What users and models said.
+    pub messages: u64,
+    /// Tool calls.
+    pub calls: u64,
+    /// Failures.
+    pub errors: u64,
+    /// Where its main source stands, or stood.
+    pub path: PathBuf,
+}
+
+impl Session {
+    /// A session of which nothing is known but where it stands.
+    pub fn bare(agent: &str, name: &str, path: &Path) -> Session {
+        Session {
+            id: 0,
+            agent: agent.to_owned(),
+            name: name.to_owned(),
+            parent: None,
+            project: None,
+            title: None,
+            query: None,
+            cwd: None,
+            branch: None,
+            model: None,
+            started: None,
+            ended: None,
+            sources: 1,
+            gone: 0,
+            lost: 0,
+            size: 0,
+            events: 0,
+            messages: 0,
+            calls: 0,
+            errors: 0,
+            path: path.to_owned(),
+        }
+    }
+}
+
+/// Which lots count, and how many events of each.
+#[derive(Clone, Debug, Default)]
+pub struct Lots {
+    by_number: Vec<Option<Lot>>,
+}
+
+/// What a lot is.
+#[derive(Clone, Copy, Debug)]
+pub struct Lot {
+    /// The source its documents are of.
+    pub source: SourceId,
+    /// The session of that source.
+    pub session: SessionId,
+    /// The number of its first event in the source.
+    pub first: u64,
+    /// The number after its last event.
+    pub end: u64,
+}
+
+impl Lots {
+    /// The lot of this number, if it counts and has that event.
+    pub fn live(&self, lot: u64, event: u64) -> Option<&Lot> {
+        let found = self.by_number.get(usize::try_from(lot).ok()?)?.as_ref()?;
+        (event >= found.first && event < found.end).then_some(found)
+    }
+
+    /// All that count.
+    pub fn iter(&self) -> impl Iterator<Item = (u64, &Lot)> {
+        (0..).zip(&self.by_number).filter_map(|(number, lot)| Some((number, lot.as_ref()?)))
+    }
+
+    fn put(&mut self, number: u64, lot: Lot) {
+        let Ok(at) = usize::try_from(number) else { return };
+        if at >= self.by_number.len() {
+            self.by_number.resize(at + 1, None);
+        }
+        if let Some(slot) = self.by_number.get_mut(at) {
+            *slot = Some(lot);
+        }
+    }
+}
+
+/// A known file, as it was last seen.
+#[derive(Clone, Copy, Debug)]
+pub struct Stamped {
+    /// The source it is.
+    pub id: SourceId,
+    /// What a stat said.
+    pub stamp: Stamp,
+    /// When, in nanoseconds since 1970.
+    pub seen: i64,
+    /// Whether it is there.
+    pub gone: Gone,
+    /// Whether the archive has it, or the source it is a copy of.
+    pub is_kept: bool,
+}
+
+/// A touch of a file.
+#[derive(Clone, Debug)]
+pub struct Touched {
+    /// The file.
+    pub path: String,
+    /// The source that says so.
+    pub source: SourceId,
+    /// Its session.
+    pub session: SessionId,
+    /// The event in the source.
+    pub event: u64,
+    /// How, by its name.
+    pub how: String,
+    /// When.
+    pub at: Option<i64>,
+}
+
+/// Records of one type that nobody understands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unknown {
+    /// The format of the sources they are in.
+    pub format: String,
+    /// Their type, in the source's word.
+    pub name: String,
+    /// How many.
+    pub count: u64,
+    /// In how many sources.
+    pub sources: u64,
+    /// One of those sources.
+    pub path: PathBuf,
+    /// Where in it the first one stands.
+    pub line: u64,
+    /// The batch that met the first one.
+    pub batch: u64,
+}
+
+impl Catalogue {
+    /// What a stat must say of each known file for it to be unchanged.
+    pub fn stamps(&self) -> Result<HashMap<PathBuf, Stamped>, Error> {
+        self.ask(|connection| {
+            let sql = "SELECT path, id, device, inode, size, changed, seen, gone, kept IS NOT NULL OR copy_of IS NOT NULL FROM sources";
+            let mut statement = connection.prepare_cached(sql)?;
+            let read = |row: &Row<'_>| {
+                let stamp = Stamp {
+                    device: bits(row.get(2)?),
+                    inode: bits(row.get(3)?),
+                    size: bits(row.get(4)?),
+                    changed: row.get(5)?,
+                };
+                let path = path_of(row.get_ref(0)?.as_bytes().unwrap_or_default());
+                let (id, seen, gone, is_kept) = (row.get(1)?, row.get(6)?, row.get(7)?, row.get(8)?);
+                Ok((path, Stamped { id, stamp, seen, gone, is_kept }))
+            };
+            statement.query_map([], read)?.collect()
+        })
+    }
+
+    /// Files that are no transcripts, with what a stat said of them.
+    pub fn strangers(&self) -> Result<HashMap<PathBuf, (u64, i64)>, Error> {
+        self.ask(|connection| {
+            let mut statement = connection.prepare_cached("SELECT path, size, changed FROM strangers")?;
+            let read = |row: &Row<'_>| {
+                let path = path_of(row.get_ref(0)?.as_bytes().unwrap_or_default());
+                Ok((path, (bits(row.get(1)?), row.get(2)?)))
+            };
+            statement.query_map([], read)?.collect()
+        })
+    }
+
+    /// Files that stand where a format's sources are found and are not of any known format.
+    pub fn unrecognised(&self) -> Result<Vec<(PathBuf, String)>, Error> {
+        self.ask(|connection| {
+            let sql = "SELECT path, expected FROM strangers WHERE expected IS NOT NULL AND size > 0 ORDER BY path";
+            let mut statement = connection.prepare_cached(sql)?;
+            let read = |row: &Row<'_>| Ok((path_of(row.get_ref(0)?.as_bytes().unwrap_or_default()), row.get(1)?));
+            statement.query_map([], read)?.collect()
+        })
+    }
+
+    fn sources_where(&self, condition: &str, values: impl rusqlite::Params) -> Result<Vec<SourceRow>, Error> {
+        self.ask(|connection| {
+            let sql = format!("SELECT {COLUMNS} FROM sources WHERE {condition}");
+            let mut statement = connection.prepare_cached(&sql)?;
+            statement.query_map(values, SourceRow::read)?.collect()
+        })
+    }
+
+    /// The source of this number.
+    pub fn source(&self, id: SourceId) -> Result<Option<SourceRow>, Error> {
+        Ok(self.sources_where("id = ?1", [id])?.pop())
+    }
+
+    /// The source at this path.
+    pub fn source_at(&self, path: &Path) -> Result<Option<SourceRow>, Error> {
+        Ok(self.sources_where("path = ?1", [path_bytes(path)])?.pop())
+    }
+
+    /// Sources that begin with these bytes and are no copies.
+    pub fn sources_with_head(&self, head: u64) -> Result<Vec<SourceRow>, Error> {
+        self.sources_where("head = ?1 AND copy_of IS NULL", [word(head)])
+    }
+
+    /// The sources of a session, the main conversation first.
+    pub fn sources_of(&self, session: SessionId) -> Result<Vec<SourceRow>, Error> {
+        self.sources_where("session = ?1 ORDER BY copy_of IS NOT NULL, thread IS NOT NULL, size DESC, id", [session])
+    }
+
+    /// All sources.
+    pub fn sources(&self) -> Result<Vec<SourceRow>, Error> {
+        self.sources_where("1 ORDER BY id", [])
+    }
+
+    /// The numbers of the sources that stand, or stood, below a folder.
+    pub fn sources_below(&self, folder: &Path) -> Result<HashSet<SourceId>, Error> {
+        self.ask(|connection| {
+            let mut statement = connection.prepare_cached("SELECT id, path FROM sources")?;
+            let mut rows = statement.query([])?;
+            let mut found = HashSet::new();
+            while let Some(row) = rows.next()? {
+                if path_of(row.get_ref(1)?.as_bytes().unwrap_or_default()).starts_with(folder) {
+                    found.insert(row.get(0)?);
+                }
+            }
+            Ok(found)
+        })
+    }
+
+    /// Which documents count.
+    pub fn lots(&self) -> Result<Lots, Error> {
+        self.ask(|connection| {
+            let sql = "SELECT id, session, lot, lot_events, tail, tail_events FROM sources WHERE copy_of IS NULL";
+            let mut statement = connection.prepare_cached(sql)?;
+            let mut rows = statement.query([])?;
+            let mut lots = Lots::default();
+            while let Some(row) = rows.next()? {
+                let (source, session) = (row.get(0)?, row.get(1)?);
+                let (lot, events, tail, more) =
+                    (bits(row.get(2)?), bits(row.get(3)?), bits(row.get(4)?), bits(row.get(5)?));
+                lots.put(lot, Lot { source, session, first: 0, end: events });
+                if tail != 0 {
+                    lots.put(tail, Lot { source, session, first: events, end: events + more });
+                }
+            }
+            Ok(lots)
+        })
+    }
+
+    /// All sessions, in no order.
+    pub fn sessions(&self) -> Result<Vec<Session>, Error> {
+        self.sessions_where("1", [])
+    }
+
+    /// The session of this number.
+    pub fn session(&self, id: SessionId) -> Result<Option<Session>, Error> {
+        Ok(self.sessions_where("sessions.id = ?1", [id])?.pop())
+    }
+
+    /// What the agent calls a session.
+    pub fn session_name(&self, id: SessionId) -> Result<Option<String>, Error> {
+        let sql = "SELECT name FROM sessions WHERE id = ?1";
+        self.ask(|connection| connection.prepare_cached(sql)?.query_row([id], |row| row.get(0)).optional())
+    }
+
+    /// Sessions whose id begins so.
+    pub fn sessions_named(&self, prefix: &str) -> Result<Vec<Session>, Error> {
+        self.sessions_where("substr(sessions.name, 1, length(?1)) = ?1 COLLATE NOCASE", [prefix])
+    }
+
+    fn sessions_where(&self, condition: &str, values: impl rusqlite::Params) -> Result<Vec<Session>, Error> {
+        self.ask(|connection| {
+            // The main source of a session is the one that is no side conversation, is there, and has the most to say.
+            let sql = format!(
+                "SELECT sessions.id, sessions.agent, sessions.name, parent, link, projects.name, projects.root, projects.remote, \
+                   main.title, main.query, main.cwd, main.branch, main.model, main.path, min(each.started), max(each.ended), \
+                   count(*), sum(each.gone), sum(each.gone AND each.kept IS NULL), sum(each.size * (each.copy_of IS NULL)), \
+                   sum((each.lot_events + each.tail_events) * (each.copy_of IS NULL)), sum(each.messages * (each.copy_of IS NULL)), \
+                   sum(each.calls * (each.copy_of IS NULL)), sum(each.errors * (each.copy_of IS NULL)) \
+                 FROM sessions JOIN sources AS each ON each.session = sessions.id \
+                 JOIN sources AS main ON main.id = (SELECT id FROM sources WHERE session = sessions.id \
+                   ORDER BY copy_of IS NOT NULL, thread IS NOT NULL, gone, messages DESC, id LIMIT 1) \
+                 LEFT JOIN projects ON projects.id = sessions.project \
+                 WHERE {condition} GROUP BY sessions.id"
+            );
+            let mut statement = connection.prepare_cached(&sql)?;
+            statement.query_map(values, read_session)?.collect()
+        })
+    }
+
+    /// Who touched files whose path is this, or ends with it.
+    pub fn touches(&self, path: &str) -> Result<Vec<Touched>, Error> {
+        self.ask(|connection| {
+            let sql = "SELECT files.path, sources.id, sources.session, event, how, at FROM files \
+                       JOIN touches ON touches.file = files.id JOIN sources ON touches.lot IN (sources.lot, sources.tail) \
+                       WHERE files.path = ?1 OR substr(files.path, -length(?1) - 1) = '/' || ?1 OR \
+                         substr(files.path, 1, length(?1) + 1) = ?1 || '/' \
+                       ORDER BY at, sources.id, event";
+            let mut statement = connection.prepare_cached(sql)?;
+            let read = |row: &Row<'_>| {
+                Ok(Touched {
+                    path: row.get(0)?,
+                    source: row.get(1)?,
+                    session: row.get(2)?,
+                    event: bits(row.get(3)?),
+                    how: row.get(4)?,
+                    at: row.get(5)?,
+                })
+            };
+            statement.query_map([path], read)?.collect()
+        })
+    }
+
+    /// Records that nobody understands, by format and type, the most first; those first met after batch `after`.
+    pub fn unknown(&self, after: u64) -> Result<Vec<Unknown>, Error> {
+        self.ask(|connection| {
+            let sql = "SELECT format, name, sum(count), count(*), path, unknown.line, min(unknown.batch) AS first FROM unknown \
+                       JOIN sources ON sources.id = unknown.source WHERE copy_of IS NULL \
+                       GROUP BY format, name HAVING first > ?1 ORDER BY sum(count) DESC, format, name";
+            let mut statement = connection.prepare_cached(sql)?;
+            let read = |row: &Row<'_>| {
+                Ok(Unknown {
+                    format: row.get(0)?,
+                    name: row.get(1)?,
+                    count: bits(row.get(2)?),
+                    sources: bits(row.get(3)?),
+                    path: path_of(row.get_ref(4)?.as_bytes().unwrap_or_default()),
+                    line: bits(row.get(5)?),
+                    batch: bits(row.get(6)?),
+                })
+            };
+            statement.query_map(params![word(after)], read)?.collect()
+        })
+    }
+
+    /// Where projects stand, or stood last.
+    pub fn project_roots(&self) -> Result<Vec<PathBuf>, Error> {
+        self.ask(|connection| {
+            let mut statement = connection.prepare_cached("SELECT root FROM projects")?;
+            statement.query_map([], |row| row.get::<_, String>(0).map(PathBuf::from))?.collect()
+        })
+    }
+
+    /// Where an event of that number stands, if a source has it.
+    pub fn has_event(&self, source: SourceId, event: u64) -> Result<bool, Error> {
+        let sql = "SELECT lot_events + tail_events > ?2 FROM sources WHERE id = ?1";
+        self.ask(|connection| {
+            let found = connection.prepare_cached(sql)?.query_row(params![source, word(event)], |row| row.get(0));
+            Ok(found.optional()?.unwrap_or(false))
+        })
+    }
+}
+
+fn read_session(row: &Row<'_>) -> rusqlite::Result<Session> {
+    let parent: Option<SessionId> = row.get(3)?;
+    let link: Option<String> = row.get(4)?;
+    let name: Option<String> = row.get(5)?;
+    let project = match name {
+        Some(name) => Some(Project { name, root: row.get(6)?, remote: row.get(7)? }),
+        None => None,
+    };
+    Ok(Session {
+        id: row.get(0)?,
+        agent: row.get(1)?,
+        name: row.get(2)?,
+        parent: parent.map(|parent| (parent, link.unwrap_or_default())),
+        project,
+        title: row.get(8)?,
+        query: row.get(9)?,
+        cwd: row.get(10)?,
+        branch: row.get(11)?,
+        model: row.get(12)?,
+        path: path_of(row.get_ref(13)?.as_bytes().unwrap_or_default()),
+        started: row.get(14)?,
+        ended: row.get(15)?,
+        sources: bits(row.get(16)?),
+        gone: bits(row.get(17)?),
+        lost: bits(row.get(18)?),
+        size: bits(row.get(19)?),
+        events: bits(row.get(20)?),
+        messages: bits(row.get(21)?),
+        calls: bits(row.get(22)?),
+        errors: bits(row.get(23)?),
+    })
+}

@@ -1,0 +1,97 @@
+//! What happened to a file since it was last read. It looks at stats, at the first bytes and at the last ones that were read.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::catalogue::{SourceRow, Stamp};
+
+/// How many bytes at the beginning and before the end are looked at.
+pub(super) const PRINT_SIZE: u64 = 4 << 10;
+
+/// A stat may be too coarse to see what was written in the moment of reading.
+const RACY_NS: i64 = 2_000_000_000;
+
+/// What happened to a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Change {
+    /// Nothing.
+    None,
+    /// There is more after what was read.
+    Grown,
+    /// It says something else.
+    Rewritten,
+}
+
+/// Whether a stat proves that nothing happened.
+pub(super) fn is_unchanged(known: &Stamp, seen: i64, now: &Stamp) -> bool {
+    known == now && seen.saturating_sub(known.changed) > RACY_NS
+}
+
+/// What happened to the file of a known source.
+pub(super) fn of(row: &SourceRow, file: &mut File, now: &Stamp) -> io::Result<Change> {
+    let mark = if row.settled > 0 { row.settled } else { row.stamp.size };
+    if now.size < mark || now.size < row.head_length {
+        return Ok(Change::Rewritten);
+    }
+    let same = head(file, row.head_length)? == row.head && tail(file, mark)? == row.tail_hash;
+    Ok(match (same, now.size == row.stamp.size) {
+        (false, _) => Change::Rewritten,
+        // Nobody who only adds to a file leaves its size as it was. The same moment proves nothing either way, and the same
+        // ends then have to do.
+        (true, true) if now.changed == row.stamp.changed => Change::None,
+        (true, true) => Change::Rewritten,
+        (true, false) if row.settled > 0 => Change::Grown,
+        (true, false) => Change::Rewritten,
+    })
+}
+
+/// The fingerprint of the first bytes.
+pub(super) fn head(file: &mut File, length: u64) -> io::Result<u64> {
+    print(file, 0, length)
+}
+
+/// The fingerprint of the last bytes before `end`.
+pub(super) fn tail(file: &mut File, end: u64) -> io::Result<u64> {
+    let from = end.saturating_sub(PRINT_SIZE);
+    print(file, from, end - from)
+}
+
+fn print(file: &mut File, from: u64, length: u64) -> io::Result<u64> {
+    let mut bytes = Vec::new();
+    file.seek(SeekFrom::Start(from))?;
+    file.take(length).read_to_end(&mut bytes)?;
+    Ok(xxh3_64(&bytes))
+}
+
+/// Whether two files hold the same bytes.
+pub(super) fn is_copy(one: &Path, other: &Path) -> io::Result<bool> {
+    let (mut one, mut other) = (File::open(one)?, File::open(other)?);
+    if one.metadata()?.len() != other.metadata()?.len() {
+        return Ok(false);
+    }
+    let (mut here, mut there) = (vec![0; 64 << 10], vec![0; 64 << 10]);
+    loop {
+        let (read, there_read) = (fill(&mut one, &mut here)?, fill(&mut other, &mut there)?);
+        if here.get(..read) != there.get(..there_read) {
+            return Ok(false);
+        }
+        if read == 0 {
+            return Ok(true);
+        }
+    }
+}
+
+fn fill(file: &mut File, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut filled = 0;
+    loop {
+        match file.read(buffer.get_mut(filled..).unwrap_or_default()) {
+            Ok(0) => return Ok(filled),
+            Ok(length) => filled += length,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}

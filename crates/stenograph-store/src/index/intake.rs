@@ -1,0 +1,240 @@
+//! Events of one source on their way into the index: a document each, and what the catalogue wants to know of all of them. It
+//! decides nothing about which source is read or from where.
+
+use std::collections::BTreeMap;
+
+use stenograph::model::{Body, Event, Kind, Note, Role};
+use stenograph::query::{Entry, Has, Is, Touch, Trail};
+use stenograph::read::Sink;
+
+use super::catalogue::{SourceRow, Tally};
+use super::text::{TextWriter, twin};
+use crate::Error;
+
+/// How many session ids of a source are remembered.
+const SESSIONS_MAX: usize = 8;
+
+/// How many types of unknown records of a source are told apart.
+const UNKNOWN_MAX: usize = 64;
+
+/// How many characters of a title or a query are kept.
+const TITLE_LENGTH_MAX: usize = 200;
+
+/// Takes events.
+pub(super) struct Intake<'w> {
+    writer: &'w TextWriter,
+    batch: u64,
+    /// Marks the documents.
+    pub lot: u64,
+    /// The number of the next event.
+    pub event: u64,
+    /// What is known from the events so far.
+    pub trail: Trail,
+    /// What was counted.
+    pub tally: Tally,
+    /// Files touched since this was last emptied: lot, event, file, time.
+    pub touches: Vec<(u64, u64, Touch, Option<i64>)>,
+    /// Records nobody understands since this was last emptied, by type: how many, and the line of the first.
+    pub unknown: BTreeMap<String, (u64, u64)>,
+    /// The ids of sessions that events name.
+    pub sessions: Vec<String>,
+    /// The side conversation of every event so far, if it is one and the same.
+    pub thread: Option<Option<String>>,
+    /// The key of the first thing a user said.
+    pub first_key: Option<u64>,
+    /// What went wrong first. Readers cannot be stopped by an error.
+    pub failed: Option<Error>,
+}
+
+impl<'w> Intake<'w> {
+    pub(super) fn new(writer: &'w TextWriter, batch: u64, lot: u64) -> Intake<'w> {
+        Intake {
+            writer,
+            batch,
+            lot,
+            event: 0,
+            trail: Trail::default(),
+            tally: Tally::default(),
+            touches: Vec::new(),
+            unknown: BTreeMap::new(),
+            sessions: Vec::new(),
+            thread: None,
+            first_key: None,
+            failed: None,
+        }
+    }
+
+    fn notice(&mut self, event: &Event<'_>) {
+        let tally = &mut self.tally;
+        let last = |slot: &mut Option<String>, value: &Option<std::borrow::Cow<'_, str>>| {
+            if let Some(value) = value.as_deref().filter(|value| !value.is_empty() && slot.as_deref() != Some(value)) {
+                *slot = Some(value.to_owned());
+            }
+        };
+        last(&mut tally.branch, &event.branch);
+        last(&mut tally.version, &event.version);
+        if !event.model.as_deref().is_some_and(|model| model.starts_with('<')) {
+            last(&mut tally.model, &event.model);
+        }
+        if tally.cwd.is_none() {
+            last(&mut tally.cwd, &event.cwd);
+        }
+        if let Some(session) = event.session.as_deref().filter(|session| !session.is_empty())
+            && self.sessions.len() < SESSIONS_MAX
+            && !self.sessions.iter().any(|known| known == session)
+        {
+            self.sessions.push(session.to_owned());
+        }
+        let talks = !matches!(event.kind(), Kind::Fact | Kind::Other);
+        match &self.thread {
+            _ if !talks => {}
+            None => self.thread = Some(event.thread.as_deref().map(str::to_owned)),
+            Some(thread) if thread.as_deref() != event.thread.as_deref() => self.thread = Some(None),
+            Some(_) => {}
+        }
+        if event.restates {
+            return;
+        }
+        match &event.body {
+            Body::Message { role: Role::User | Role::Assistant, .. } => tally.messages += 1,
+            Body::ToolCall { .. } => tally.calls += 1,
+            Body::Fact { name, content: Some(content) } if name == "title" || name == "summary" => {
+                tally.title = Some(beginning(&content.joined().decode()));
+            }
+            Body::Other { name: Some(name), .. } if !event.is_oversize() => {
+                let line = event.at.map_or(0, |at| at.line);
+                if let Some((count, _)) = self.unknown.get_mut(name.as_ref()) {
+                    *count += 1;
+                } else if self.unknown.len() < UNKNOWN_MAX {
+                    self.unknown.insert(beginning(name), (1, line));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn put(&mut self, event: &Event<'_>, entry: &Entry<'_>) -> Result<(), Error> {
+        let mut document = self.writer.document();
+        entry.texts(&mut |text| document.text(|fields| fields.text, text));
+        let mut words = |field: fn(&super::text::Fields) -> tantivy::schema::Field, text: Option<&str>| {
+            if let Some(text) = text {
+                document.text(field, text);
+            }
+        };
+        words(|fields| fields.tool, entry.tool.as_deref());
+        words(|fields| fields.model, entry.model.as_deref());
+        words(|fields| fields.branch, entry.branch.as_deref());
+        entry.files.iter().for_each(|touch| words(|fields| fields.file, Some(&touch.path)));
+        let mut tag = |tag: String| document.text(|fields| fields.tag, &tag);
+        tag(format!("is:{}", Is::Kind(entry.kind).name()));
+        if entry.error {
+            tag(format!("is:{}", Is::Error.name()));
+        }
+        if let Some(role) = entry.role {
+            tag(format!("role:{}", role.name()));
+        }
+        Has::ALL.iter().filter(|has| has.is_in(entry)).for_each(|has| tag(format!("has:{}", has.name())));
+        let at = event.at.unwrap_or_default();
+        document.number(|fields| fields.lot, self.lot);
+        document.number(|fields| fields.batch, self.batch);
+        document.number(|fields| fields.event, self.event);
+        document.number(|fields| fields.offset, at.offset);
+        document.number(|fields| fields.length, at.length);
+        document.number(|fields| fields.line, at.line);
+        document.number(|fields| fields.part, u64::from(event.part.index));
+        document.number(|fields| fields.key, entry.key);
+        let twin = if entry.restates { twin::restated(entry.twin) } else { twin::stated(entry.twin) };
+        document.number(|fields| fields.twin, twin);
+        for twin in &entry.piece_twins {
+            document.number(|fields| fields.twin, twin::piece(*twin));
+        }
+        if let Some(time) = entry.time {
+            document.time(time);
+        }
+        self.writer.add(document)
+    }
+}
+
+impl<'w> Intake<'w> {
+    /// Goes on where a source was left.
+    pub(super) fn resumed(writer: &'w TextWriter, batch: u64, row: &SourceRow) -> Intake<'w> {
+        let (counts, trail) = row.trail.split_once('\n').unwrap_or_default();
+        let mut counts = counts.split(' ').map(|count| count.parse().unwrap_or(0));
+        let mut tally = row.tally.clone();
+        for slot in [&mut tally.messages, &mut tally.calls, &mut tally.errors, &mut tally.notes] {
+            *slot = counts.next().unwrap_or(0);
+        }
+        Intake {
+            event: row.lot_events,
+            trail: Trail::restore(trail),
+            tally,
+            first_key: row.first_key,
+            ..Intake::new(writer, batch, row.lot)
+        }
+    }
+
+    /// What the next run needs to go on from here. Counts that events after it change are kept as they are now.
+    pub(super) fn state(&self) -> String {
+        let Tally { messages, calls, errors, notes, .. } = &self.tally;
+        format!("{messages} {calls} {errors} {notes}\n{}", self.trail.save())
+    }
+}
+
+impl Sink for Intake<'_> {
+    fn event(&mut self, event: &Event<'_>) {
+        self.notice(event);
+        let mut trail = std::mem::take(&mut self.trail);
+        if let Some(entry) = trail.entry(event) {
+            if let Some(time) = entry.time {
+                self.tally.started = Some(self.tally.started.map_or(time, |started| started.min(time)));
+                self.tally.ended = Some(self.tally.ended.map_or(time, |ended| ended.max(time)));
+            }
+            if !entry.restates {
+                self.tally.errors += u64::from(entry.error);
+                if entry.role == Some(Role::User) && self.first_key.is_none() {
+                    self.first_key = Some(entry.key);
+                }
+                if entry.role == Some(Role::User) && self.tally.query.is_none() {
+                    let mut text = String::new();
+                    entry.texts(&mut |piece| {
+                        if text.is_empty() {
+                            text = beginning(piece);
+                        }
+                    });
+                    // What an agent puts in by itself is framed by tags, and nobody's question.
+                    self.tally.query = Some(text).filter(|text| !text.is_empty() && !text.starts_with('<'));
+                }
+            }
+            let touched = entry.files.iter().map(|touch| (self.lot, self.event, touch.clone(), entry.time));
+            self.touches.extend(touched);
+            if self.failed.is_none() {
+                self.failed = self.put(event, &entry).err();
+            }
+        }
+        self.trail = trail;
+        self.event += 1;
+    }
+
+    fn note(&mut self, _note: Note) {
+        self.tally.notes += 1;
+    }
+}
+
+/// The beginning of a text, on one line.
+fn beginning(text: &str) -> String {
+    let mut line = String::new();
+    let mut length = 0;
+    for char in text.trim_start().chars() {
+        let char = if char.is_whitespace() || char.is_control() { ' ' } else { char };
+        if char == ' ' && line.ends_with(' ') {
+            continue;
+        }
+        if length == TITLE_LENGTH_MAX {
+            break;
+        }
+        line.push(char);
+        length += 1;
+    }
+    line.truncate(line.trim_end().len());
+    line
+}

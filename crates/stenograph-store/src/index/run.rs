@@ -1,0 +1,375 @@
+//! One run: find what changed, read it, commit in batches. It may be killed at any instant; the next one goes on from the last
+//! batch that counts. What a single source needs is in `source.rs`.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use super::catalogue::{Catalogue, Gone, SourceId, SourceRow, Stamp, Stamped, Unknown};
+use super::change;
+use super::keeper::{Keeper, Kept};
+use super::text::{TextIndex, TextWriter};
+use super::{Behind, Made, Pair, Store};
+use crate::Error;
+use crate::discover::{Found, Named, Places, Stat, discover};
+use crate::tail::Remark;
+
+/// What is to be indexed, and how.
+#[derive(Debug)]
+pub struct Plan<'p> {
+    /// Where to look.
+    pub places: &'p Places,
+    /// How much of it.
+    pub scope: Scope,
+    /// Whether sources are copied into the archive.
+    pub keep: Keep,
+    /// How many bytes of memory may be used.
+    pub memory: usize,
+    /// How many threads may work.
+    pub threads: usize,
+    /// The moment, in nanoseconds since 1970.
+    pub now: i64,
+}
+
+/// How much is looked at.
+#[derive(Clone, Debug)]
+pub enum Scope {
+    /// Everything.
+    All,
+    /// These known files; if one of them is not known, everything.
+    Files(Vec<PathBuf>),
+}
+
+/// Whether sources are copied into the archive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keep {
+    /// They are.
+    Yes,
+    /// They are not.
+    No,
+}
+
+/// How far a run is.
+#[derive(Clone, Debug, Default)]
+pub struct Progress {
+    /// Files that have to be read.
+    pub files: u64,
+    /// Files that were read.
+    pub files_done: u64,
+    /// Bytes that have to be read.
+    pub bytes: u64,
+    /// Bytes that were read.
+    pub bytes_done: u64,
+    /// The file at hand.
+    pub path: PathBuf,
+}
+
+/// Who wants to know how far a run is, and may end it.
+pub trait Watch {
+    /// Takes notice.
+    fn progress(&mut self, progress: &Progress);
+    /// Whether to stop as soon as what is done is safe.
+    fn is_stopped(&self) -> bool;
+}
+
+/// Nobody watches.
+#[derive(Clone, Copy, Debug)]
+pub struct Nobody;
+
+impl Watch for Nobody {
+    fn progress(&mut self, _progress: &Progress) {}
+
+    fn is_stopped(&self) -> bool {
+        false
+    }
+}
+
+/// What a run did.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// Files that may be sources.
+    pub found: u64,
+    /// Sources as they were.
+    pub unchanged: u64,
+    /// New sources.
+    pub added: u64,
+    /// Sources with something new at their end.
+    pub grown: u64,
+    /// Sources that were read anew.
+    pub rewritten: u64,
+    /// Sources that stand somewhere else now.
+    pub moved: u64,
+    /// Copies of other sources.
+    pub copies: u64,
+    /// Sources that are not there any more, since the last run.
+    pub gone: u64,
+    /// Files that are no transcripts.
+    pub strangers: u64,
+    /// Files whose session was forgotten on purpose.
+    pub forgotten: u64,
+    /// Bytes that were read.
+    pub bytes: u64,
+    /// Events that were indexed.
+    pub events: u64,
+    /// Bytes that were copied into the archive.
+    pub kept: u64,
+    /// Types of records that nobody understands and that were not seen before.
+    pub unknown: Vec<Unknown>,
+    /// Files that stand where sources of a format are found and are not of any known format.
+    pub unrecognised: Vec<(PathBuf, String)>,
+    /// What could not be read, and anything else worth a word.
+    pub remarks: Vec<Remark>,
+    /// Why the index was made, where it was.
+    pub made: Option<Made>,
+    /// Whether somebody ended the run before everything was read.
+    pub stopped: bool,
+}
+
+/// A file to be read.
+#[derive(Debug)]
+pub(super) struct Job {
+    pub path: PathBuf,
+    pub stamp: Stamp,
+    pub named: Named,
+    pub known: Option<SourceId>,
+}
+
+/// How many bytes are read between two commits: little enough that a killed run has not lost much, and enough that commits cost
+/// nothing.
+const BATCH_SIZE: u64 = 1 << 30;
+
+/// Brings the index up to date.
+pub fn run(store: &Store, plan: &Plan<'_>, watch: &mut dyn Watch) -> Result<Report, Error> {
+    let _lock = store.lock()?;
+    let Pair { catalogue, text, behind, made } = store.open()?;
+    let mut report = Report { made, ..Report::default() };
+    let before = catalogue.batch_number()?;
+    let (mut jobs, gone) = survey(&catalogue, plan, &mut report)?;
+    // What is new is wanted first, should somebody end the run early.
+    jobs.sort_by_key(|job| std::cmp::Reverse(job.stamp.changed));
+    let mut run = Run::new(store, plan, &catalogue, &text, before + 1);
+    if behind == Behind::Yes {
+        let writer = run.take_writer()?;
+        writer.delete_after(before)?;
+        run.give_writer(writer);
+    }
+    let work = run.work(&jobs, &gone, &mut report, watch);
+    if work.is_err() {
+        // What was not committed is read again next time.
+        let _ = catalogue.roll_back();
+    }
+    work?;
+    run.purge()?;
+    if let Some(writer) = run.writer.take() {
+        writer.close();
+    }
+    report.unknown = catalogue.unknown(before)?;
+    report.unrecognised = catalogue.unrecognised()?;
+    Ok(report)
+}
+
+/// What has to be read, and which sources are not there any more.
+fn survey(catalogue: &Catalogue, plan: &Plan<'_>, report: &mut Report) -> Result<(Vec<Job>, Vec<SourceId>), Error> {
+    let mut known = catalogue.stamps()?;
+    if let Scope::Files(paths) = &plan.scope
+        && paths.iter().all(|path| known.contains_key(path))
+    {
+        return Ok(survey_files(paths, &known, plan, report));
+    }
+    let strangers = catalogue.strangers()?;
+    let mut jobs = Vec::new();
+    let remarks = discover(plan.places, &mut |found: Found| {
+        report.found += 1;
+        let stamp = Stamp::from(found.stat);
+        match known.remove(&found.path) {
+            Some(known) if is_settled(&known, &stamp, plan.keep) => report.unchanged += 1,
+            Some(Stamped { id, .. }) => jobs.push(Job { path: found.path, stamp, named: found.named, known: Some(id) }),
+            None if strangers.get(&found.path) == Some(&(stamp.size, stamp.changed)) => report.strangers += 1,
+            None => jobs.push(Job { path: found.path, stamp, named: found.named, known: None }),
+        }
+    });
+    report.remarks.extend(remarks);
+    let missing = known.into_iter().filter(|(path, known)| known.gone == Gone::There && is_missing(path));
+    let gone = missing.map(|(_, known)| known.id).collect();
+    Ok((jobs, gone))
+}
+
+/// Whether a known file needs no look.
+fn is_settled(known: &Stamped, stamp: &Stamp, keep: Keep) -> bool {
+    known.gone == Gone::There
+        && change::is_unchanged(&known.stamp, known.seen, stamp)
+        && (known.is_kept || keep == Keep::No)
+}
+
+fn survey_files(
+    paths: &[PathBuf],
+    known: &HashMap<PathBuf, Stamped>,
+    plan: &Plan<'_>,
+    report: &mut Report,
+) -> (Vec<Job>, Vec<SourceId>) {
+    let (mut jobs, mut gone) = (Vec::new(), Vec::new());
+    for path in paths {
+        let Some(known) = known.get(path) else { continue };
+        report.found += 1;
+        match Stat::of(path).map(Stamp::from) {
+            Ok(stamp) if is_settled(known, &stamp, plan.keep) => report.unchanged += 1,
+            Ok(stamp) => jobs.push(Job { path: path.clone(), stamp, named: Named::default(), known: Some(known.id) }),
+            Err(_) if known.gone == Gone::There && is_missing(path) => gone.push(known.id),
+            Err(_) => {}
+        }
+    }
+    (jobs, gone)
+}
+
+/// A folder that may not be looked into is no proof.
+pub(super) fn is_missing(path: &Path) -> bool {
+    matches!(path.symlink_metadata(), Err(error) if error.kind() == std::io::ErrorKind::NotFound)
+}
+
+impl From<Stat> for Stamp {
+    fn from(stat: Stat) -> Stamp {
+        Stamp { device: stat.id.device, inode: stat.id.inode, size: stat.size, changed: stat.modified_ns }
+    }
+}
+
+/// A run at work.
+pub(super) struct Run<'r> {
+    pub catalogue: &'r Catalogue,
+    text: &'r TextIndex,
+    pub plan: &'r Plan<'r>,
+    writer: Option<TextWriter>,
+    pub keeper: Keeper,
+    /// The number of the batch at hand.
+    pub batch: u64,
+    /// Bytes read since the last commit.
+    pub read: u64,
+    /// Lots whose documents this batch deletes.
+    dead: Vec<u64>,
+    /// The archive as it was, opened when it is first asked.
+    archive: Option<Kept>,
+    /// Which project a working folder is.
+    pub projects: HashMap<String, i64>,
+    store: &'r Store,
+}
+
+impl<'r> Run<'r> {
+    fn new(store: &'r Store, plan: &'r Plan<'r>, catalogue: &'r Catalogue, text: &'r TextIndex, batch: u64) -> Run<'r> {
+        let (keeper, dead, projects) = (Keeper::new(store, plan), Vec::new(), HashMap::new());
+        Run { catalogue, text, plan, writer: None, keeper, batch, read: 0, dead, archive: None, projects, store }
+    }
+
+    /// The writer of the text, opened when it is first needed. Whoever takes it gives it back.
+    pub(super) fn take_writer(&mut self) -> Result<TextWriter, Error> {
+        match self.writer.take() {
+            Some(writer) => Ok(writer),
+            None => {
+                // What is left is for reading, packing and the database.
+                let writer = self.text.writer(self.plan.memory * 2 / 5, self.plan.threads)?;
+                self.dead = self.catalogue.dead_lots()?;
+                self.dead.iter().for_each(|lot| writer.delete_lot(*lot));
+                Ok(writer)
+            }
+        }
+    }
+
+    /// Gives the writer back.
+    pub(super) fn give_writer(&mut self, writer: TextWriter) {
+        self.writer = Some(writer);
+    }
+
+    /// The archive as it was when the run began.
+    pub(super) fn archive(&mut self) -> Result<&Kept, Error> {
+        match &mut self.archive {
+            Some(archive) => Ok(archive),
+            empty => Ok(empty.insert(Kept::open(self.store)?)),
+        }
+    }
+
+    fn work(
+        &mut self,
+        jobs: &[Job],
+        gone: &[SourceId],
+        report: &mut Report,
+        watch: &mut dyn Watch,
+    ) -> Result<(), Error> {
+        let bytes = jobs.iter().map(|job| job.stamp.size).sum();
+        let mut progress = Progress { files: jobs.len() as u64, bytes, ..Progress::default() };
+        self.catalogue.begin()?;
+        for id in gone {
+            if let Some(row) = self.catalogue.source(*id)? {
+                self.catalogue.put(&SourceRow { gone: Gone::Gone, ..row })?;
+                report.gone += 1;
+            }
+        }
+        for job in jobs {
+            progress.path.clone_from(&job.path);
+            watch.progress(&progress);
+            if watch.is_stopped() {
+                report.stopped = true;
+                break;
+            }
+            self.take_in(job, report, &mut progress, watch)?;
+            progress.files_done += 1;
+            if self.read >= BATCH_SIZE {
+                self.commit()?;
+                self.catalogue.begin()?;
+            }
+        }
+        watch.progress(&progress);
+        if report.made.is_some() && !report.stopped {
+            self.take_in_kept(report)?;
+        }
+        self.commit()?;
+        report.kept = self.keeper.added();
+        report.remarks.append(&mut self.keeper.remarks);
+        Ok(())
+    }
+
+    /// Makes everything so far count: first what is kept, then the text, then what says so.
+    pub(super) fn commit(&mut self) -> Result<(), Error> {
+        for (id, name, length) in self.keeper.commit()? {
+            self.catalogue.set_kept(id, &name, length)?;
+        }
+        let Some(writer) = &mut self.writer else {
+            // The text has nothing to say, so the number stays.
+            return self.catalogue.commit(self.batch - 1);
+        };
+        writer.commit(self.batch)?;
+        self.catalogue.buried(&self.dead)?;
+        self.catalogue.commit(self.batch)?;
+        self.batch += 1;
+        self.read = 0;
+        // A merge maps what it takes: the more memory, the larger it may be.
+        let documents_max = u32::try_from(self.plan.memory / (4 << 10)).unwrap_or(u32::MAX);
+        writer.tidy(documents_max)?;
+        self.dead = self.catalogue.dead_lots()?;
+        self.dead.iter().for_each(|lot| writer.delete_lot(*lot));
+        Ok(())
+    }
+
+    /// Deletes what the last batch put aside, so that nothing waits for a next one.
+    fn purge(&mut self) -> Result<(), Error> {
+        if self.dead.is_empty() || self.writer.is_none() {
+            return Ok(());
+        }
+        self.catalogue.begin()?;
+        self.commit()
+    }
+}
+
+/// Takes sources out of the index, with all that is known of them. What the archive has is not touched.
+pub fn remove(store: &Store, sources: &[SourceId], plan: &Plan<'_>) -> Result<(), Error> {
+    let _lock = store.lock()?;
+    let Pair { catalogue, text, .. } = store.open()?;
+    let batch = catalogue.batch_number()? + 1;
+    let mut run = Run::new(store, plan, &catalogue, &text, batch);
+    let writer = run.take_writer()?;
+    run.give_writer(writer);
+    catalogue.begin()?;
+    for id in sources {
+        if let Some(row) = catalogue.source(*id)? {
+            catalogue.remove(&row)?;
+        }
+    }
+    run.commit()?;
+    run.purge()
+}

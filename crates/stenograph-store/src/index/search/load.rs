@@ -1,0 +1,235 @@
+//! What a hit says: its record, read from where it stands. Sources may have changed or gone since they were indexed; then the archive
+//! has what was kept, and what was not kept is said to be absent.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+
+use stenograph::format::{Format, Want};
+use stenograph::frame::Framing;
+use stenograph::model::{Event, Note, Span};
+use stenograph::query::{Entry, Trail};
+use stenograph::read::{Reading, Sink};
+
+use super::{Hit, Searcher};
+use crate::decode::{Counter, Guard, decode};
+use crate::index::catalogue::{Packed, SourceId, SourceRow};
+use crate::index::keeper::Kept;
+use crate::{Error, Passes, Place, Source};
+
+/// Why a hit cannot be shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Absent {
+    /// Its source is gone, and was never kept.
+    Gone,
+    /// Its source says something else now, and what it said was never kept.
+    Changed,
+    /// Its source cannot be read.
+    Unreadable,
+}
+
+impl Absent {
+    /// For people.
+    pub fn reason(self) -> &'static str {
+        match self {
+            Absent::Gone => "the source is gone and was never kept",
+            Absent::Changed => "the source has changed since it was indexed",
+            Absent::Unreadable => "the source cannot be read",
+        }
+    }
+}
+
+/// Takes what hits say, each with its place among the hits that were asked about.
+pub type Each<'e> = dyn FnMut(usize, Result<(&Event<'_>, &Entry<'_>), Absent>) + 'e;
+
+/// How true an entry has to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Depth {
+    /// Its texts: the record alone has them.
+    Texts,
+    /// Everything, also what events before it say of it: the source is read from its beginning.
+    Everything,
+}
+
+/// From so many hits in one source on it is read as a whole.
+const SINGLES_MAX: usize = 48;
+
+impl Searcher {
+    /// Reads hits, source by source, and gives each of them once.
+    pub fn read_each(&mut self, hits: &[Hit], depth: Depth, each: &mut Each<'_>) -> Result<(), Error> {
+        let mut by_source: BTreeMap<SourceId, Vec<usize>> = BTreeMap::new();
+        for (at, hit) in hits.iter().enumerate() {
+            by_source.entry(hit.source).or_default().push(at);
+        }
+        for (source, places) in by_source {
+            let Some(row) = self.source(source)?.cloned() else {
+                places.iter().for_each(|at| each(*at, Err(Absent::Gone)));
+                continue;
+            };
+            let Some(format) = stenograph::format::named(&row.format) else { continue };
+            let wanted: Vec<(usize, &Hit)> = places.iter().filter_map(|at| Some((*at, hits.get(*at)?))).collect();
+            let single = is_in_pieces(&row, format) && depth == Depth::Texts && wanted.len() <= SINGLES_MAX;
+            if single {
+                self.read_records(&row, format, &wanted, each)?;
+            } else {
+                self.read_source(&row, format, &wanted, each)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads records one by one, where they stand.
+    fn read_records(
+        &mut self,
+        row: &SourceRow,
+        format: &'static dyn Format,
+        wanted: &[(usize, &Hit)],
+        each: &mut Each<'_>,
+    ) -> Result<(), Error> {
+        let mut file = File::open(&row.path);
+        for (at, hit) in wanted {
+            let mut found = Found { wanted: Some(hit), each, at: *at, is_found: false };
+            let from_file = file.as_mut().map_err(|error| error.kind()).and_then(|file| {
+                let mut bytes = vec![0; usize::try_from(hit.at.length).unwrap_or(0)];
+                file.seek(SeekFrom::Start(hit.at.offset)).map_err(|error| error.kind())?;
+                file.read_exact(&mut bytes).map_err(|error| error.kind()).map(|()| bytes)
+            });
+            if let Ok(bytes) = &from_file {
+                found.record(format, hit.at, bytes);
+            }
+            if !found.is_found
+                && let Some(kept) = self.kept()?
+                && let Some(mut stream) = kept.read(row, hit.at.offset)?
+            {
+                let mut bytes = Vec::new();
+                if stream.by_ref().take(hit.at.length).read_to_end(&mut bytes).is_ok() {
+                    found.record(format, hit.at, &bytes);
+                }
+            }
+            if !found.is_found {
+                each(*at, Err(absent(from_file.err())));
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads a source from its beginning.
+    fn read_source(
+        &mut self,
+        row: &SourceRow,
+        format: &'static dyn Format,
+        wanted: &[(usize, &Hit)],
+        each: &mut Each<'_>,
+    ) -> Result<(), Error> {
+        let by_event: HashMap<u64, (usize, u64)> = wanted.iter().map(|(at, hit)| (hit.event, (*at, hit.key))).collect();
+        let mut left = by_event.clone();
+        let mut problem = None;
+        match Source::open(&row.path, Passes::Many) {
+            Ok(mut source) => {
+                let mut all = AllFound { left: &mut left, each, trail: Trail::default(), event: 0 };
+                let mut reading = Reading::new(format, Want::All);
+                if let Ok(mut pass) = source.pass() {
+                    let _ = reading.feed_all(&mut pass, &mut all);
+                }
+                reading.end(&mut all);
+            }
+            Err(error) => problem = Some(error.problem),
+        }
+        if !left.is_empty()
+            && let Some(kept) = self.kept()?
+            && let Some(stream) = kept.read(row, 0)?
+        {
+            let place = Place::Path(row.path.clone());
+            if let Ok(mut stream) = decode(stream, &place, &Counter::default(), Guard::USUAL) {
+                let mut all = AllFound { left: &mut left, each, trail: Trail::default(), event: 0 };
+                let mut reading = Reading::new(format, Want::All);
+                let _ = reading.feed_all(&mut stream, &mut all);
+                reading.end(&mut all);
+            }
+        }
+        let absent = match problem {
+            Some(crate::Problem::Missing) => Absent::Gone,
+            Some(_) => Absent::Unreadable,
+            None => Absent::Changed,
+        };
+        left.values().for_each(|(at, _)| each(*at, Err(absent)));
+        Ok(())
+    }
+
+    /// The archive, opened when it is first needed.
+    fn kept(&mut self) -> Result<Option<&Kept>, Error> {
+        if self.archive.is_none() {
+            self.archive = Some(Kept::open(&self.store)?);
+        }
+        Ok(self.archive.as_ref())
+    }
+}
+
+fn absent(error: Option<std::io::ErrorKind>) -> Absent {
+    match error {
+        Some(std::io::ErrorKind::NotFound) => Absent::Gone,
+        Some(std::io::ErrorKind::UnexpectedEof) | None => Absent::Changed,
+        Some(_) => Absent::Unreadable,
+    }
+}
+
+/// Whether a record of a source can be read without those before it.
+fn is_in_pieces(row: &SourceRow, format: &'static dyn Format) -> bool {
+    let info = format.info();
+    row.container == Packed::Plain && info.traits.pieces && info.framing == Framing::Lines
+}
+
+/// Finds the event of one hit in its record.
+struct Found<'f, 'e> {
+    wanted: Option<&'f Hit>,
+    each: &'f mut Each<'e>,
+    at: usize,
+    is_found: bool,
+}
+
+impl Found<'_, '_> {
+    fn record(&mut self, format: &'static dyn Format, at: Span, bytes: &[u8]) {
+        let mut reading = Reading::from_line(format, Want::All, Span { length: 0, ..at });
+        reading.feed(bytes, self);
+        reading.end(self);
+    }
+}
+
+impl Sink for Found<'_, '_> {
+    fn event(&mut self, event: &Event<'_>) {
+        let Some(hit) = self.wanted.filter(|hit| !self.is_found && hit.part == event.part.index) else { return };
+        let Some(entry) = Trail::default().entry(event) else { return };
+        // A record without id and time is known by all before it, which is not at hand.
+        let is_told = event.id.is_some() || event.time.is_some();
+        if !is_told || entry.key == hit.key {
+            self.is_found = true;
+            (self.each)(self.at, Ok((event, &entry)));
+        }
+    }
+
+    fn note(&mut self, _note: Note) {}
+}
+
+/// Finds the events of hits on the way through a source.
+struct AllFound<'f, 'e> {
+    left: &'f mut HashMap<u64, (usize, u64)>,
+    each: &'f mut Each<'e>,
+    trail: Trail,
+    event: u64,
+}
+
+impl Sink for AllFound<'_, '_> {
+    fn event(&mut self, event: &Event<'_>) {
+        let number = self.event;
+        self.event += 1;
+        let Some(entry) = self.trail.entry(event) else { return };
+        if let Some((at, key)) = self.left.get(&number).copied()
+            && entry.key == key
+        {
+            self.left.remove(&number);
+            (self.each)(at, Ok((event, &entry)));
+        }
+    }
+
+    fn note(&mut self, _note: Note) {}
+}

@@ -1,0 +1,193 @@
+//! A query in the words of the engine. Where the engine cannot say it, it is made wider, and the hits are looked at one by one.
+
+use std::ops::Bound;
+
+use stenograph::query::{Expr, Field, How, SessionFacts, Words};
+use tantivy::Term;
+use tantivy::query::{
+    AllQuery, BooleanQuery, ConstScoreQuery, EmptyQuery, FuzzyTermQuery, InvertedIndexRangeQuery, Occur,
+    PhrasePrefixQuery, PhraseQuery, Query as EngineQuery, RangeQuery, TermQuery, TermSetQuery,
+};
+use tantivy::schema::{Field as Column, IndexRecordOption};
+
+use super::{Request, Searcher};
+use crate::Error;
+use crate::index::catalogue::{Session, SessionId};
+
+/// A query in the words of the engine.
+pub(super) struct Translated {
+    pub query: Box<dyn EngineQuery>,
+    is_wider: Wider,
+}
+
+/// Whether a translation finds more than was asked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wider {
+    No,
+    Yes,
+}
+
+impl Translated {
+    /// Whether hits have to be looked at, for not all of them answer.
+    pub(super) fn must_check(&self) -> bool {
+        self.is_wider == Wider::Yes
+    }
+}
+
+/// What is known of a session, for conditions that speak of it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Facts {
+    pub agent: String,
+    pub projects: Vec<String>,
+    pub sessions: Vec<String>,
+}
+
+impl Facts {
+    pub(super) fn borrowed(&self) -> SessionFacts<'_> {
+        SessionFacts { agent: &self.agent, projects: &self.projects, sessions: &self.sessions }
+    }
+
+    fn of(session: &Session) -> Facts {
+        let project = session.project.iter().flat_map(|project| {
+            [Some(project.name.clone()), Some(project.root.clone()), project.remote.clone()].into_iter().flatten()
+        });
+        Facts {
+            agent: session.agent.clone(),
+            projects: project.chain(session.cwd.clone()).collect(),
+            sessions: vec![session.name.clone()],
+        }
+    }
+}
+
+impl Searcher {
+    pub(super) fn translate(&self, request: &Request<'_>) -> Result<Translated, Error> {
+        let expr = request.query.expr();
+        let query = self.expr(expr)?;
+        let query: Box<dyn EngineQuery> = match request.within {
+            None => query,
+            Some(folder) => {
+                let inside = self.catalogue.sources_below(folder)?;
+                let lots = self.lots.iter().filter(|(_, lot)| inside.contains(&lot.source)).map(|(number, _)| number);
+                Box::new(BooleanQuery::new(vec![(Occur::Must, query), (Occur::Must, self.of_lots(lots))]))
+            }
+        };
+        Ok(Translated { query, is_wider: if is_wider(expr) { Wider::Yes } else { Wider::No } })
+    }
+
+    pub(super) fn facts(&mut self, session: SessionId) -> Result<Facts, Error> {
+        Ok(self.session(session)?.map(Facts::of).unwrap_or_default())
+    }
+
+    fn expr(&self, expr: &Expr) -> Result<Box<dyn EngineQuery>, Error> {
+        Ok(match expr {
+            Expr::All(parts) => {
+                let mut clauses = Vec::new();
+                for part in parts {
+                    clauses.push(match part {
+                        Expr::Not(inner) if !is_wider(inner) => (Occur::MustNot, self.expr(inner)?),
+                        other => (Occur::Must, self.expr(other)?),
+                    });
+                }
+                if clauses.iter().all(|(occur, _)| *occur == Occur::MustNot) {
+                    clauses.push((Occur::Must, Box::new(AllQuery)));
+                }
+                Box::new(BooleanQuery::new(clauses))
+            }
+            Expr::Any(parts) => {
+                let clauses: Result<Vec<_>, Error> =
+                    parts.iter().map(|part| Ok((Occur::Should, self.expr(part)?))).collect();
+                Box::new(BooleanQuery::new(clauses?))
+            }
+            Expr::Not(inner) if is_wider(inner) => Box::new(AllQuery),
+            Expr::Not(inner) => Box::new(BooleanQuery::new(vec![
+                (Occur::Must, Box::new(AllQuery) as Box<dyn EngineQuery>),
+                (Occur::MustNot, self.expr(inner)?),
+            ])),
+            Expr::Words(words) => self.words(self.fields.text, words),
+            Expr::Pattern(_) => Box::new(AllQuery),
+            Expr::Field(field) => self.field(field)?,
+        })
+    }
+
+    /// A condition narrows and does not rank.
+    fn field(&self, field: &Field) -> Result<Box<dyn EngineQuery>, Error> {
+        let tag = |tag: String| -> Box<dyn EngineQuery> {
+            Box::new(TermQuery::new(Term::from_field_text(self.fields.tag, &tag), IndexRecordOption::Basic))
+        };
+        let time = |from: Bound<i64>, to: Bound<i64>| -> Box<dyn EngineQuery> {
+            let term = |bound: Bound<i64>| bound.map(|millis| Term::from_field_i64(self.fields.time, millis));
+            Box::new(RangeQuery::new(term(from), term(to)))
+        };
+        let query = match field {
+            Field::Agent(_) | Field::Project(_) | Field::Session(_) => self.of_sessions(field)?,
+            Field::Tool(words) => self.words(self.fields.tool, words),
+            Field::File(words) => self.words(self.fields.file, words),
+            Field::Model(words) => self.words(self.fields.model, words),
+            Field::Branch(words) => self.words(self.fields.branch, words),
+            Field::Role(role) => tag(format!("role:{}", role.name())),
+            Field::Is(is) => tag(format!("is:{}", is.name())),
+            Field::Has(has) => tag(format!("has:{}", has.name())),
+            Field::After(millis) => time(Bound::Included(*millis), Bound::Unbounded),
+            Field::Before(millis) => time(Bound::Unbounded, Bound::Excluded(*millis)),
+        };
+        Ok(Box::new(ConstScoreQuery::new(query, 0.0)))
+    }
+
+    /// Events of sessions that the catalogue finds.
+    fn of_sessions(&self, field: &Field) -> Result<Box<dyn EngineQuery>, Error> {
+        let mut wanted = std::collections::HashSet::new();
+        for session in self.catalogue.sessions()? {
+            if field.matches_session(&Facts::of(&session).borrowed()) {
+                wanted.insert(session.id);
+            }
+        }
+        Ok(self.of_lots(self.lots.iter().filter(|(_, lot)| wanted.contains(&lot.session)).map(|(number, _)| number)))
+    }
+
+    fn of_lots(&self, lots: impl Iterator<Item = u64>) -> Box<dyn EngineQuery> {
+        let terms: Vec<Term> = lots.map(|lot| Term::from_field_u64(self.fields.lot, lot)).collect();
+        if terms.is_empty() {
+            return Box::new(EmptyQuery);
+        }
+        Box::new(ConstScoreQuery::new(Box::new(TermSetQuery::new(terms)), 0.0))
+    }
+
+    fn words(&self, column: Column, words: &Words) -> Box<dyn EngineQuery> {
+        let term = |word: &String| Term::from_field_text(column, word);
+        match (words.words.as_slice(), words.how) {
+            ([], _) => Box::new(EmptyQuery),
+            ([word], How::Exact) => Box::new(TermQuery::new(term(word), IndexRecordOption::WithFreqs)),
+            (phrase, How::Exact) => Box::new(PhraseQuery::new(phrase.iter().map(term).collect())),
+            ([word], How::Prefix) => {
+                let end = Term::from_field_text(column, &format!("{word}{}", char::MAX));
+                Box::new(InvertedIndexRangeQuery::new(Bound::Included(term(word)), Bound::Excluded(end)))
+            }
+            (phrase, How::Prefix) => {
+                let mut query = PhrasePrefixQuery::new(phrase.iter().map(term).collect());
+                query.set_max_expansions(u32::MAX);
+                Box::new(query)
+            }
+            (phrase, How::Fuzzy(distance)) => {
+                let near = phrase
+                    .iter()
+                    .map(|word| -> Box<dyn EngineQuery> { Box::new(FuzzyTermQuery::new(term(word), distance, true)) });
+                Box::new(BooleanQuery::intersection(near.collect()))
+            }
+        }
+    }
+}
+
+/// Whether the engine finds more than this asks for.
+fn is_wider(expr: &Expr) -> bool {
+    let of_words = |words: &Words| matches!(words.how, How::Fuzzy(_)) && words.words.len() > 1;
+    match expr {
+        Expr::All(parts) | Expr::Any(parts) => parts.iter().any(is_wider),
+        Expr::Not(inner) => is_wider(inner),
+        Expr::Words(words) => of_words(words),
+        Expr::Pattern(_) => true,
+        Expr::Field(Field::Tool(words) | Field::File(words) | Field::Model(words) | Field::Branch(words)) => {
+            of_words(words)
+        }
+        Expr::Field(_) => false,
+    }
+}

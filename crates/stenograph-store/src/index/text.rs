@@ -1,0 +1,255 @@
+//! The text index: which words stand in which events. It stores no text, only words and where they stand, and believes nothing by
+//! itself: which documents count is for the catalogue to say. This folder is the only place that knows the engine's writer.
+
+mod feed;
+mod split;
+pub mod twin;
+
+use std::path::{Path, PathBuf};
+
+use tantivy::indexer::{IndexWriterOptions, NoMergePolicy};
+use tantivy::query::{InvertedIndexRangeQuery, Query};
+use tantivy::schema::{FAST, Field, INDEXED, IndexRecordOption, Schema, TextFieldIndexing, TextOptions};
+use tantivy::{Index, IndexReader, IndexWriter, ReloadPolicy, Term};
+
+pub use feed::Document;
+use feed::Load;
+
+use crate::{Error, Place, Problem};
+
+/// The fields of a document.
+#[derive(Clone, Copy, Debug)]
+pub struct Fields {
+    /// What is said.
+    pub text: Field,
+    /// The tool.
+    pub tool: Field,
+    /// The files touched.
+    pub file: Field,
+    /// The model.
+    pub model: Field,
+    /// The branch.
+    pub branch: Field,
+    /// Whole words about the event, such as its role.
+    pub tag: Field,
+    /// Which run of events of which source it belongs to.
+    pub lot: Field,
+    /// The batch that put it in.
+    pub batch: Field,
+    /// The number of the event in its source.
+    pub event: Field,
+    /// Where its record begins.
+    pub offset: Field,
+    /// How long its record is.
+    pub length: Field,
+    /// The line its record begins on.
+    pub line: Field,
+    /// Which part of its record it is.
+    pub part: Field,
+    /// When, in milliseconds since 1970; what has no time has no value.
+    pub time: Field,
+    /// What copies of the same record have in common.
+    pub key: Field,
+    /// What a record and its restatements have in common, and the same for each of its texts; see [`twin`].
+    pub twin: Field,
+}
+
+impl Fields {
+    fn schema() -> (Schema, Fields) {
+        let mut schema = Schema::builder();
+        let words = |norms: bool| {
+            let indexing = TextFieldIndexing::default().set_tokenizer(split::NAME).set_fieldnorms(norms);
+            let indexing = indexing.set_index_option(IndexRecordOption::WithFreqsAndPositions);
+            TextOptions::default().set_indexing_options(indexing)
+        };
+        let raw = TextFieldIndexing::default().set_tokenizer("raw").set_fieldnorms(false);
+        let raw = TextOptions::default().set_indexing_options(raw.set_index_option(IndexRecordOption::Basic));
+        let fields = Fields {
+            text: schema.add_text_field("text", words(true)),
+            tool: schema.add_text_field("tool", words(false)),
+            file: schema.add_text_field("file", words(false)),
+            model: schema.add_text_field("model", words(false)),
+            branch: schema.add_text_field("branch", words(false)),
+            tag: schema.add_text_field("tag", raw),
+            lot: schema.add_u64_field("lot", INDEXED | FAST),
+            batch: schema.add_u64_field("batch", INDEXED),
+            event: schema.add_u64_field("event", FAST),
+            offset: schema.add_u64_field("offset", FAST),
+            length: schema.add_u64_field("length", FAST),
+            line: schema.add_u64_field("line", FAST),
+            part: schema.add_u64_field("part", FAST),
+            time: schema.add_i64_field("time", FAST),
+            key: schema.add_u64_field("key", FAST),
+            twin: schema.add_u64_field("twin", FAST),
+        };
+        (schema.build(), fields)
+    }
+}
+
+/// An open text index.
+pub struct TextIndex {
+    index: Index,
+    /// Its fields.
+    pub fields: Fields,
+    place: Place,
+}
+
+impl std::fmt::Debug for TextIndex {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("TextIndex").field("place", &self.place).finish_non_exhaustive()
+    }
+}
+
+impl TextIndex {
+    /// Opens what is there; `None` when it is missing or cannot be used.
+    pub fn open(folder: &Path) -> Option<TextIndex> {
+        let index = Index::open_in_dir(folder).ok()?;
+        let (schema, fields) = Fields::schema();
+        (index.schema() == schema).then(|| TextIndex::with(index, fields, folder))
+    }
+
+    /// Makes an empty one in an empty folder.
+    pub fn make(folder: &Path) -> Result<TextIndex, Error> {
+        let (schema, fields) = Fields::schema();
+        let place = Place::Path(folder.to_owned());
+        let index = Index::create_in_dir(folder, schema).map_err(|error| of_engine(&place, error))?;
+        Ok(TextIndex::with(index, fields, folder))
+    }
+
+    fn with(index: Index, fields: Fields, folder: &Path) -> TextIndex {
+        index.tokenizers().register(split::NAME, split::Splitter::default());
+        TextIndex { index, fields, place: Place::Path(folder.to_owned()) }
+    }
+
+    /// The number of the last batch that was committed here; `None` when nobody can tell.
+    pub fn batch_number(&self) -> Option<u64> {
+        match self.index.load_metas().ok()?.payload {
+            Some(payload) => payload.parse().ok(),
+            None => Some(0),
+        }
+    }
+
+    /// What is committed now, to search in.
+    pub fn reader(&self) -> Result<IndexReader, Error> {
+        let reader = self.index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into();
+        reader.map_err(|error| of_engine(&self.place, error))
+    }
+
+    /// Starts to write. Only the holder of the index's lock may.
+    pub fn writer(&self, memory: usize, threads: usize) -> Result<TextWriter, Error> {
+        // The engine wants fifteen million bytes for each thread, and rather fewer threads than thin ones.
+        const THREAD_MEMORY_MIN: usize = 15_000_000;
+        let threads = threads.clamp(1, 8).min((memory / THREAD_MEMORY_MIN).max(1));
+        let options = IndexWriterOptions::builder()
+            .num_worker_threads(threads)
+            .memory_budget_per_thread((memory / threads).max(THREAD_MEMORY_MIN))
+            .num_merge_threads(1)
+            .build();
+        // A lock that a killed process left is no lock: the system lets go of it, and ours stands before it.
+        let writer = self.index.writer_with_options(options).map_err(|error| of_engine(&self.place, error))?;
+        writer.set_merge_policy(Box::new(NoMergePolicy));
+        Ok(TextWriter { writer, fields: self.fields, place: self.place.clone(), load: Load::new(memory / 4) })
+    }
+}
+
+/// Writes batches.
+pub struct TextWriter {
+    writer: IndexWriter<Document>,
+    fields: Fields,
+    place: Place,
+    load: Load,
+}
+
+impl std::fmt::Debug for TextWriter {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("TextWriter").field("place", &self.place).finish_non_exhaustive()
+    }
+}
+
+/// More segments than this are merged: every search asks each of them.
+const SEGMENTS_MAX: usize = 24;
+
+/// How many segments are made one.
+const MERGED: usize = 16;
+
+impl TextWriter {
+    /// A document to fill in.
+    pub fn document(&self) -> Document {
+        Document::new(self.fields)
+    }
+
+    /// Takes a document. Waits while too much is on its way.
+    pub fn add(&self, document: Document) -> Result<(), Error> {
+        let document = document.loaded(&self.load);
+        self.writer.add_document(document).map(drop).map_err(|error| of_engine(&self.place, error))
+    }
+
+    /// Deletes all documents of a lot.
+    pub fn delete_lot(&self, lot: u64) {
+        self.writer.delete_term(Term::from_field_u64(self.fields.lot, lot));
+    }
+
+    /// Deletes what batches after this one put in: they never came to count.
+    pub fn delete_after(&self, batch: u64) -> Result<(), Error> {
+        let after = Term::from_field_u64(self.fields.batch, batch);
+        let query: Box<dyn Query> =
+            Box::new(InvertedIndexRangeQuery::new(std::ops::Bound::Excluded(after), std::ops::Bound::Unbounded));
+        self.writer.delete_query(query).map(drop).map_err(|error| of_engine(&self.place, error))
+    }
+
+    /// Makes everything so far durable and visible, as this batch.
+    pub fn commit(&mut self, batch: u64) -> Result<(), Error> {
+        let place = &self.place;
+        let mut prepared = self.writer.prepare_commit().map_err(|error| of_engine(place, error))?;
+        prepared.set_payload(&batch.to_string());
+        prepared.commit().map(drop).map_err(|error| of_engine(place, error))
+    }
+
+    /// Merges the smallest segments when there are too many. `documents_max` bounds what one merge takes, and so its memory.
+    pub fn tidy(&mut self, documents_max: u32) -> Result<(), Error> {
+        loop {
+            let mut metas =
+                self.writer.index().searchable_segment_metas().map_err(|error| of_engine(&self.place, error))?;
+            if metas.len() <= SEGMENTS_MAX {
+                return Ok(());
+            }
+            metas.sort_by_key(tantivy::index::SegmentMeta::num_docs);
+            let mut sum = 0_u32;
+            let small = metas.iter().take(MERGED).take_while(|meta| {
+                sum = sum.saturating_add(meta.num_docs());
+                sum <= documents_max
+            });
+            let ids: Vec<_> = small.map(tantivy::index::SegmentMeta::id).collect();
+            if ids.len() < 2 {
+                return Ok(());
+            }
+            self.writer.merge(&ids).wait().map_err(|error| of_engine(&self.place, error))?;
+        }
+    }
+
+    /// Ends without waiting for anything.
+    pub fn close(self) {
+        drop(self);
+    }
+}
+
+/// What the engine says, as an error with a place.
+pub(super) fn of_engine(place: &Place, error: tantivy::TantivyError) -> Error {
+    use tantivy::TantivyError;
+    let problem = match &error {
+        TantivyError::DataCorruption(_) | TantivyError::IncompatibleIndex(_) | TantivyError::SchemaError(_) => {
+            Problem::IndexDamaged
+        }
+        TantivyError::LockFailure(..) => Problem::Locked { holder: None },
+        TantivyError::IoError(source) if source.kind() == std::io::ErrorKind::StorageFull => Problem::Full,
+        TantivyError::IoError(source) if source.kind() == std::io::ErrorKind::PermissionDenied => Problem::Denied,
+        TantivyError::OpenReadError(_) | TantivyError::OpenDirectoryError(_) => Problem::IndexDamaged,
+        _ => Problem::Unwritable,
+    };
+    Error::from_engine(place, problem, error)
+}
+
+/// Where the files of the engine stand.
+pub fn folder(index: &Path) -> PathBuf {
+    index.join("text")
+}

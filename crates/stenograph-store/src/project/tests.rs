@@ -1,0 +1,144 @@
+//! Projects in real folders, made by hand as git makes them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::{Project, State};
+
+fn write(path: &Path, text: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+/// A repository with a remote, and the real path of its work tree.
+fn repository(folder: &Path, url: Option<&str>) -> PathBuf {
+    write(&folder.join(".git/HEAD"), "ref: refs/heads/main\n");
+    let remote = url.map(|url| format!("[remote \"origin\"]\n\turl = {url}\n")).unwrap_or_default();
+    write(&folder.join(".git/config"), &format!("[core]\n\tbare = false\n{remote}"));
+    folder.canonicalize().unwrap()
+}
+
+/// A work tree of it.
+fn worktree(repository: &Path, name: &str, folder: &Path) {
+    let entry = repository.join(".git/worktrees").join(name);
+    write(&entry.join("HEAD"), "ref: refs/heads/side\n");
+    write(&entry.join("commondir"), "../..\n");
+    write(&folder.join(".git"), &format!("gitdir: {}\n", entry.display()));
+}
+
+#[test]
+fn a_folder_deep_in_a_repository_belongs_to_it() {
+    let place = tempfile::tempdir().unwrap();
+    let root = repository(&place.path().join("tool"), Some("git@example.org:team/tool.git"));
+    let deep = root.join("src/a");
+    fs::create_dir_all(&deep).unwrap();
+    let project = Project::of(&deep);
+    assert_eq!(project.folder, root);
+    assert_eq!(project.remote.as_deref(), Some("example.org/team/tool"));
+    assert_eq!((project.key().as_str(), project.name().as_str()), ("example.org/team/tool", "tool"));
+}
+
+#[test]
+fn a_repository_without_a_remote_is_known_by_its_folder() {
+    let place = tempfile::tempdir().unwrap();
+    let root = repository(&place.path().join("tool"), None);
+    let side = place.path().join("side");
+    worktree(&root, "side", &side);
+    let (main, side) = (Project::of(&root), Project::of(&side));
+    assert_eq!(main.key(), format!("file:{}", root.join(".git").display()));
+    assert_eq!(side.key(), main.key());
+    assert_eq!((main.name().as_str(), side.name().as_str()), ("tool", "tool"));
+    assert_ne!(side.folder, main.folder);
+}
+
+#[test]
+fn a_work_tree_that_was_moved_stays_with_its_repository() {
+    let place = tempfile::tempdir().unwrap();
+    let root = repository(&place.path().join("tool"), Some("https://example.org/team/tool"));
+    let (side, moved) = (place.path().join("side"), place.path().join("elsewhere/side"));
+    worktree(&root, "side", &side);
+    fs::create_dir_all(moved.parent().unwrap()).unwrap();
+    fs::rename(&side, &moved).unwrap();
+    let project = Project::of(&moved.join("."));
+    assert_eq!(project.folder, moved.canonicalize().unwrap());
+    assert_eq!(project.key(), "example.org/team/tool");
+}
+
+#[test]
+fn a_work_tree_whose_repository_moved_is_still_a_root_and_keeps_its_key() {
+    let place = tempfile::tempdir().unwrap();
+    let root = repository(&place.path().join("tool"), None);
+    let side = place.path().join("side");
+    worktree(&root, "side", &side);
+    let before = Project::of(&side);
+    fs::rename(&root, place.path().join("moved")).unwrap();
+    fs::create_dir_all(side.join("src")).unwrap();
+    let after = Project::of(&side.join("src"));
+    assert_eq!(after.folder, side.canonicalize().unwrap());
+    assert_eq!(after.key(), before.key());
+    assert_eq!(after.remote, None);
+}
+
+#[test]
+fn a_submodule_is_a_project_of_its_own() {
+    let place = tempfile::tempdir().unwrap();
+    let root = repository(place.path(), Some("https://example.org/team/tool"));
+    let module = root.join(".git/modules/lib");
+    write(&module.join("HEAD"), "ref: refs/heads/main\n");
+    write(&module.join("config"), "[remote \"origin\"]\n\turl = ../lib.git\n\n");
+    write(&root.join("lib/.git"), "gitdir: ../.git/modules/lib\n");
+    let project = Project::of(&root.join("lib"));
+    assert_eq!(project.folder, root.join("lib"));
+    assert_eq!(project.repository, Some(module));
+    assert_ne!(project.key(), Project::of(&root).key());
+}
+
+#[test]
+fn a_folder_without_git_is_itself() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path().canonicalize().unwrap().join("notes");
+    // A folder that is called so and is not git's.
+    fs::create_dir_all(folder.join(".git")).unwrap();
+    let project = Project::of(&folder);
+    assert_eq!((project.folder.clone(), project.state), (folder.clone(), State::There));
+    assert_eq!((project.key(), project.name()), (format!("file:{}", folder.display()), "notes".to_owned()));
+}
+
+#[test]
+fn of_a_folder_that_is_gone_only_the_path_is_known() {
+    let place = tempfile::tempdir().unwrap();
+    let root = repository(place.path(), Some("https://example.org/team/tool"));
+    let project = Project::of(&root.join("gone/../gone/deep"));
+    assert_eq!(project.state, State::Gone);
+    assert_eq!(project.folder, root.join("gone/deep"));
+    assert_eq!((project.remote.as_deref(), project.repository.as_deref()), (None, None));
+    assert_eq!(project.name(), "deep");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_to_a_project_is_the_project() {
+    let place = tempfile::tempdir().unwrap();
+    let root = repository(&place.path().join("tool"), None);
+    let link = place.path().join("link");
+    std::os::unix::fs::symlink(&root, &link).unwrap();
+    assert_eq!(Project::of(&link), Project::of(&root));
+}
+
+#[test]
+fn what_is_wrong_with_git_stops_nothing() {
+    let place = tempfile::tempdir().unwrap();
+    let root = place.path().canonicalize().unwrap();
+    for (name, text) in
+        [("empty", ""), ("binary", "\u{0}\u{fffd}"), ("loop", "gitdir: .git"), ("away", "gitdir: /none")]
+    {
+        let folder = root.join(name);
+        write(&folder.join(".git"), text);
+        assert_eq!(Project::of(&folder).folder, folder, "{name}");
+    }
+    // A repository by a link to itself leads nowhere, and ends.
+    fs::create_dir_all(root.join("huge")).unwrap();
+    write(&root.join("huge/.git/HEAD"), "x");
+    write(&root.join("huge/.git/config"), &"[x]\n".repeat(1 << 19));
+    assert_eq!(Project::of(&root.join("huge")).remote, None);
+}

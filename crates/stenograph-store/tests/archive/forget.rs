@@ -1,0 +1,93 @@
+//! What is forgotten stays away, and its room comes back.
+
+use std::fs;
+
+use stenograph_store::archive::{Change, CopyId, Label};
+
+use crate::place::{Place, assert_change, assert_whole, label, last, lines};
+
+#[test]
+fn what_was_forgotten_does_not_come_back_until_it_is_recalled() {
+    let mut place = Place::new();
+    let mut keeper = place.keeper();
+    let bytes = lines(1, 200);
+    let kept = place.keep(&mut keeper, "a.jsonl", &bytes);
+    keeper.forget(&[kept.copy], "older than 90 days").unwrap();
+    keeper.commit(5).unwrap();
+    let grown = [bytes.as_slice(), b"more\n"].concat();
+    let path = place.write("a.jsonl", &grown);
+    let moved = place.write("moved.jsonl", &grown);
+    let unknown = Label { format: "some".into(), session: None };
+    for reopened in [false, true] {
+        if reopened {
+            drop(keeper);
+            keeper = place.keeper();
+        }
+        assert_eq!(keeper.keep(&path, &label("a.jsonl")).unwrap(), None);
+        assert_eq!(keeper.keep(&moved, &label("a.jsonl")).unwrap(), None);
+        // Whose session is not known is known by how it begins; a fork that begins alike has a name of its own.
+        assert_eq!(keeper.keep(&moved, &unknown).unwrap(), None);
+        assert!(!keeper.is_forgotten(&label("fork"), &bytes));
+    }
+    assert_eq!(place.archive().copies().count(), 0);
+    let log = fs::read_to_string(place.store().join("log.jsonl")).unwrap();
+    assert!(log.contains("\"why\":\"older than 90 days\""));
+    keeper.recall(&label("a.jsonl"), &grown).unwrap();
+    let again = keeper.keep(&path, &label("a.jsonl")).unwrap().unwrap();
+    assert_change(again, Change::New);
+    assert_ne!(again.copy, kept.copy);
+    keeper.commit(6).unwrap();
+    assert_eq!(last(&place.archive(), &path), grown);
+    assert!(keeper.forget(&[CopyId(99)], "").is_err());
+}
+
+#[test]
+fn room_is_given_back_when_most_of_a_pack_is_garbage_and_not_before() {
+    let mut place = Place::new();
+    let mut keeper = place.keeper();
+    let names: Vec<String> = (0..10).map(|number| format!("{number}.jsonl")).collect();
+    let mut copies = Vec::new();
+    for (seed, name) in names.iter().enumerate() {
+        copies.push(place.keep(&mut keeper, name, &lines(seed as u64, 3_000)).copy);
+    }
+    let before = place.stored();
+    keeper.forget(&copies[..3], "").unwrap();
+    assert_eq!(keeper.reclaim(1).unwrap().packs, 0);
+    keeper.forget(&copies[3..8], "").unwrap();
+    let reclaimed = keeper.reclaim(2).unwrap();
+    assert_eq!((reclaimed.packs, reclaimed.before), (1, before));
+    assert!(place.stored() < before * 3 / 10, "{} of {before}", place.stored());
+    assert_eq!(place.packs(), [place.store().join("packs/000002.pack")]);
+    for reopened in [false, true] {
+        if reopened {
+            drop(keeper);
+            keeper = place.keeper();
+            assert!(keeper.remarks().is_empty(), "{:?}", keeper.remarks());
+        }
+        let archive = place.archive();
+        assert_eq!(
+            archive.size().stored,
+            place.stored() + fs::metadata(place.store().join("log.jsonl")).unwrap().len()
+        );
+        assert_eq!(last(&archive, &place.path("8.jsonl")), lines(8, 3_000));
+        assert_eq!(last(&archive, &place.path("9.jsonl")), lines(9, 3_000));
+        assert_whole(&archive);
+    }
+    // What went is stored again when it comes again.
+    let kept = place.keep(&mut keeper, "new.jsonl", &lines(0, 3_000));
+    assert_eq!(kept.added, kept.length);
+    assert_eq!(last(&place.archive(), &place.path("new.jsonl")), lines(0, 3_000));
+}
+
+#[test]
+fn who_reads_while_a_pack_goes_finds_it_again() {
+    let mut place = Place::new();
+    let mut keeper = place.keeper();
+    let kept = place.keep(&mut keeper, "a.jsonl", &lines(1, 3_000));
+    let other = place.keep(&mut keeper, "b.jsonl", &lines(2, 9_000));
+    let mut archive = place.archive();
+    keeper.forget(&[other.copy], "").unwrap();
+    assert_eq!(keeper.reclaim(1).unwrap().packs, 1);
+    archive.refresh().unwrap();
+    assert_eq!(crate::place::read(&archive, kept.copy, stenograph_store::archive::Which::Last, 0), lines(1, 3_000));
+}

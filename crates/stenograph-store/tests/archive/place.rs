@@ -1,0 +1,100 @@
+//! A folder with sources and an archive.
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use stenograph_store::archive::{Archive, Change, CopyId, Keeper, Kept, Label, Which};
+use stenograph_store::files::Disk;
+
+pub struct Place {
+    pub folder: tempfile::TempDir,
+    now_ms: i64,
+}
+
+impl Place {
+    pub fn new() -> Place {
+        Place { folder: tempfile::tempdir().unwrap(), now_ms: 0 }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Writes a source; that it changed shows in its time, too, however coarse the clock of the file system is.
+    pub fn write(&mut self, name: &str, bytes: &[u8]) -> PathBuf {
+        let path = self.path(name);
+        fs::write(&path, bytes).unwrap();
+        self.now_ms += 1_000;
+        let time = std::time::UNIX_EPOCH + std::time::Duration::from_millis(self.now_ms as u64);
+        fs::File::options().write(true).open(&path).unwrap().set_modified(time).unwrap();
+        path
+    }
+
+    pub fn store(&self) -> PathBuf {
+        self.path("archive")
+    }
+
+    pub fn keeper(&self) -> Keeper {
+        Keeper::open(Arc::new(Disk), &self.store()).unwrap()
+    }
+
+    pub fn archive(&self) -> Archive {
+        Archive::open(Arc::new(Disk), &self.store()).unwrap()
+    }
+
+    /// Writes a source, keeps it and commits that.
+    pub fn keep(&mut self, keeper: &mut Keeper, name: &str, bytes: &[u8]) -> Kept {
+        let path = self.write(name, bytes);
+        let kept = keeper.keep(&path, &label(name)).unwrap().unwrap();
+        keeper.commit(self.now_ms).unwrap();
+        kept
+    }
+
+    pub fn stored(&self) -> u64 {
+        fs::read_dir(self.store().join("packs")).unwrap().map(|entry| entry.unwrap().metadata().unwrap().len()).sum()
+    }
+
+    pub fn packs(&self) -> Vec<PathBuf> {
+        let mut paths: Vec<PathBuf> =
+            fs::read_dir(self.store().join("packs")).unwrap().map(|entry| entry.unwrap().path()).collect();
+        paths.sort();
+        paths
+    }
+}
+
+pub fn label(session: &str) -> Label {
+    Label { format: "some".into(), session: Some(session.into()) }
+}
+
+pub fn read(archive: &Archive, copy: CopyId, which: Which, from: u64) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    archive.read(copy, which, from).unwrap().read_to_end(&mut bytes).unwrap();
+    bytes
+}
+
+pub fn last(archive: &Archive, path: &Path) -> Vec<u8> {
+    read(archive, archive.copy_at(path).unwrap().id, Which::Last, 0)
+}
+
+pub fn assert_whole(archive: &Archive) {
+    let verified = archive.verify(&mut |_| true);
+    assert!(verified.damaged.is_empty(), "{verified:?}");
+    assert!(archive.remarks().is_empty(), "{:?}", archive.remarks());
+}
+
+/// Lines like those of a session: they differ, and much of them repeats.
+pub fn lines(seed: u64, count: usize) -> Vec<u8> {
+    let mut random = fastrand::Rng::with_seed(seed);
+    let mut text = String::new();
+    for number in 0..count {
+        let words: Vec<String> = (0..random.usize(3..40)).map(|_| format!("word{}", random.u16(..800))).collect();
+        text.push_str(&format!("{{\"seed\":{seed},\"n\":{number},\"text\":\"{}\"}}\n", words.join(" ")));
+    }
+    text.into_bytes()
+}
+
+pub fn assert_change(kept: Kept, change: Change) {
+    assert_eq!(kept.change, change, "{kept:?}");
+}

@@ -1,0 +1,208 @@
+//! The index with real files that grow, shrink, move, are copied and vanish; and the law that it finds what a plain scan finds.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use stenograph::query::{Query, Today};
+use stenograph_store::discover::Places;
+use stenograph_store::index::search::{Depth, Order, Request};
+use stenograph_store::index::{Keep, Nobody, Plan, Report, Scope, Store, run};
+
+struct Ground {
+    _folder: tempfile::TempDir,
+    home: PathBuf,
+    store: Store,
+}
+
+impl Ground {
+    fn new() -> Ground {
+        let folder = tempfile::tempdir().unwrap();
+        let home = fs::canonicalize(folder.path()).unwrap().join("home");
+        fs::create_dir_all(&home).unwrap();
+        let store = Store::new(folder.path().join("store"));
+        Ground { _folder: folder, home, store }
+    }
+
+    fn session(&self, name: &str) -> PathBuf {
+        let folder = self.home.join(".claude/projects/-work-app");
+        fs::create_dir_all(&folder).unwrap();
+        folder.join(format!("{name}.jsonl"))
+    }
+
+    fn index(&self) -> Report {
+        self.index_keeping(Keep::Yes)
+    }
+
+    fn index_keeping(&self, keep: Keep) -> Report {
+        let places = Places::below(self.home.clone());
+        // Far in the future, so that no file was changed just now.
+        let now = 4_000_000_000_000_000_000;
+        let plan = Plan { places: &places, scope: Scope::All, keep, memory: 256 << 20, threads: 1, now };
+        run(&self.store, &plan, &mut Nobody).unwrap()
+    }
+
+    fn find(&self, query: &str) -> Vec<String> {
+        let query =
+            Query::parse(query, &Today { now: jiff::Timestamp::UNIX_EPOCH, zone: jiff::tz::TimeZone::UTC }).unwrap();
+        let mut searcher = self.store.searcher().unwrap();
+        let request = Request { query: &query, order: Order::Newest, offset: 0, limit: 1000, within: None };
+        let answer = searcher.find(&request).unwrap();
+        let mut found = vec![String::new(); answer.hits.len()];
+        searcher
+            .read_each(&answer.hits, Depth::Texts, &mut |at, read| {
+                found[at] = match read {
+                    Ok((_, entry)) => entry.pieces().join(" "),
+                    Err(absent) => absent.reason().to_owned(),
+                };
+            })
+            .unwrap();
+        found
+    }
+}
+
+const SESSION: &str = "0f8fad5b-d9cb-469f-a165-70867728950e";
+
+fn line(session: &str, number: u32, role: &str, text: &str) -> String {
+    let minute = number % 60;
+    format!(
+        r#"{{"type":"{role}","uuid":"{number:08}-d9cb-469f-a165-{session:.12}","sessionId":"{session}","timestamp":"2026-01-02T03:{minute:02}:00.000Z","cwd":"/work/app","gitBranch":"main","message":{{"role":"{role}","content":"{text}"}}}}"#
+    ) + "\n"
+}
+
+fn append(path: &Path, text: &str) {
+    fs::File::options().create(true).append(true).open(path).unwrap().write_all(text.as_bytes()).unwrap();
+}
+
+#[test]
+fn what_was_said_is_found_and_what_is_added_too() {
+    let ground = Ground::new();
+    let path = ground.session(SESSION);
+    append(&path, &line(SESSION, 1, "user", "where is the walrus"));
+    append(&path, &line(SESSION, 2, "assistant", "on the ice floe"));
+    let report = ground.index();
+    assert_eq!((report.added, report.events), (1, 2));
+    assert_eq!(ground.find("walrus"), ["where is the walrus"]);
+
+    append(&path, &line(SESSION, 3, "user", "and the penguin"));
+    let report = ground.index();
+    assert_eq!((report.grown, report.added, report.events), (1, 0, 1));
+    assert_eq!(ground.find("penguin"), ["and the penguin"]);
+    assert_eq!(ground.find("ice OR walrus").len(), 2);
+
+    let report = ground.index();
+    assert_eq!((report.unchanged, report.grown, report.events, report.bytes), (1, 0, 0, 0));
+}
+
+#[test]
+fn a_line_without_an_end_is_found_once_before_and_after_it_ends() {
+    let ground = Ground::new();
+    let path = ground.session(SESSION);
+    append(&path, &line(SESSION, 1, "user", "whole walrus"));
+    append(&path, line(SESSION, 2, "user", "open walrus").trim_end());
+    ground.index();
+    assert_eq!(ground.find("walrus").len(), 2);
+    append(&path, "\n");
+    append(&path, &line(SESSION, 3, "user", "last walrus"));
+    ground.index();
+    assert_eq!(ground.find("walrus"), ["last walrus", "open walrus", "whole walrus"]);
+}
+
+#[test]
+fn a_rewritten_or_truncated_file_says_only_what_it_says_now() {
+    let ground = Ground::new();
+    let path = ground.session(SESSION);
+    append(&path, &line(SESSION, 1, "user", "old walrus"));
+    append(&path, &line(SESSION, 2, "user", "old penguin"));
+    ground.index();
+    fs::write(&path, line(SESSION, 1, "user", "old walrus")).unwrap();
+    assert_eq!(ground.index().rewritten, 1);
+    assert!(ground.find("penguin").is_empty());
+    assert_eq!(ground.find("walrus"), ["old walrus"]);
+    fs::write(&path, line(SESSION, 1, "user", "new seal is here, longer than before")).unwrap();
+    assert_eq!(ground.index().rewritten, 1);
+    assert!(ground.find("walrus").is_empty());
+    assert_eq!(ground.find("seal").len(), 1);
+}
+
+#[test]
+fn a_moved_file_stays_one_and_a_copy_is_not_found_twice() {
+    let ground = Ground::new();
+    let path = ground.session(SESSION);
+    append(&path, &line(SESSION, 1, "user", "a walrus"));
+    ground.index();
+    let moved = ground.home.join(".claude/projects/-elsewhere");
+    fs::create_dir_all(&moved).unwrap();
+    let moved = moved.join(path.file_name().unwrap());
+    fs::rename(&path, &moved).unwrap();
+    let report = ground.index();
+    assert_eq!((report.moved, report.added, report.events), (1, 0, 0));
+    assert_eq!(ground.find("walrus"), ["a walrus"]);
+
+    fs::copy(&moved, ground.session("copy")).unwrap();
+    let report = ground.index();
+    assert_eq!((report.copies, report.events), (1, 0));
+    assert_eq!(ground.find("walrus"), ["a walrus"]);
+    assert_eq!(ground.store.catalogue().unwrap().sessions().unwrap().len(), 1);
+    // A copy that goes its own way is a source like any other, and what it shares is still found once.
+    append(&ground.session("copy"), &line(SESSION, 2, "user", "another walrus"));
+    ground.index();
+    assert_eq!(ground.find("walrus"), ["another walrus", "a walrus"]);
+}
+
+#[test]
+fn what_is_gone_is_found_in_the_archive_even_by_an_index_made_anew() {
+    let ground = Ground::new();
+    let path = ground.session(SESSION);
+    append(&path, &line(SESSION, 1, "user", "a walrus"));
+    ground.index();
+    fs::remove_file(&path).unwrap();
+    assert_eq!(ground.index().gone, 1);
+    assert_eq!(ground.find("walrus"), ["a walrus"]);
+    fs::remove_dir_all(ground.store.index()).unwrap();
+    ground.index();
+    assert_eq!(ground.find("walrus"), ["a walrus"]);
+    assert_eq!(ground.store.catalogue().unwrap().sessions().unwrap()[0].gone, 1);
+}
+
+#[test]
+fn what_was_never_kept_is_found_without_its_words() {
+    let ground = Ground::new();
+    let path = ground.session(SESSION);
+    append(&path, &line(SESSION, 1, "user", "a walrus"));
+    ground.index_keeping(Keep::No);
+    fs::remove_file(&path).unwrap();
+    ground.index_keeping(Keep::No);
+    assert_eq!(ground.find("walrus"), ["the source is gone and was never kept"]);
+}
+
+#[test]
+fn a_damaged_index_is_made_anew_and_says_so() {
+    for damage in ["index/catalogue.db", "index/text/meta.json"] {
+        let ground = Ground::new();
+        append(&ground.session(SESSION), &line(SESSION, 1, "user", "a walrus"));
+        ground.index();
+        let file = ground.store.folder().join(damage);
+        let _ = fs::remove_file(ground.store.folder().join("index/catalogue.db-wal"));
+        fs::write(&file, "this is not what was here before, and longer than a header of a database may be ".repeat(9))
+            .unwrap();
+        let report = ground.index();
+        assert!(matches!(report.made, Some(stenograph_store::index::Made::Again(_))), "{damage}: {:?}", report.made);
+        assert_eq!(ground.find("walrus"), ["a walrus"], "{damage}");
+    }
+}
+
+#[test]
+fn records_that_nobody_understands_are_told_once() {
+    let ground = Ground::new();
+    let path = ground.session(SESSION);
+    append(&path, &line(SESSION, 1, "user", "a walrus"));
+    append(&path, "{\"type\":\"from-the-future\",\"sessionId\":\"x\",\"payload\":\"strange seal\"}\n");
+    let report = ground.index();
+    assert_eq!(report.unknown.len(), 1, "{:?}", report.unknown);
+    assert_eq!((report.unknown[0].name.as_str(), report.unknown[0].line), ("from-the-future", 2));
+    assert_eq!(ground.find("strange").len(), 1);
+    append(&path, "{\"type\":\"from-the-future\",\"sessionId\":\"x\",\"payload\":\"again\"}\n");
+    assert!(ground.index().unknown.is_empty());
+    assert_eq!(ground.store.catalogue().unwrap().unknown(0).unwrap()[0].count, 2);
+}

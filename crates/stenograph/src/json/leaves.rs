@@ -1,0 +1,68 @@
+//! The leaves of a JSON value in the order they are spelled, found in one walk without building anything: for searching what a
+//! value says. It must not be used to change a value.
+
+use super::scan;
+use crate::text::Text;
+
+/// Something at the end of a path that is no object and no array. `true`, `false` and `null` are none: nobody looks for them.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Leaf<'a> {
+    /// A string.
+    Text(Text<'a>),
+    /// A number, as it is spelled.
+    Number(&'a str),
+}
+
+/// Gives each leaf with the key that stands before it: of an element of an array, the array's. What is not JSON ends the walk.
+pub fn leaves<'a>(raw: &'a str, each: &mut dyn FnMut(&'a str, Leaf<'a>)) {
+    let bytes = raw.as_bytes();
+    let (mut at, mut key) = (0, "");
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'"' => {
+                let Some(end) = scan::string(bytes, at) else { return };
+                let literal = raw.get(at..end).unwrap_or_default();
+                at = scan::blank(bytes, end);
+                if bytes.get(at) == Some(&b':') {
+                    key = literal.get(1..literal.len() - 1).unwrap_or_default();
+                } else if let Some(text) = Text::from_json(literal) {
+                    each(key, Leaf::Text(text));
+                }
+            }
+            b'-' | b'0'..=b'9' => {
+                let rest = bytes.get(at..).unwrap_or_default();
+                let length =
+                    rest.iter().position(|byte| !matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E'));
+                let length = length.unwrap_or(rest.len());
+                each(key, Leaf::Number(raw.get(at..at + length).unwrap_or_default()));
+                at += length;
+            }
+            _ => at += 1,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn leaves_come_with_their_keys_in_order() {
+        let mut found = Vec::new();
+        leaves(r#"{"a":"x\"y","b":[1,{"c":-2.5e3},"z"],"d":true,"e":{"f" : "g:h"}}"#, &mut |key, leaf| {
+            let text = match leaf {
+                Leaf::Text(text) => text.decode().into_owned(),
+                Leaf::Number(digits) => digits.to_owned(),
+            };
+            found.push(format!("{key} {text}"));
+        });
+        assert_eq!(found, ["a x\"y", "b 1", "c -2.5e3", "c z", "f g:h"]);
+    }
+
+    #[test]
+    fn what_is_not_json_gives_what_it_has() {
+        for odd in ["", "\"", "{\"a", "\"a\":", "é1", "--", "{\"a\":\"\\"] {
+            leaves(odd, &mut |_, _| {});
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! An entry: what of an event can be found, and by what. Both engines see events only like this. Which entry an event becomes is
+//! in `trail.rs`.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use memchr::memmem;
+
+use super::touch::Touch;
+use crate::json::{Leaf, leaves};
+use crate::model::{Body, Content, Data, Event, Input, Kind, PieceKind, Role};
+use crate::text::Text;
+
+/// What of one event can be found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry<'e> {
+    /// What kind of event it is.
+    pub kind: Kind,
+    /// Who speaks: thoughts and calls are an assistant's, results a tool's.
+    pub role: Option<Role>,
+    /// The tool that was called, or that answered.
+    pub tool: Option<Cow<'e, str>>,
+    /// The model that spoke or was asked; where the event does not say, the last one that was named before it.
+    pub model: Option<Arc<str>>,
+    /// The branch of version control, likewise.
+    pub branch: Option<Arc<str>>,
+    /// The working folder, likewise.
+    pub cwd: Option<Arc<str>>,
+    /// The files that a call is to touch.
+    pub files: Vec<Touch>,
+    /// Whether something failed.
+    pub error: bool,
+    /// Whether an image, a document or a sound is in it.
+    pub attachment: bool,
+    /// When, in milliseconds since 1970.
+    pub time: Option<i64>,
+    /// The same for copies of one record in several sources.
+    pub key: u64,
+    /// The same for records that say the same.
+    pub twin: u64,
+    /// The same for records that say one of its texts, where it has several.
+    pub piece_twins: Vec<u64>,
+    /// Whether it says again what another record of its session says, or may.
+    pub restates: bool,
+    pub(super) texts: Vec<Cow<'e, str>>,
+}
+
+impl Entry<'_> {
+    /// What is searched, piece by piece. A phrase does not reach from one piece into the next.
+    pub fn texts(&self, each: &mut dyn FnMut(&str)) {
+        self.texts.iter().for_each(|text| each(text));
+    }
+
+    /// The texts, to look at.
+    pub fn pieces(&self) -> &[Cow<'_, str>] {
+        &self.texts
+    }
+}
+
+/// How much is searched of a record that nobody understands: it may be anything.
+const OTHER_SIZE_MAX: usize = 64 << 10;
+
+/// From which length on a text may be encoded bytes.
+const BLOB_SIZE_MIN: usize = 512;
+
+/// The texts of an event: `None` when there is nothing to be found in it.
+pub(super) fn texts_of<'e>(event: &'e Event<'_>) -> Option<Vec<Cow<'e, str>>> {
+    let mut found = Texts(Vec::new());
+    let keep_empty = match &event.body {
+        Body::Message { content, .. } | Body::Thinking { content } => {
+            found.content(content);
+            has_attachment(content)
+        }
+        Body::ToolCall { name, input, .. } => {
+            found.add(Cow::Borrowed(name));
+            match input {
+                Input::Json(raw) => leaves(raw, &mut |_, leaf| found.leaf(leaf)),
+                Input::Text(text) => found.add(text.decode()),
+            }
+            true
+        }
+        Body::ToolResult { content, .. } => {
+            found.content(content);
+            true
+        }
+        Body::Compaction { summary } => {
+            summary.iter().for_each(|content| found.content(content));
+            true
+        }
+        Body::Failure { name, content } => {
+            name.iter().for_each(|name| found.add(Cow::Borrowed(name)));
+            content.iter().for_each(|content| found.content(content));
+            true
+        }
+        Body::Stop { content, success, .. } => {
+            content.iter().for_each(|content| found.content(content));
+            *success == Some(false)
+        }
+        Body::Fact { content, .. } => {
+            content.iter().for_each(|content| found.content(content));
+            false
+        }
+        Body::Other { bytes, .. } => {
+            found.other(event, bytes.as_ref());
+            false
+        }
+    };
+    (keep_empty || !found.0.is_empty()).then_some(found.0)
+}
+
+/// Whether something in a content is no text.
+pub(super) fn has_attachment(content: &Content<'_>) -> bool {
+    content.others().any(|piece| matches!(piece.kind, PieceKind::Blob { .. }))
+}
+
+struct Texts<'e>(Vec<Cow<'e, str>>);
+
+impl<'e> Texts<'e> {
+    fn add(&mut self, text: Cow<'e, str>) {
+        if !text.trim().is_empty() && !is_blob(&text) {
+            self.0.push(text);
+        }
+    }
+
+    fn content(&mut self, content: &'e Content<'_>) {
+        match content {
+            Content::Text(text) => self.add(text.decode()),
+            Content::Pieces(pieces) => {
+                for piece in pieces {
+                    match &piece.kind {
+                        PieceKind::Text(text) => self.add(text.decode()),
+                        PieceKind::Blob { data: Data::Url(place) | Data::File(place), .. } => self.add(place.decode()),
+                        PieceKind::Blob { data: Data::Inline(_), .. } => {}
+                        PieceKind::Other(raw) => leaves(raw, &mut |_, leaf| self.leaf(leaf)),
+                    }
+                }
+            }
+        }
+    }
+
+    fn leaf(&mut self, leaf: Leaf<'e>) {
+        match leaf {
+            Leaf::Text(Text::Plain(text)) => self.add(text),
+            Leaf::Text(text) => self.add(Cow::Owned(text.decode().into_owned())),
+            Leaf::Number(digits) => self.add(Cow::Borrowed(digits)),
+        }
+    }
+
+    /// What a record says that nobody understands, up to a limit.
+    fn other(&mut self, event: &Event<'_>, bytes: Option<&'e Text<'_>>) {
+        let mut left = OTHER_SIZE_MAX;
+        if let Some(bytes) = bytes {
+            let text = bytes.decode();
+            let end = (0..=left.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+            let kept = text.get(..end).unwrap_or_default();
+            left -= kept.len();
+            self.add(if kept.len() == text.len() { text } else { Cow::Owned(kept.to_owned()) });
+        }
+        for (_, residue) in event.extra.iter() {
+            residue.each("", &mut |_, raw| {
+                leaves(raw, &mut |_, leaf| {
+                    let text = match leaf {
+                        Leaf::Text(text) => text.decode().into_owned(),
+                        Leaf::Number(digits) => digits.to_owned(),
+                    };
+                    if text.len() <= left {
+                        left -= text.len();
+                        self.add(Cow::Owned(text));
+                    }
+                });
+            });
+        }
+    }
+}
+
+/// Whether a text is encoded bytes: from the beginning long lines of nothing but the letters of such an encoding, many of them
+/// capitals. Lists of paths have few of those.
+fn is_blob(text: &str) -> bool {
+    const LINE_LENGTH_MIN: usize = 60;
+    let of_blob = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'-' | b'_');
+    let Some(head) = text.as_bytes().get(..BLOB_SIZE_MIN) else { return false };
+    if head.starts_with(b"data:") && memmem::find(head, b";base64,").is_some() {
+        return true;
+    }
+    // The last line of the head may be cut.
+    let mut lines = head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_end).rev();
+    lines.next().is_some_and(|line| line.iter().all(of_blob))
+        && lines.all(|line| line.len() >= LINE_LENGTH_MIN && line.iter().all(of_blob))
+        && head.iter().filter(|byte| byte.is_ascii_uppercase()).count() * 8 > BLOB_SIZE_MIN
+}

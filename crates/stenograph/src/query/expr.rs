@@ -1,0 +1,357 @@
+//! What a query says, as values, and how it is printed: what is printed is read as the same query again. How it is read is in
+//! `parse.rs`, what it finds in `matches.rs`.
+
+use std::fmt;
+
+use jiff::Timestamp;
+
+use super::field::Name;
+use super::words::{How, Words};
+use crate::model::{Kind, Role};
+
+/// A query. See `docs/guide/finding.md` for how people write one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Query {
+    pub(super) expr: Expr,
+}
+
+impl Query {
+    /// What it says.
+    pub fn expr(&self) -> &Expr {
+        &self.expr
+    }
+
+    /// What has to be found, in words or by a pattern, for this query to be answered: nothing that is only ruled out.
+    pub fn sought(&self) -> Vec<Sought<'_>> {
+        let mut found = Vec::new();
+        self.expr.seek(&mut found);
+        found
+    }
+}
+
+/// One thing that a query looks for in texts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Sought<'a> {
+    /// Words next to each other.
+    Words(&'a Words),
+    /// A pattern.
+    Pattern(&'a Pattern),
+}
+
+/// A condition on one event.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Expr {
+    /// Every one of at least two.
+    All(Vec<Expr>),
+    /// One or more of at least two.
+    Any(Vec<Expr>),
+    /// Not this one.
+    Not(Box<Expr>),
+    /// These words stand next to each other in one of its texts.
+    Words(Words),
+    /// A regular expression matches one of its texts.
+    Pattern(Pattern),
+    /// Something that is not in its texts.
+    Field(Field),
+}
+
+impl Expr {
+    fn seek<'a>(&'a self, found: &mut Vec<Sought<'a>>) {
+        match self {
+            Expr::All(parts) | Expr::Any(parts) => parts.iter().for_each(|part| part.seek(found)),
+            Expr::Words(words) => found.push(Sought::Words(words)),
+            Expr::Pattern(pattern) => found.push(Sought::Pattern(pattern)),
+            Expr::Not(_) | Expr::Field(_) => {}
+        }
+    }
+}
+
+/// The opposite.
+pub(super) fn not(expr: Expr) -> Expr {
+    match expr {
+        Expr::Not(inner) => *inner,
+        other => Expr::Not(Box::new(other)),
+    }
+}
+
+/// One of these, or `None` of none.
+pub(super) fn any_of(parts: Vec<Expr>) -> Option<Expr> {
+    let mut flat = Vec::with_capacity(parts.len());
+    for part in parts {
+        match part {
+            Expr::Any(inner) => flat.extend(inner),
+            other => flat.push(other),
+        }
+    }
+    if flat.len() > 1 { Some(Expr::Any(flat)) } else { flat.pop() }
+}
+
+/// All of these. A field that an event can have only one of, said twice, means one or the other.
+pub(super) fn all_of(parts: Vec<Expr>) -> Option<Expr> {
+    let mut flat: Vec<Expr> = Vec::with_capacity(parts.len());
+    let mut add = |part: Expr| {
+        let single = only_field(&part);
+        let earlier = flat.iter_mut().find(|other| single.is_some() && only_field(other) == single);
+        match earlier {
+            Some(earlier) => {
+                let one = std::mem::replace(earlier, Expr::Any(Vec::new()));
+                if let Some(merged) = any_of(vec![one, part]) {
+                    *earlier = merged;
+                }
+            }
+            None => flat.push(part),
+        }
+    };
+    for part in parts {
+        match part {
+            Expr::All(inner) => inner.into_iter().for_each(&mut add),
+            other => add(other),
+        }
+    }
+    if flat.len() > 1 { Some(Expr::All(flat)) } else { flat.pop() }
+}
+
+/// The field that this asks for and nothing else, when an event can have only one of it.
+fn only_field(expr: &Expr) -> Option<Name> {
+    match expr {
+        Expr::Field(field) => Some(Name::of(field)).filter(|name| name.is_single()),
+        Expr::Any(parts) => {
+            let mut names = parts.iter().map(only_field);
+            let first = names.next()??;
+            names.all(|name| name == Some(first)).then_some(first)
+        }
+        Expr::All(_) | Expr::Not(_) | Expr::Words(_) | Expr::Pattern(_) => None,
+    }
+}
+
+/// A condition that is not on the texts of an event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Field {
+    /// The format of its session has this in its name; in lower case.
+    Agent(String),
+    /// One of the names of its project has this in it; in lower case.
+    Project(String),
+    /// An id of its session begins with this; in lower case.
+    Session(String),
+    /// The tool that was called, or that answered.
+    Tool(Words),
+    /// A file that a tool was to touch.
+    File(Words),
+    /// The model that spoke or was asked.
+    Model(Words),
+    /// The branch of version control.
+    Branch(Words),
+    /// Who speaks.
+    Role(Role),
+    /// What it is.
+    Is(Is),
+    /// What is in it.
+    Has(Has),
+    /// Not earlier than this, in milliseconds since 1970.
+    After(i64),
+    /// Earlier than this, in milliseconds since 1970.
+    Before(i64),
+}
+
+/// What an event is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Is {
+    /// Something failed.
+    Error,
+    /// An event of this kind.
+    Kind(Kind),
+}
+
+/// What is in an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Has {
+    /// Thoughts that can be read.
+    Thinking,
+    /// A tool that was called or that answered.
+    Tool,
+    /// A file that a tool was to touch.
+    File,
+    /// An image, a document, a sound.
+    Attachment,
+}
+
+impl Is {
+    /// Everything that can be asked for.
+    pub fn all() -> impl Iterator<Item = Is> + Clone {
+        std::iter::once(Is::Error).chain(Kind::ALL.into_iter().map(Is::Kind))
+    }
+
+    /// The word in queries.
+    pub fn name(self) -> &'static str {
+        match self {
+            Is::Error => "error",
+            Is::Kind(Kind::ToolCall) => "call",
+            Is::Kind(Kind::ToolResult) => "result",
+            Is::Kind(kind) => kind.name(),
+        }
+    }
+}
+
+impl Has {
+    /// Everything that can be asked for.
+    pub const ALL: [Has; 4] = [Has::Thinking, Has::Tool, Has::File, Has::Attachment];
+
+    /// The word in queries.
+    pub fn name(self) -> &'static str {
+        match self {
+            Has::Thinking => "thinking",
+            Has::Tool => "tool",
+            Has::File => "file",
+            Has::Attachment => "attachment",
+        }
+    }
+}
+
+/// A regular expression, with limits on what it may cost.
+#[derive(Clone, Debug)]
+pub struct Pattern {
+    pub(super) source: String,
+    pub(super) letters: Letters,
+    pub(super) regex: regex::Regex,
+}
+
+/// Whether capital letters are told from small ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Letters {
+    /// They are.
+    Exact,
+    /// They are not: `/…/i`.
+    AnyCase,
+}
+
+/// How large a compiled pattern may be: enough for what people type, too little for what wants to hurt.
+const PATTERN_SIZE_MAX: usize = 1 << 20;
+
+/// How deep brackets may stand in each other in a pattern.
+const PATTERN_DEPTH_MAX: u32 = 64;
+
+impl Pattern {
+    /// Compiles a pattern. `^` and `$` stand at the lines of a text, for texts have many.
+    pub fn new(source: &str, letters: Letters) -> Result<Pattern, regex::Error> {
+        let regex = regex::RegexBuilder::new(source)
+            .case_insensitive(letters == Letters::AnyCase)
+            .multi_line(true)
+            .nest_limit(PATTERN_DEPTH_MAX)
+            .size_limit(PATTERN_SIZE_MAX)
+            .dfa_size_limit(PATTERN_SIZE_MAX)
+            .build()?;
+        Ok(Pattern { source: source.to_owned(), letters, regex })
+    }
+
+    /// The pattern itself, to be used.
+    pub fn regex(&self) -> &regex::Regex {
+        &self.regex
+    }
+}
+
+impl PartialEq for Pattern {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.source, self.letters) == (&other.source, other.letters)
+    }
+}
+
+impl fmt::Display for Query {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.expr {
+            Expr::All(parts) => joined(parts, " ", out),
+            other => write!(out, "{other}"),
+        }
+    }
+}
+
+impl fmt::Display for Expr {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Expr::All(parts) => {
+                out.write_str("(")?;
+                joined(parts, " ", out)?;
+                out.write_str(")")
+            }
+            Expr::Any(parts) => {
+                out.write_str("(")?;
+                joined(parts, " OR ", out)?;
+                out.write_str(")")
+            }
+            Expr::Not(inner) => write!(out, "-{inner}"),
+            Expr::Words(words) => write!(out, "{}", Quoted(words)),
+            Expr::Pattern(pattern) => pattern.fmt(out),
+            Expr::Field(field) => field.fmt(out),
+        }
+    }
+}
+
+fn joined(parts: &[Expr], between: &str, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+    for (at, part) in parts.iter().enumerate() {
+        if at > 0 {
+            out.write_str(between)?;
+        }
+        write!(out, "{part}")?;
+    }
+    Ok(())
+}
+
+impl fmt::Display for Field {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let moment = |ms: i64| Timestamp::from_millisecond(ms).unwrap_or_default();
+        match self {
+            Field::Agent(text) => write!(out, "agent:{}", quoted(text)),
+            Field::Project(text) => write!(out, "project:{}", quoted(text)),
+            Field::Session(text) => write!(out, "session:{}", quoted(text)),
+            Field::Tool(words) => write!(out, "tool:{}", Quoted(words)),
+            Field::File(words) => write!(out, "file:{}", Quoted(words)),
+            Field::Model(words) => write!(out, "model:{}", Quoted(words)),
+            Field::Branch(words) => write!(out, "branch:{}", Quoted(words)),
+            Field::Role(role) => write!(out, "role:{}", role.name()),
+            Field::Is(is) => write!(out, "is:{}", is.name()),
+            Field::Has(has) => write!(out, "has:{}", has.name()),
+            Field::After(ms) => write!(out, "after:{}", moment(*ms)),
+            Field::Before(ms) => write!(out, "before:{}", moment(*ms)),
+        }
+    }
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("/")?;
+        let mut escaped = false;
+        for char in self.source.chars() {
+            if char == '/' && !escaped {
+                out.write_str("\\")?;
+            }
+            escaped = char == '\\' && !escaped;
+            write!(out, "{char}")?;
+        }
+        out.write_str(match self.letters {
+            Letters::Exact => "/",
+            Letters::AnyCase => "/i",
+        })
+    }
+}
+
+/// Words as they are written in a query.
+struct Quoted<'a>(&'a Words);
+
+impl fmt::Display for Quoted<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = self.0.text();
+        if self.0.words.len() > 1 {
+            write!(out, "\"{text}\"")?;
+        } else {
+            out.write_str(&text)?;
+        }
+        match self.0.how {
+            How::Exact => Ok(()),
+            How::Prefix => out.write_str("*"),
+            How::Fuzzy(distance) => write!(out, "~{distance}"),
+        }
+    }
+}
+
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+}

@@ -1,0 +1,226 @@
+//! The fields of a query: their names, what may stand after each, and what to say when it does not. What a field finds is not
+//! decided here.
+
+use super::expr::{Field, Has, Is};
+use super::fuzzy;
+use super::moment::{self, Today};
+use super::words::{End, Words, is_of_word};
+use crate::model::{Kind, Role};
+
+/// The name of a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Name {
+    Agent,
+    Project,
+    Session,
+    Tool,
+    File,
+    Model,
+    Branch,
+    Role,
+    Is,
+    Has,
+    After,
+    Before,
+}
+
+/// What is wrong, and what to write instead.
+type Complaint = (String, String);
+
+const ALL: [Name; 12] = [
+    Name::Agent,
+    Name::Project,
+    Name::Session,
+    Name::Tool,
+    Name::File,
+    Name::Model,
+    Name::Branch,
+    Name::Role,
+    Name::Is,
+    Name::Has,
+    Name::After,
+    Name::Before,
+];
+
+/// What other programs call a field, and nothing else is called.
+const ELSEWHERE: [(&str, Name); 2] = [("since", Name::After), ("until", Name::Before)];
+
+/// The field that a text begins with.
+pub(super) fn name(text: &str) -> Option<Name> {
+    let (word, _) = text.split_once(':')?;
+    ALL.into_iter().find(|name| word.eq_ignore_ascii_case(name.word()))
+}
+
+/// A field that was meant and is not spelled right, with a hint. Most of what stands before a colon is no field at all, so only
+/// what is very near to a longer name is taken for one.
+pub(super) fn misspelled(token: &str) -> Option<(&str, String)> {
+    let (word, value) = token.split_once(':')?;
+    if value.is_empty() || value.starts_with([':', '/', '\\']) || !word.bytes().all(|byte| byte.is_ascii_alphabetic()) {
+        return None;
+    }
+    let lower = word.to_ascii_lowercase();
+    let elsewhere = ELSEWHERE.into_iter().find(|(other, _)| *other == lower).map(|(_, name)| name);
+    let near = |name: &Name| {
+        let plural = lower.strip_suffix('s') == Some(name.word());
+        let long = name.word().len() >= 5 && lower.len() >= 5;
+        plural && name.word().len() >= 4 || long && fuzzy::is_near(&lower, name.word(), 1)
+    };
+    let meant = elsewhere.or_else(|| ALL.into_iter().find(near))?;
+    Some((word, format!("did you mean {}:{value}? To look for the words, quote them: \"{token}\"", meant.word())))
+}
+
+impl Name {
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Name::Agent => "agent",
+            Name::Project => "project",
+            Name::Session => "session",
+            Name::Tool => "tool",
+            Name::File => "file",
+            Name::Model => "model",
+            Name::Branch => "branch",
+            Name::Role => "role",
+            Name::Is => "is",
+            Name::Has => "has",
+            Name::After => "after",
+            Name::Before => "before",
+        }
+    }
+
+    pub(super) fn example(self) -> &'static str {
+        match self {
+            Name::Agent => "agent:NAME",
+            Name::Project => "project:NAME",
+            Name::Session => "session:ID",
+            Name::Tool => "tool:bash",
+            Name::File => "file:main.rs",
+            Name::Model => "model:NAME",
+            Name::Branch => "branch:main",
+            Name::Role => "role:user",
+            Name::Is => "is:error",
+            Name::Has => "has:thinking",
+            Name::After => "after:7d",
+            Name::Before => "before:yesterday",
+        }
+    }
+
+    pub(super) fn of(field: &Field) -> Name {
+        match field {
+            Field::Agent(_) => Name::Agent,
+            Field::Project(_) => Name::Project,
+            Field::Session(_) => Name::Session,
+            Field::Tool(_) => Name::Tool,
+            Field::File(_) => Name::File,
+            Field::Model(_) => Name::Model,
+            Field::Branch(_) => Name::Branch,
+            Field::Role(_) => Name::Role,
+            Field::Is(_) => Name::Is,
+            Field::Has(_) => Name::Has,
+            Field::After(_) => Name::After,
+            Field::Before(_) => Name::Before,
+        }
+    }
+
+    /// Whether an event has at most one of it, so that asking for two means one or the other.
+    pub(super) fn is_single(self) -> bool {
+        match self {
+            Name::Agent | Name::Project | Name::Session | Name::Tool | Name::Model | Name::Branch | Name::Role => true,
+            Name::File | Name::Is | Name::Has | Name::After | Name::Before => false,
+        }
+    }
+
+    /// The pieces of a value: one or the other between commas; of a path, all around stars.
+    pub(super) fn pieces(self, value: &str) -> Vec<&str> {
+        match self {
+            Name::After | Name::Before => Some(value).into_iter().filter(|value| !value.is_empty()).collect(),
+            Name::File => value.split_inclusive('*').filter(|piece| piece.contains(is_of_word)).collect(),
+            _ => value.split(',').filter(|piece| !piece.is_empty()).collect(),
+        }
+    }
+
+    /// Whether all pieces of a value are asked for, not one of them.
+    pub(super) fn needs_all(self) -> bool {
+        self == Name::File
+    }
+
+    /// Reads a value.
+    pub(super) fn read(self, text: &str, end: End, today: &Today) -> Result<Field, Complaint> {
+        Ok(match self {
+            Name::Agent => Field::Agent(self.text(text)?),
+            Name::Project => Field::Project(self.text(text)?),
+            Name::Session => Field::Session(self.text(text)?),
+            Name::Tool => Field::Tool(self.words(text, end)?),
+            Name::File => Field::File(self.words(text, end)?),
+            Name::Model => Field::Model(self.words(text, end)?),
+            Name::Branch => Field::Branch(self.words(text, end)?),
+            Name::Role => Field::Role(choice(self, text, Role::ALL.into_iter().map(|role| (role.name(), role)))?),
+            Name::Is => Field::Is(choice(self, text, is_names())?),
+            // What is an error has one, to most people.
+            Name::Has if text.eq_ignore_ascii_case(Is::Error.name()) => Field::Is(Is::Error),
+            Name::Has => Field::Has(choice(self, text, has_names())?),
+            Name::After => Field::After(self.moment(text, today)?),
+            Name::Before => Field::Before(self.moment(text, today)?),
+        })
+    }
+
+    fn text(self, text: &str) -> Result<String, Complaint> {
+        match fold(text.trim()) {
+            text if text.is_empty() => Err(self.nothing()),
+            text => Ok(text),
+        }
+    }
+
+    fn words(self, text: &str, end: End) -> Result<Words, Complaint> {
+        let words = Words::ending(text, end).ok_or_else(|| self.nothing())?;
+        if words.words.len() > super::parse::PHRASE_LENGTH_MAX {
+            return Err((format!("the value of `{}:` is too long", self.word()), "write less of it".to_owned()));
+        }
+        Ok(words)
+    }
+
+    fn nothing(self) -> Complaint {
+        (format!("there is no word after `{}:`", self.word()), format!("write {}", self.example()))
+    }
+
+    fn moment(self, text: &str, today: &Today) -> Result<i64, Complaint> {
+        moment::moment(text, today)
+            .ok_or_else(|| (format!("`{text}` is no moment"), format!("write {}", moment::SPELLINGS)))
+    }
+}
+
+fn is_names() -> impl Iterator<Item = (&'static str, Is)> + Clone {
+    let long = [
+        (Kind::ToolCall.name(), Is::Kind(Kind::ToolCall)),
+        (Kind::ToolResult.name(), Is::Kind(Kind::ToolResult)),
+        ("summary", Is::Kind(Kind::Compaction)),
+    ];
+    Is::all().map(|is| (is.name(), is)).chain(long)
+}
+
+fn has_names() -> impl Iterator<Item = (&'static str, Has)> + Clone {
+    Has::ALL.into_iter().map(|has| (has.name(), has)).chain([("image", Has::Attachment)])
+}
+
+/// One of a few words.
+fn choice<T: PartialEq + Copy>(
+    name: Name,
+    text: &str,
+    choices: impl Iterator<Item = (&'static str, T)> + Clone,
+) -> Result<T, Complaint> {
+    let lower = text.trim().to_ascii_lowercase();
+    let found = choices.clone().find(|(word, _)| *word == lower);
+    found.map(|(_, choice)| choice).ok_or_else(|| {
+        let near = choices.clone().find(|(word, _)| fuzzy::is_near(word, &lower, 2));
+        let all: Vec<&str> = choices.map(|(word, _)| word).collect();
+        let hint = match near {
+            Some((word, _)) => format!("did you mean {}:{word}?", name.word()),
+            None => format!("one of {}", all.join(", ")),
+        };
+        (format!("`{}:` does not know `{}`", name.word(), text.trim()), hint)
+    })
+}
+
+/// Small letters, character by character.
+pub(super) fn fold(text: &str) -> String {
+    text.chars().flat_map(char::to_lowercase).collect()
+}

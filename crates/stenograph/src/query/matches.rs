@@ -1,0 +1,139 @@
+//! Whether an entry answers a query: the plain scan, and the meaning that the index has to keep. It ranks nothing.
+
+use std::ops::Range;
+
+use super::entry::Entry;
+use super::expr::{Expr, Field, Has, Is, Query};
+use super::field::fold;
+use super::fuzzy;
+use super::words::{How, Words, words};
+use crate::model::Kind;
+
+/// What is known of the session that an entry belongs to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SessionFacts<'a> {
+    /// The name of its format.
+    pub agent: &'a str,
+    /// The names of its project: where it is, where it is kept, what people call it.
+    pub projects: &'a [String],
+    /// Its ids.
+    pub sessions: &'a [String],
+}
+
+impl Query {
+    /// Whether an entry of this session is what was asked for.
+    pub fn matches(&self, entry: &Entry<'_>, session: &SessionFacts<'_>) -> bool {
+        self.expr.matches(entry, session)
+    }
+}
+
+impl Expr {
+    /// Whether an entry of this session is what was asked for.
+    pub fn matches(&self, entry: &Entry<'_>, session: &SessionFacts<'_>) -> bool {
+        match self {
+            Expr::All(parts) => parts.iter().all(|part| part.matches(entry, session)),
+            Expr::Any(parts) => parts.iter().any(|part| part.matches(entry, session)),
+            Expr::Not(inner) => !inner.matches(entry, session),
+            Expr::Words(words) => entry.texts.iter().any(|text| words.is_in(text)),
+            Expr::Pattern(pattern) => entry.texts.iter().any(|text| pattern.regex().is_match(text)),
+            Expr::Field(field) => field.matches(entry, session),
+        }
+    }
+}
+
+impl Field {
+    /// Whether an entry of this session is what was asked for.
+    pub fn matches(&self, entry: &Entry<'_>, session: &SessionFacts<'_>) -> bool {
+        match self {
+            Field::Agent(_) | Field::Project(_) | Field::Session(_) => self.matches_session(session),
+            Field::Tool(words) => entry.tool.as_deref().is_some_and(|tool| words.is_in(tool)),
+            Field::File(words) => entry.files.iter().any(|file| words.is_in(&file.path)),
+            Field::Model(words) => entry.model.as_deref().is_some_and(|model| words.is_in(model)),
+            Field::Branch(words) => entry.branch.as_deref().is_some_and(|branch| words.is_in(branch)),
+            Field::Role(role) => entry.role == Some(*role),
+            Field::Is(Is::Error) => entry.error,
+            Field::Is(Is::Kind(kind)) => entry.kind == *kind,
+            Field::Has(has) => has.is_in(entry),
+            Field::After(ms) => entry.time.is_some_and(|time| time >= *ms),
+            Field::Before(ms) => entry.time.is_some_and(|time| time < *ms),
+        }
+    }
+
+    /// Whether this speaks of the session and not of the event: `agent:`, `project:` and `session:` do.
+    pub fn is_of_session(&self) -> bool {
+        matches!(self, Field::Agent(_) | Field::Project(_) | Field::Session(_))
+    }
+
+    /// Whether a session is what was asked for. What is not of the session is not.
+    pub fn matches_session(&self, session: &SessionFacts<'_>) -> bool {
+        match self {
+            Field::Agent(text) => fold(session.agent).contains(text.as_str()),
+            Field::Project(text) => session.projects.iter().any(|name| fold(name).contains(text.as_str())),
+            Field::Session(text) => session.sessions.iter().any(|id| fold(id).starts_with(text.as_str())),
+            Field::Tool(_)
+            | Field::File(_)
+            | Field::Model(_)
+            | Field::Branch(_)
+            | Field::Role(_)
+            | Field::Is(_)
+            | Field::Has(_)
+            | Field::After(_)
+            | Field::Before(_) => false,
+        }
+    }
+}
+
+impl Has {
+    /// Whether it is in this entry.
+    pub fn is_in(self, entry: &Entry<'_>) -> bool {
+        match self {
+            Has::Thinking => entry.kind == Kind::Thinking,
+            Has::Tool => entry.tool.is_some(),
+            Has::File => !entry.files.is_empty(),
+            Has::Attachment => entry.attachment,
+        }
+    }
+}
+
+impl Words {
+    /// Whether these words stand next to each other somewhere in a text.
+    pub fn is_in(&self, text: &str) -> bool {
+        let mut found = false;
+        self.each_in(text, &mut |_| found = true);
+        found
+    }
+
+    /// Gives each place in a text where these words stand next to each other. Places may overlap.
+    pub fn each_in(&self, text: &str, each: &mut dyn FnMut(Range<usize>)) {
+        let count = self.words.len();
+        let Some(last) = 1_u128.checked_shl(u32::try_from(count.saturating_sub(1)).unwrap_or(u32::MAX)) else { return };
+        // Bit n is set while the words up to n stand before this point; the places where the last words began follow along.
+        let mut stands = 0_u128;
+        let mut starts = vec![0; count];
+        words(text, &mut |word| {
+            if let Some(start) = starts.get_mut(word.position as usize % count) {
+                *start = word.at.start;
+            }
+            stands = (stands << 1 | 1) & self.places(word.text);
+            if stands & last != 0 {
+                let first = (word.position as usize + 1).saturating_sub(count);
+                let start = starts.get(first % count).copied().unwrap_or(word.at.start);
+                each(start..word.at.end);
+            }
+        });
+    }
+
+    /// In which places a word may stand, a bit for each.
+    fn places(&self, word: &str) -> u128 {
+        let last = self.words.len().saturating_sub(1);
+        let fits = |(at, wanted): (usize, &String)| match self.how {
+            How::Prefix if at == last => word.starts_with(wanted.as_str()),
+            How::Exact | How::Prefix => word == wanted,
+            How::Fuzzy(most) => fuzzy::is_near(wanted, word, most),
+        };
+        self.words.iter().enumerate().fold(0, |places, (at, wanted)| places | u128::from(fits((at, wanted))) << at)
+    }
+}
+
+#[cfg(test)]
+mod tests;

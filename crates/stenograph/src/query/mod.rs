@@ -1,0 +1,27 @@
+//! Finding: what of an event can be found, how people ask for it, and whether one answers the other. The plain scan and the index
+//! both rest on this folder, so that they agree. Nothing here opens a file or reads a clock.
+
+mod collapse;
+mod entry;
+mod expr;
+mod field;
+mod fuzzy;
+mod matches;
+mod moment;
+mod parse;
+mod snippet;
+mod touch;
+mod trail;
+mod words;
+
+pub use collapse::{Same, Shown, collapse, collapse_pieces};
+pub use entry::Entry;
+pub use expr::{Expr, Field, Has, Is, Letters, Pattern, Query, Sought};
+pub use fuzzy::is_near;
+pub use matches::SessionFacts;
+pub use moment::Today;
+pub use parse::{Mistake, PHRASE_LENGTH_MAX, QUERY_SIZE_MAX};
+pub use snippet::Snippet;
+pub use touch::{Touch, TouchHow};
+pub use trail::Trail;
+pub use words::{How, WORD_LENGTH_MAX, Word, Words, words};

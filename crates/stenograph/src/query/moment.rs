@@ -1,0 +1,117 @@
+//! Days and times as people say them in a query: `2026-01-15`, `yesterday`, `7d`. This file reads no clock: it is told what
+//! day it is.
+
+use jiff::civil::{Date, DateTime};
+use jiff::tz::TimeZone;
+use jiff::{Span, Timestamp};
+
+/// What "now" and "a day" mean to whoever asks.
+#[derive(Clone, Debug)]
+pub struct Today {
+    /// This moment.
+    pub now: Timestamp,
+    /// Where days begin and end.
+    pub zone: TimeZone,
+}
+
+/// How moments may be written, for hints.
+pub const SPELLINGS: &str =
+    "a day (2026-01-15), a month (2026-01), a year, today, yesterday, or how long ago: 30m, 12h, 7d, 2w, 3mo, 1y";
+
+/// The moment that a text names, in milliseconds since 1970: of a day, a month or a year its beginning.
+pub fn moment(text: &str, today: &Today) -> Option<i64> {
+    let text = text.trim();
+    let lower = text.to_ascii_lowercase();
+    let day = today.now.to_zoned(today.zone.clone()).date();
+    let found = match lower.as_str() {
+        "now" => Some(today.now),
+        "today" => start(day, today),
+        "yesterday" => start(day.yesterday().ok()?, today),
+        _ => ago(&lower, today).or_else(|| date(&lower, today)).or_else(|| exact(text, today)),
+    };
+    found.map(Timestamp::as_millisecond)
+}
+
+fn start(day: Date, today: &Today) -> Option<Timestamp> {
+    Some(day.to_zoned(today.zone.clone()).ok()?.timestamp())
+}
+
+fn ago(text: &str, today: &Today) -> Option<Timestamp> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (count, unit) = text.split_at_checked(digits)?;
+    let count: i64 = count.parse().ok().filter(|count| *count <= 100_000)?;
+    let none = Span::new();
+    let span = match unit {
+        "m" | "min" => none.try_minutes(count),
+        "h" => none.try_hours(count),
+        "d" => none.try_days(count),
+        "w" => none.try_weeks(count),
+        "mo" => none.try_months(count),
+        "y" => none.try_years(count),
+        _ => return None,
+    };
+    Some(today.now.to_zoned(today.zone.clone()).checked_sub(span.ok()?).ok()?.timestamp())
+}
+
+/// A year, a month or a day.
+fn date(text: &str, today: &Today) -> Option<Timestamp> {
+    let whole = match text.len() {
+        4 => format!("{text}-01-01"),
+        7 => format!("{text}-01"),
+        _ => text.to_owned(),
+    };
+    let plain = whole.len() == 10 && whole.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
+    start(whole.parse().ok().filter(|_| plain)?, today)
+}
+
+/// A moment with its offset, or without one as clocks show it here.
+fn exact(text: &str, today: &Today) -> Option<Timestamp> {
+    if let Ok(moment) = text.parse::<Timestamp>() {
+        return Some(moment);
+    }
+    let wall: DateTime = text.parse().ok()?;
+    Some(wall.to_zoned(today.zone.clone()).ok()?.timestamp())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn today() -> Today {
+        Today { now: "2026-03-10T12:00:00Z".parse().unwrap(), zone: TimeZone::fixed(jiff::tz::offset(2)) }
+    }
+
+    fn said(text: &str) -> Option<String> {
+        moment(text, &today()).map(|ms| Timestamp::from_millisecond(ms).unwrap().to_string())
+    }
+
+    #[test]
+    fn days_begin_where_the_asker_is() {
+        assert_eq!(said("2026-01-15").as_deref(), Some("2026-01-14T22:00:00Z"));
+        assert_eq!(said("2026-01").as_deref(), Some("2025-12-31T22:00:00Z"));
+        assert_eq!(said("2025").as_deref(), Some("2024-12-31T22:00:00Z"));
+        assert_eq!(said("today").as_deref(), Some("2026-03-09T22:00:00Z"));
+        assert_eq!(said("Yesterday").as_deref(), Some("2026-03-08T22:00:00Z"));
+    }
+
+    #[test]
+    fn how_long_ago_is_counted_from_now() {
+        assert_eq!(said("90m").as_deref(), Some("2026-03-10T10:30:00Z"));
+        assert_eq!(said("7d").as_deref(), Some("2026-03-03T12:00:00Z"));
+        assert_eq!(said("1mo").as_deref(), Some("2026-02-10T12:00:00Z"));
+        assert_eq!(said("1y").as_deref(), Some("2025-03-10T12:00:00Z"));
+    }
+
+    #[test]
+    fn a_time_of_day_may_have_an_offset() {
+        assert_eq!(said("2026-01-15T10:00:00Z").as_deref(), Some("2026-01-15T10:00:00Z"));
+        assert_eq!(said("2026-01-15T10:00").as_deref(), Some("2026-01-15T08:00:00Z"));
+    }
+
+    #[test]
+    fn what_is_no_moment_is_none() {
+        for text in ["", "soon", "7", "7x", "2026-13-01", "99999999999d", "200000y", "d"] {
+            assert_eq!(said(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,311 @@
+//! Which files a tool call is to touch, and how, by the shape of what the tool was given: every agent has tools for files, and
+//! they look alike. No agent and no tool is named here, and no command of a shell is taken apart.
+
+use std::borrow::Cow;
+
+use memchr::memmem;
+
+use crate::json::{Leaf, leaves};
+use crate::model::Input;
+
+/// A file that a call is to touch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Touch {
+    /// Where it is: whole where the working folder is known.
+    pub path: String,
+    /// What is to happen to it.
+    pub how: TouchHow,
+}
+
+/// What is to happen to a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TouchHow {
+    /// It is looked at.
+    Read,
+    /// It is made, or written anew.
+    Written,
+    /// Something in it is changed.
+    Edited,
+    /// It goes.
+    Deleted,
+    /// It is named, and nothing says what for.
+    Named,
+}
+
+impl TouchHow {
+    /// Every manner.
+    pub const ALL: [TouchHow; 5] =
+        [TouchHow::Read, TouchHow::Written, TouchHow::Edited, TouchHow::Deleted, TouchHow::Named];
+
+    /// The word on the wire and for people.
+    pub fn name(self) -> &'static str {
+        match self {
+            TouchHow::Read => "read",
+            TouchHow::Written => "written",
+            TouchHow::Edited => "edited",
+            TouchHow::Deleted => "deleted",
+            TouchHow::Named => "named",
+        }
+    }
+
+    /// The manner of that name.
+    pub fn named(name: &str) -> Option<TouchHow> {
+        TouchHow::ALL.into_iter().find(|how| how.name() == name)
+    }
+}
+
+/// How many files of one call are kept: more is a listing, not a touch.
+const TOUCHES_MAX: usize = 256;
+
+/// How long a path may be.
+const PATH_SIZE_MAX: usize = 4096;
+
+/// Keys whose value is a path, without the signs between their words.
+const PATH_KEYS: [&str; 22] = [
+    "file",
+    "filepath",
+    "filename",
+    "files",
+    "filepaths",
+    "filenames",
+    "path",
+    "paths",
+    "absolutepath",
+    "relativepath",
+    "relativeworkspacepath",
+    "targetfile",
+    "targetpath",
+    "sourcepath",
+    "sourcefile",
+    "destinationpath",
+    "destinationfile",
+    "outputfile",
+    "outputpath",
+    "notebookpath",
+    "oldpath",
+    "newpath",
+];
+
+/// Keys whose value says what a tool of several uses is to do.
+const ACTION_KEYS: [&str; 5] = ["command", "action", "operation", "op", "mode"];
+
+/// Words for what is done to a file, the stronger first: who replaces may well read.
+const VERBS: [(&str, TouchHow); 22] = [
+    ("delete", TouchHow::Deleted),
+    ("remove", TouchHow::Deleted),
+    ("unlink", TouchHow::Deleted),
+    ("edit", TouchHow::Edited),
+    ("replace", TouchHow::Edited),
+    ("patch", TouchHow::Edited),
+    ("update", TouchHow::Edited),
+    ("modify", TouchHow::Edited),
+    ("insert", TouchHow::Edited),
+    ("append", TouchHow::Edited),
+    ("rename", TouchHow::Edited),
+    ("move", TouchHow::Edited),
+    ("write", TouchHow::Written),
+    ("create", TouchHow::Written),
+    ("save", TouchHow::Written),
+    ("copy", TouchHow::Written),
+    ("read", TouchHow::Read),
+    ("view", TouchHow::Read),
+    ("open", TouchHow::Read),
+    ("show", TouchHow::Read),
+    ("cat", TouchHow::Read),
+    ("load", TouchHow::Read),
+];
+
+/// How a patch in the form that names its files in lines of their own begins.
+const PATCH: &str = "*** Begin Patch";
+
+/// The lines of such a patch that name a file.
+const PATCH_LINES: [(&str, TouchHow); 4] = [
+    ("*** Update File: ", TouchHow::Edited),
+    ("*** Add File: ", TouchHow::Written),
+    ("*** Delete File: ", TouchHow::Deleted),
+    ("*** Move to: ", TouchHow::Written),
+];
+
+/// The files that a call of this tool is to touch.
+pub(super) fn touches(tool: &str, input: &Input<'_>, cwd: Option<&str>) -> Vec<Touch> {
+    let mut found = Found { touches: Vec::new(), cwd };
+    match input {
+        Input::Text(text) => found.patch(&text.decode()),
+        Input::Json(raw) => {
+            let mut named: Vec<String> = Vec::new();
+            let mut action: Option<TouchHow> = None;
+            leaves(raw, &mut |key, leaf| {
+                let Leaf::Text(text) = leaf else { return };
+                let text = text.decode();
+                if is_path_key(key) {
+                    if is_path(&text) && named.len() < TOUCHES_MAX {
+                        named.push(text.into_owned());
+                    }
+                } else if ACTION_KEYS.contains(&key) && text.len() <= 32 {
+                    action = action.or_else(|| verb(&text));
+                } else {
+                    found.patch(&text);
+                }
+            });
+            let how = action.or_else(|| verb(tool)).unwrap_or(TouchHow::Named);
+            named.iter().for_each(|path| found.add(path, how));
+        }
+    }
+    found.touches
+}
+
+struct Found<'a> {
+    touches: Vec<Touch>,
+    cwd: Option<&'a str>,
+}
+
+impl Found<'_> {
+    fn add(&mut self, path: &str, how: TouchHow) {
+        let touch = Touch { path: joined(path.trim(), self.cwd).into_owned(), how };
+        if self.touches.len() < TOUCHES_MAX && !self.touches.contains(&touch) {
+            self.touches.push(touch);
+        }
+    }
+
+    fn patch(&mut self, text: &str) {
+        let Some(start) = memmem::find(text.as_bytes(), PATCH.as_bytes()) else { return };
+        for line in text.get(start..).unwrap_or_default().lines() {
+            let named = PATCH_LINES.into_iter().find_map(|(mark, how)| Some((line.strip_prefix(mark)?, how)));
+            if let Some((path, how)) = named.filter(|(path, _)| is_path(path)) {
+                self.add(path, how);
+            }
+        }
+    }
+}
+
+fn is_path_key(key: &str) -> bool {
+    const LENGTH_MAX: usize = 32;
+    if key.len() > LENGTH_MAX {
+        return false;
+    }
+    let letters = || key.bytes().filter(|byte| !matches!(byte, b'_' | b'-')).map(|byte| byte.to_ascii_lowercase());
+    PATH_KEYS.iter().any(|known| known.bytes().eq(letters()))
+}
+
+/// Whether a text may be the path of a file. Addresses are none.
+fn is_path(text: &str) -> bool {
+    let text = text.trim();
+    !matches!(text, "" | "." | "./" | "/" | "-")
+        && text.len() <= PATH_SIZE_MAX
+        && !text.contains(char::is_control)
+        && !text.contains("://")
+}
+
+/// What a name says is done to a file.
+fn verb(name: &str) -> Option<TouchHow> {
+    let parts = parts(name);
+    let is = |verb: &str| parts.iter().any(|part| part == verb);
+    let glued = |verb: &str| {
+        verb.len() > 3 && parts.iter().any(|part| part.starts_with(verb) || part.ends_with(verb)) && !is("thread")
+    };
+    let whole = VERBS.into_iter().find(|(verb, _)| is(verb));
+    whole.or_else(|| VERBS.into_iter().find(|(verb, _)| glued(verb))).map(|(_, how)| how)
+}
+
+/// The words of a name, however they are joined: `read_file`, `ReadFile`.
+fn parts(name: &str) -> Vec<String> {
+    let mut parts: Vec<String> = vec![String::new()];
+    let mut before = ' ';
+    for char in name.chars().take(128) {
+        let begins = !char.is_alphanumeric() || char.is_uppercase() && before.is_lowercase();
+        if begins && parts.last().is_some_and(|part| !part.is_empty()) {
+            parts.push(String::new());
+        }
+        if let Some(part) = parts.last_mut().filter(|_| char.is_alphanumeric()) {
+            part.extend(char.to_lowercase());
+        }
+        before = char;
+    }
+    parts
+}
+
+/// A path below the working folder, with what only goes around taken out.
+fn joined<'a>(path: &'a str, cwd: Option<&str>) -> Cow<'a, str> {
+    let drive =
+        |path: &str| matches!(path.as_bytes(), [letter, b':', b'/' | b'\\', ..] if letter.is_ascii_alphabetic());
+    let is_whole = path.starts_with(['/', '\\', '~']) || drive(path);
+    let Some(cwd) = cwd.filter(|cwd| !is_whole && !cwd.is_empty()) else { return Cow::Borrowed(path) };
+    let sign = if drive(cwd) && cwd.contains('\\') || cwd.starts_with('\\') { '\\' } else { '/' };
+    let mut whole = cwd.trim_end_matches(['/', '\\']).to_owned();
+    for step in path.split(['/', sign]) {
+        match step {
+            "" | "." => {}
+            ".." => whole.truncate(whole.rfind(['/', sign]).unwrap_or(0)),
+            step => {
+                whole.push(sign);
+                whole.push_str(step);
+            }
+        }
+    }
+    Cow::Owned(whole)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn touched(tool: &str, json: &'static str) -> Vec<String> {
+        let found = touches(tool, &Input::Json(json.into()), Some("/work/app"));
+        found.into_iter().map(|touch| format!("{} {}", touch.how.name(), touch.path)).collect()
+    }
+
+    #[test]
+    fn the_name_of_a_tool_says_what_it_does() {
+        let json = r#"{"file_path":"/a.rs"}"#;
+        for (tool, how) in [
+            ("Read", "read"),
+            ("NotebookEdit", "edited"),
+            ("MultiEdit", "edited"),
+            ("multiedit", "edited"),
+            ("write_to_file", "written"),
+            ("search_replace", "edited"),
+            ("delete_file", "deleted"),
+            ("ReadFile", "read"),
+            ("mcp__fs__read_text_file", "read"),
+            ("Grep", "named"),
+            ("thread", "named"),
+        ] {
+            assert_eq!(touched(tool, json), [format!("{how} /a.rs")], "{tool}");
+        }
+    }
+
+    #[test]
+    fn a_tool_of_several_uses_is_told_by_its_action() {
+        assert_eq!(
+            touched("str_replace_editor", r#"{"command":"view","path":"src/a.rs"}"#),
+            ["read /work/app/src/a.rs"]
+        );
+        assert_eq!(touched("editor", r#"{"path":"a","command":"create"}"#), ["written /work/app/a"]);
+    }
+
+    #[test]
+    fn paths_are_below_the_working_folder() {
+        assert_eq!(touched("read", r#"{"path":"./src/../b.rs"}"#), ["read /work/app/b.rs"]);
+        assert_eq!(
+            touched("read", r#"{"paths":["a","../b","~/c","C:\\d"]}"#),
+            ["read /work/app/a", "read /work/b", "read ~/c", "read C:\\d"]
+        );
+        let found = touches("read", &Input::Json(r#"{"path":"src/a"}"#.into()), Some("C:\\w"));
+        assert_eq!(found[0].path, "C:\\w\\src\\a");
+    }
+
+    #[test]
+    fn a_patch_names_its_files() {
+        let patch = r#"{"input":"*** Begin Patch\n*** Update File: a.rs\n@@\n-x\n+y\n*** Add File: b.rs\n+z\n*** Delete File: c.rs\n*** End Patch"}"#;
+        assert_eq!(
+            touched("anything", patch),
+            ["edited /work/app/a.rs", "written /work/app/b.rs", "deleted /work/app/c.rs"]
+        );
+    }
+
+    #[test]
+    fn what_is_no_path_touches_nothing() {
+        assert!(touched("read", r#"{"path":"https://x.org/a","file":"a\nb","query":"c.rs","path":"."}"#).is_empty());
+        assert!(touched("bash", r#"{"command":"cat src/main.rs"}"#).is_empty());
+    }
+}

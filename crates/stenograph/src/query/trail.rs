@@ -1,0 +1,295 @@
+//! The fold that makes entries of events: it remembers what later events do not say again. It can be saved between two events, so
+//! that an index that goes on where it stopped sees what a scan from the beginning sees.
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
+
+use super::entry::{self, Entry};
+use super::touch;
+use crate::json::{Object, items_within};
+use crate::model::{Body, Content, Event, Kind, Role, print, speaker};
+use crate::text::{Text, quote};
+
+/// Follows the events of one source, in order.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Trail {
+    model: Option<Arc<str>>,
+    branch: Option<Arc<str>>,
+    cwd: Option<Arc<str>>,
+    calls: Calls,
+    /// What was said so far by records that have neither id nor time: a copy says the same up to where it parts.
+    chain: u64,
+}
+
+/// An id that is shorter than this only counts within its file.
+const ID_LENGTH_MIN: usize = 8;
+
+impl Trail {
+    /// Takes notice of the next event, and gives what of it can be found: `None` when nothing can.
+    pub fn entry<'e>(&mut self, event: &'e Event<'_>) -> Option<Entry<'e>> {
+        remember(&mut self.model, event.model.as_deref());
+        remember(&mut self.branch, event.branch.as_deref());
+        remember(&mut self.cwd, event.cwd.as_deref());
+        let tool: Option<Cow<'e, str>> = match &event.body {
+            Body::ToolCall { call, name, .. } => {
+                self.calls.call(call.as_deref(), name);
+                Some(Cow::Borrowed(name))
+            }
+            Body::ToolResult { call, name, .. } => {
+                let called = self.calls.result(call.as_deref());
+                name.as_deref().map(Cow::Borrowed).or_else(|| called.map(|tool| Cow::Owned(tool.to_string())))
+            }
+            _ => None,
+        };
+        let texts = entry::texts_of(event)?;
+        let files = match &event.body {
+            Body::ToolCall { name, input, .. } => touch::touches(name, input, self.cwd.as_deref()),
+            _ => Vec::new(),
+        };
+        let (said, twin) = fingerprints(event, &texts);
+        let error = is_error(event);
+        Some(Entry {
+            kind: event.kind(),
+            role: role(event),
+            tool: tool.filter(|tool| !tool.is_empty()),
+            model: self.model.clone(),
+            branch: self.branch.clone(),
+            cwd: self.cwd.clone(),
+            files,
+            error,
+            attachment: event.content().is_some_and(entry::has_attachment),
+            time: event.time.as_ref().and_then(|time| Some(time.instant()?.as_millisecond())),
+            key: self.key(event, said),
+            twin,
+            piece_twins: piece_twins(event, &texts),
+            restates: event.restates || may_restate(event, error),
+            texts,
+        })
+    }
+
+    /// The same for copies of a record: its id, else its time, with its part and what it says.
+    fn key(&mut self, event: &Event<'_>, said: u64) -> u64 {
+        let id = event.id.as_deref().filter(|id| !id.is_empty());
+        let time = event.time.as_ref().map(|time| time.text.as_ref());
+        let record = match (id, time) {
+            (Some(id), Some(time)) if id.len() < ID_LENGTH_MIN => mixed([print(0, id), print(0, time), 0]),
+            (Some(id), _) => print(1, id),
+            (None, Some(time)) => print(2, time),
+            (None, None) => {
+                self.chain = mixed([self.chain, said, 1]);
+                self.chain
+            }
+        };
+        mixed([record, said, u64::from(event.part.index) << 8 | event.kind() as u64])
+    }
+
+    /// What it remembers, to go on later.
+    pub fn save(&self) -> String {
+        let text = |text: &Option<Arc<str>>| text.as_deref().map_or_else(|| "null".to_owned(), quote);
+        format!(
+            r#"{{"model":{},"branch":{},"cwd":{},"chain":"{:x}","open":{},"answered":{}}}"#,
+            text(&self.model),
+            text(&self.branch),
+            text(&self.cwd),
+            self.chain,
+            save_calls(&self.calls.open),
+            save_calls(&self.calls.answered),
+        )
+    }
+
+    /// A trail that goes on from what was saved. What cannot be read is a trail that begins.
+    pub fn restore(saved: &str) -> Trail {
+        let Some(object) = Object::parse(saved) else { return Trail::default() };
+        let text = |key: &str| object.peek_str(key).map(|text| Arc::from(text.as_ref()));
+        let calls = |key: &str| object.peek(key).map(restore_calls).unwrap_or_default();
+        let chain = object.peek_str("chain").and_then(|hex| u64::from_str_radix(&hex, 16).ok());
+        Trail {
+            model: text("model"),
+            branch: text("branch"),
+            cwd: text("cwd"),
+            calls: Calls { open: calls("open"), answered: calls("answered") },
+            chain: chain.unwrap_or(0),
+        }
+    }
+}
+
+/// Keeps the last value that was stated.
+fn remember(last: &mut Option<Arc<str>>, stated: Option<&str>) {
+    if let Some(stated) = stated.filter(|stated| !stated.is_empty() && last.as_deref() != Some(stated)) {
+        *last = Some(Arc::from(stated));
+    }
+}
+
+fn role(event: &Event<'_>) -> Option<Role> {
+    match event.kind() {
+        Kind::Message => event.role(),
+        Kind::Thinking | Kind::ToolCall => Some(Role::Assistant),
+        Kind::ToolResult => Some(Role::Tool),
+        Kind::Fact | Kind::Compaction | Kind::Failure | Kind::Stop | Kind::Other => None,
+    }
+}
+
+fn is_error(event: &Event<'_>) -> bool {
+    match &event.body {
+        Body::ToolResult { error, .. } => *error == Some(true),
+        Body::Stop { success, .. } => *success == Some(false),
+        Body::Failure { .. } => true,
+        Body::Fact { .. }
+        | Body::Message { .. }
+        | Body::Thinking { .. }
+        | Body::ToolCall { .. }
+        | Body::Compaction { .. }
+        | Body::Other { .. } => false,
+    }
+}
+
+/// Whether an event that does not say so may say again what another says: a last word repeats an answer, a title or a queued
+/// prompt is written down many times. What failed is told every time.
+fn may_restate(event: &Event<'_>, error: bool) -> bool {
+    match event.kind() {
+        Kind::Fact => true,
+        Kind::Stop => !error,
+        Kind::Message
+        | Kind::Thinking
+        | Kind::ToolCall
+        | Kind::ToolResult
+        | Kind::Compaction
+        | Kind::Failure
+        | Kind::Other => false,
+    }
+}
+
+/// Whose words an event has, as a number for fingerprints: facts that say something say again what the user asked, last words
+/// what the assistant answered.
+fn voice(event: &Event<'_>) -> Option<u64> {
+    let said_by = |role| speaker(&Body::Message { role, content: Content::text("") });
+    match event.kind() {
+        Kind::Fact => said_by(Role::User),
+        Kind::Stop => said_by(Role::Assistant),
+        Kind::Message
+        | Kind::Thinking
+        | Kind::ToolCall
+        | Kind::ToolResult
+        | Kind::Compaction
+        | Kind::Failure
+        | Kind::Other => speaker(&event.body),
+    }
+}
+
+/// A fingerprint of what an event says, and one that is the same for whatever says it again. Calls and results are said again in
+/// other words, but with their id.
+fn fingerprints(event: &Event<'_>, texts: &[Cow<'_, str>]) -> (u64, u64) {
+    let joined = match texts {
+        [] => Cow::Borrowed(""),
+        [one] => Cow::Borrowed(one.as_ref()),
+        many => Cow::Owned(many.join("\n\n")),
+    };
+    let kind = event.kind() as u64;
+    let said = print(voice(event).unwrap_or(kind << 8), &joined);
+    let twin = match event.call() {
+        Some(call) => print(kind << 16, call),
+        None => said,
+    };
+    (said, twin)
+}
+
+/// How many texts of one event may be said again alone.
+const PIECES_MAX: usize = 64;
+
+/// The fingerprints of the texts of an event that has several, for each may be said again alone.
+fn piece_twins(event: &Event<'_>, texts: &[Cow<'_, str>]) -> Vec<u64> {
+    match (speaker(&event.body), texts) {
+        (Some(speaker), [_, _, ..]) => texts.iter().take(PIECES_MAX).map(|text| print(speaker, text)).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn mixed(parts: [u64; 3]) -> u64 {
+    xxh3_64_with_seed(parts.map(u64::to_le_bytes).as_flattened(), 0)
+}
+
+/// The calls whose results may still come, and those that were answered last: a result may be said again.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Calls {
+    open: VecDeque<Call>,
+    answered: VecDeque<Call>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Call {
+    /// A fingerprint of what ties call and result; 0 for a call without.
+    id: u64,
+    /// Empty while only the result was seen.
+    tool: Arc<str>,
+}
+
+/// How many calls without an answer are remembered. All of them are saved with every source.
+const OPEN_MAX: usize = 128;
+
+/// How many calls with an answer are remembered.
+const ANSWERED_MAX: usize = 16;
+
+impl Calls {
+    fn call(&mut self, id: Option<&str>, tool: &str) {
+        let call = Call { id: id.map_or(0, |id| xxh3_64(id.as_bytes())), tool: self.known(tool) };
+        // Some agents write a result down before its call.
+        let early = self.answered.iter_mut().find(|early| early.id == call.id && call.id != 0 && early.tool.is_empty());
+        match early {
+            Some(early) => *early = call,
+            None => push(&mut self.open, call, OPEN_MAX),
+        }
+    }
+
+    /// Tools are few: a name is kept once where that is easy.
+    fn known(&self, tool: &str) -> Arc<str> {
+        let known = self.open.iter().chain(&self.answered).find(|call| &*call.tool == tool);
+        known.map_or_else(|| Arc::from(tool), |call| Arc::clone(&call.tool))
+    }
+
+    /// The tool that answers: of the call with that id; without one, of the oldest call without one, else of the oldest of all.
+    fn result(&mut self, id: Option<&str>) -> Option<Arc<str>> {
+        let id = id.map_or(0, |id| xxh3_64(id.as_bytes()));
+        let at = match self.open.iter().position(|call| call.id == id) {
+            None if id == 0 && !self.open.is_empty() => Some(0),
+            at => at,
+        };
+        let Some(call) = at.and_then(|at| self.open.remove(at)) else {
+            let again = self.answered.iter().find(|call| call.id == id && id != 0).map(|call| Arc::clone(&call.tool));
+            if again.is_none() && id != 0 {
+                push(&mut self.answered, Call { id, tool: Arc::from("") }, ANSWERED_MAX);
+            }
+            return again;
+        };
+        let tool = Arc::clone(&call.tool);
+        push(&mut self.answered, call, ANSWERED_MAX);
+        Some(tool)
+    }
+}
+
+fn push(calls: &mut VecDeque<Call>, call: Call, most: usize) {
+    if calls.len() >= most {
+        calls.pop_front();
+    }
+    calls.push_back(call);
+}
+
+fn save_calls(calls: &VecDeque<Call>) -> String {
+    let calls: Vec<String> = calls.iter().map(|call| format!(r#""{:x}",{}"#, call.id, quote(&call.tool))).collect();
+    format!("[{}]", calls.join(","))
+}
+
+fn restore_calls(raw: &str) -> VecDeque<Call> {
+    let items = items_within(raw).unwrap_or_default();
+    let mut texts = items.into_iter().filter_map(|item| Text::from_json(item)?.exact());
+    let mut calls = VecDeque::new();
+    while let (Some(id), Some(tool)) = (texts.next(), texts.next()) {
+        calls.push_back(Call { id: u64::from_str_radix(&id, 16).unwrap_or(0), tool: Arc::from(tool.as_ref()) });
+    }
+    calls
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,194 @@
+//! The command with which an agent goes on with a session, as a line for a shell: [`crate::format::Info::resume`] with everything
+//! put in, and quoted. It runs nothing. Ids and paths come from transcripts, and whoever wrote those may wish for another command.
+
+use std::fmt;
+
+/// What a command is made of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Session<'a> {
+    /// The session's id.
+    pub session: Option<&'a str>,
+    /// The source.
+    pub file: Option<&'a str>,
+    /// The folder in which the agent worked, where it is known.
+    pub folder: Option<&'a str>,
+}
+
+/// Whose syntax a line has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shell {
+    /// Bourne's and all that came of it; fish understands it, too.
+    Sh,
+    /// PowerShell, on any system.
+    PowerShell,
+    /// The command prompt of Windows.
+    Cmd,
+}
+
+/// Why there is no line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// The command needs something that is not known.
+    Missing(&'static str),
+    /// The id is none that an agent gives, and might be taken for something else.
+    BadSession,
+    /// The path has characters that no line can hold, or that hide what it says.
+    BadPath,
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refused::Missing(what) => write!(formatter, "the {what} is not known"),
+            Refused::BadSession => formatter.write_str("the session's id is not one that can be given to a command"),
+            Refused::BadPath => formatter.write_str("the path has characters that cannot be given to a command"),
+        }
+    }
+}
+
+/// An id is never longer.
+const SESSION_LENGTH_MAX: usize = 200;
+
+/// The line that makes the agent go on: into the folder first, where it is known, and only then the command.
+pub fn line(template: &str, session: &Session<'_>, shell: Shell) -> Result<String, Refused> {
+    let mut words: Vec<String> = Vec::new();
+    for word in template.split(' ').filter(|word| !word.is_empty()) {
+        words.push(match word {
+            "{session}" => id(session.session.ok_or(Refused::Missing("session's id"))?)?.to_owned(),
+            "{file}" => path(session.file.ok_or(Refused::Missing("file"))?, shell)?,
+            word => word.to_owned(),
+        });
+    }
+    let command = words.join(" ");
+    let Some(folder) = session.folder else { return Ok(command) };
+    let folder = path(folder, shell)?;
+    Ok(match shell {
+        Shell::Sh => format!("cd {folder} && {command}"),
+        // The older PowerShell has no `&&`.
+        Shell::PowerShell => format!("Set-Location -LiteralPath {folder}; if ($?) {{ {command} }}"),
+        Shell::Cmd => format!("cd /d {folder} && {command}"),
+    })
+}
+
+/// An id as it is: one that would have to be quoted is none.
+fn id(id: &str) -> Result<&str, Refused> {
+    let harmless = |char: char| char.is_ascii_alphanumeric() || matches!(char, '-' | '_' | '.' | ':' | '+');
+    // What begins with a hyphen is an option.
+    let good = id.starts_with(|char: char| char.is_ascii_alphanumeric() || char == '_')
+        && id.len() <= SESSION_LENGTH_MAX
+        && id.chars().all(harmless);
+    if good { Ok(id) } else { Err(Refused::BadSession) }
+}
+
+/// A path as one word.
+fn path(path: &str, shell: Shell) -> Result<String, Refused> {
+    if path.is_empty() || path.chars().any(hides) {
+        return Err(Refused::BadPath);
+    }
+    // A path that begins with a hyphen must not be an option.
+    let path = if path.starts_with('-') { format!("./{path}") } else { path.to_owned() };
+    let plain = |char: char| char.is_ascii_alphanumeric() || matches!(char, '/' | '.' | '_' | '-' | '+' | ':' | ',');
+    match shell {
+        Shell::Sh if path.chars().all(plain) => Ok(path),
+        Shell::Sh => Ok(format!("'{}'", path.replace('\'', r"'\''"))),
+        // PowerShell takes the typographic quotes for plain ones.
+        Shell::PowerShell if path.contains(['\u{2018}', '\u{2019}', '\u{201a}', '\u{201b}']) => Err(Refused::BadPath),
+        Shell::PowerShell => Ok(format!("'{}'", path.replace('\'', "''"))),
+        // Between quotes the prompt still puts in variables, and there is no way to write these signs so that it does not.
+        Shell::Cmd if path.contains(['"', '%', '!']) => Err(Refused::BadPath),
+        // A backslash before the closing quote would take it along.
+        Shell::Cmd if path.ends_with('\\') => Ok(format!("\"{path}\\\"")),
+        Shell::Cmd => Ok(format!("\"{path}\"")),
+    }
+}
+
+/// Whether a character cannot be seen, or changes how others are seen.
+fn hides(char: char) -> bool {
+    char.is_control()
+        || matches!(char, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEMPLATE: &str = "agent --resume {session}";
+
+    fn session<'a>(id: &'a str, folder: &'a str) -> Session<'a> {
+        Session { session: Some(id), folder: Some(folder), file: None }
+    }
+
+    #[test]
+    fn every_shell_has_its_own_way_into_a_folder() {
+        let session = session("0198-aa", "/w/it's mine");
+        let line = |shell| line(TEMPLATE, &session, shell).unwrap();
+        assert_eq!(line(Shell::Sh), r"cd '/w/it'\''s mine' && agent --resume 0198-aa");
+        let powershell = "Set-Location -LiteralPath '/w/it''s mine'; if ($?) { agent --resume 0198-aa }";
+        assert_eq!(line(Shell::PowerShell), powershell);
+        assert_eq!(line(Shell::Cmd), "cd /d \"/w/it's mine\" && agent --resume 0198-aa");
+    }
+
+    #[test]
+    fn what_needs_no_quotes_has_none() {
+        assert_eq!(line(TEMPLATE, &session("a", "/w/p-1"), Shell::Sh).unwrap(), "cd /w/p-1 && agent --resume a");
+        let nowhere = Session { session: Some("a"), ..Session::default() };
+        assert_eq!(line(TEMPLATE, &nowhere, Shell::Sh).unwrap(), "agent --resume a");
+    }
+
+    #[test]
+    fn a_source_is_put_in_wherever_it_is_asked_for() {
+        let session = Session { file: Some("/h/a b.jsonl"), ..Session::default() };
+        let found = line("agent --in {file} --out {file}", &session, Shell::Sh).unwrap();
+        assert_eq!(found, "agent --in '/h/a b.jsonl' --out '/h/a b.jsonl'");
+        assert_eq!(line(TEMPLATE, &session, Shell::Sh), Err(Refused::Missing("session's id")));
+    }
+
+    #[test]
+    fn an_id_that_is_a_command_is_refused() {
+        let long = "a".repeat(201);
+        let hostile = ["", "-rf", "a b", "a;rm", "$(x)", "`x`", "a\nb", "../a", "a'b", "a\"b", "%PATH%", "é", &long];
+        for id in hostile {
+            for shell in [Shell::Sh, Shell::PowerShell, Shell::Cmd] {
+                assert_eq!(line(TEMPLATE, &session(id, "/w"), shell), Err(Refused::BadSession), "{id}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_folder_that_is_a_command_is_quoted_or_refused() {
+        let sh = |folder| line(TEMPLATE, &session("a", folder), Shell::Sh);
+        assert_eq!(sh("$(x);`y`").unwrap(), "cd '$(x);`y`' && agent --resume a");
+        assert_eq!(sh("-P").unwrap(), "cd ./-P && agent --resume a");
+        assert_eq!(sh("~").unwrap(), "cd '~' && agent --resume a");
+        for folder in ["a\nb", "a\u{1b}[2J", "a\u{202e}b", ""] {
+            assert_eq!(sh(folder), Err(Refused::BadPath), "{folder:?}");
+        }
+        for folder in ["%PATH%", "a\"b", "a!b"] {
+            assert_eq!(line(TEMPLATE, &session("a", folder), Shell::Cmd), Err(Refused::BadPath));
+        }
+        assert_eq!(line(TEMPLATE, &session("a", "C:\\"), Shell::Cmd).unwrap(), "cd /d \"C:\\\\\" && agent --resume a");
+        assert_eq!(line(TEMPLATE, &session("a", "\u{2019}; x"), Shell::PowerShell), Err(Refused::BadPath));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_real_shell_reads_back_what_was_quoted() {
+        for folder in ["it's", "a  b", "$HOME", "\\", "*", "é", "#x", "!!", "a\\'b", "-n", "~root"] {
+            let session = Session { file: Some(folder), ..Session::default() };
+            let line = line("printf %s {file}", &session, Shell::Sh).unwrap();
+            let output = std::process::Command::new("sh").args(["-c", &line]).output().unwrap();
+            let said = String::from_utf8(output.stdout).unwrap();
+            assert_eq!(said.strip_prefix("./").unwrap_or(&said), folder);
+        }
+    }
+
+    #[test]
+    fn every_template_of_a_format_makes_a_line() {
+        let session = Session { session: Some("id"), file: Some("/f"), folder: Some("/w") };
+        for format in crate::formats::FORMATS {
+            let Some(template) = format.info().resume else { continue };
+            let line = line(template, &session, Shell::Sh).unwrap();
+            assert!(!line.contains(['{', '}']), "{line}");
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! The store asked in process, as a server or an editor would: the index stays open, and a change is told, not looked for.
+
+use std::io;
+use std::path::Path;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use stenograph::query::{Query, Today};
+use stenograph_store::discover::Places;
+pub use stenograph_store::index::search::Order;
+use stenograph_store::index::search::{Request, Searcher};
+use stenograph_store::index::{Keep, Nobody, Plan, Scope, Store, run};
+
+use crate::Failure;
+
+/// How often each query is asked.
+const ASKS: usize = 40;
+
+/// How many hits are wanted.
+const LIMIT: usize = 20;
+
+const MEMORY: usize = 256 << 20;
+
+/// An index that stays open.
+pub struct Inside {
+    searcher: Searcher,
+    today: Today,
+}
+
+impl Inside {
+    /// Opens the index in a store.
+    pub fn open(home: &Path) -> Result<Inside, Failure> {
+        let today = Today { now: Timestamp::now(), zone: TimeZone::UTC };
+        Ok(Inside { searcher: Store::new(home).searcher()?, today })
+    }
+
+    /// Asks a query again and again, and gives how long each time took, parsing it included.
+    pub fn ask(&mut self, text: &str, order: Order) -> Result<Vec<Duration>, Failure> {
+        let mut times = Vec::with_capacity(ASKS);
+        for _ in 0..ASKS {
+            let start = Instant::now();
+            self.hits(text, order)?;
+            times.push(start.elapsed());
+        }
+        Ok(times)
+    }
+
+    fn hits(&mut self, text: &str, order: Order) -> Result<usize, Failure> {
+        let query = Query::parse(text, &self.today).map_err(|mistake| format!("{text}: {mistake}"))?;
+        let request = Request { query: &query, order, offset: 0, limit: LIMIT, within: None };
+        Ok(self.searcher.find(&request)?.hits.len())
+    }
+}
+
+/// Whether a word is found by somebody who opens the index now.
+pub fn is_found(home: &Path, word: &str) -> Result<bool, Failure> {
+    Ok(Inside::open(home)?.hits(word, Order::Best)? > 0)
+}
+
+/// Writes lines, one at a time, and gives how long each took from there until it was found.
+pub fn appended(
+    home: &Path,
+    tree: &Path,
+    session: &Path,
+    rounds: usize,
+    write: &mut dyn FnMut(u64) -> io::Result<String>,
+) -> Result<Vec<Duration>, Failure> {
+    let (store, places) = (Store::new(home), Places::below(tree.to_owned()));
+    let mut times = Vec::with_capacity(rounds);
+    for number in 0..rounds as u64 {
+        let word = write(number + 1000)?;
+        let start = Instant::now();
+        let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_nanos();
+        let plan = Plan {
+            places: &places,
+            scope: Scope::Files(vec![session.to_owned()]),
+            keep: Keep::Yes,
+            memory: MEMORY,
+            threads: 2,
+            now: i64::try_from(now)?,
+        };
+        run(&store, &plan, &mut Nobody)?;
+        if !is_found(home, &word)? {
+            return Err(format!("{word} was added and is not found").into());
+        }
+        times.push(start.elapsed());
+    }
+    Ok(times)
+}

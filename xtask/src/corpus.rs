@@ -1,0 +1,129 @@
+//! Makes a large tree of sessions from a small one: real files, repeated under new ids, times and words, in folders shaped like
+//! a home. The same seed gives the same bytes. It must not write where something is already, and what it makes must not enter
+//! the repository.
+
+mod copy;
+mod homes;
+mod slots;
+
+use std::fs;
+use std::io::{BufWriter, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use clap::Args;
+
+use crate::{Failure, synthetic, tree};
+use copy::Copy;
+use slots::Vocabulary;
+
+/// What to make.
+#[derive(Args, Debug)]
+pub struct Options {
+    /// The folder to make the tree in; it must be empty or not there
+    folder: PathBuf,
+    /// The folder of real files, as a path from the repository
+    #[arg(long, default_value = "../shared/corpus")]
+    from: PathBuf,
+    /// How large the tree becomes, such as 500MB or 20GB
+    #[arg(long, default_value = "500MB", value_parser = size)]
+    size: u64,
+    /// Another seed gives other ids, times and words
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+}
+
+/// What was made.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Made {
+    /// How many files.
+    pub files: u64,
+    /// How many bytes they have together.
+    pub bytes: u64,
+    /// How often the real files were repeated, the last time maybe in part.
+    pub copies: u64,
+}
+
+/// From this size on the tree has one very large session too: a twentieth of it.
+const LARGE_FROM: u64 = 4_000_000_000;
+const LARGE_SHARE: u64 = 20;
+const LARGE_PATH: &str = ".claude/projects/-home-ada-engine/5e551000-0000-4000-8000-000000000000.jsonl";
+
+/// Makes the tree that the command line asks for, in a release build.
+pub fn make(options: &Options) -> Result<(), Failure> {
+    if cfg!(debug_assertions) {
+        return crate::bench::again_in_release();
+    }
+    let start = Instant::now();
+    let made = tree(&options.folder, &tree::root().join(&options.from), options.size, options.seed)?;
+    let (megabytes, seconds) = (made.bytes as f64 / 1e6, start.elapsed().as_secs_f64());
+    println!(
+        "{} files, {megabytes:.0} MB, {} copies in {seconds:.1} s ({:.0} MB/s)",
+        made.files,
+        made.copies,
+        megabytes / seconds
+    );
+    Ok(())
+}
+
+/// Makes a tree of about `size` bytes from the files in `from`.
+pub fn tree(folder: &Path, from: &Path, size: u64, seed: u64) -> Result<Made, Failure> {
+    if fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some()) {
+        return Err(format!("{}: something is here already", folder.display()).into());
+    }
+    let mut vocabulary = Vocabulary::default();
+    let sources = homes::sources(from, &mut vocabulary)?;
+    if sources.is_empty() {
+        return Err(format!("{}: no file here has a home", from.display()).into());
+    }
+    let mut made = Made::default();
+    if size >= LARGE_FROM {
+        made = large(&folder.join(LARGE_PATH), size / LARGE_SHARE)?;
+    }
+    let mut bytes = Vec::new();
+    for number in 0.. {
+        let copy = Copy::new(seed, number, &vocabulary);
+        made.copies += 1;
+        for source in &sources {
+            if made.bytes >= size {
+                return Ok(made);
+            }
+            let path = folder.join(source.path(&copy, &vocabulary));
+            if let Some(parent) = path.parent() {
+                fs::create_dir_all(parent)?;
+            }
+            bytes.clear();
+            copy.write(source.salt, &source.bytes, &source.slots, &mut bytes);
+            fs::File::create_new(&path).map_err(|error| format!("{}: {error}", path.display()))?.write_all(&bytes)?;
+            made.bytes += bytes.len() as u64;
+            made.files += 1;
+        }
+    }
+    Ok(made)
+}
+
+/// One session that is larger than what anybody would hold in memory.
+fn large(path: &Path, size: u64) -> Result<Made, Failure> {
+    if let Some(parent) = path.parent() {
+        fs::create_dir_all(parent)?;
+    }
+    let mut file = BufWriter::new(fs::File::create_new(path)?);
+    synthetic::session(size, &mut file)?;
+    let file = file.into_inner()?;
+    Ok(Made { files: 1, bytes: file.metadata()?.len(), copies: 0 })
+}
+
+/// Reads a size such as `500MB`.
+pub fn size(text: &str) -> Result<u64, String> {
+    let digits = text.find(|character: char| !character.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let unit = match unit.trim().to_ascii_uppercase().as_str() {
+        "" | "B" => 1,
+        "KB" => 1_000,
+        "MB" => 1_000_000,
+        "GB" => 1_000_000_000,
+        _ => return Err("a size is a number and B, KB, MB or GB".to_owned()),
+    };
+    let number: u64 = number.parse().map_err(|_| "a size begins with a number".to_owned())?;
+    number.checked_mul(unit).ok_or_else(|| "this is too large".to_owned())
+}
