@@ -35,7 +35,7 @@ The whole grammar: docs/guide/finding.md. steno index comes first; it also says 
 Exit codes: 0 found, 1 nothing found, 2 error")]
 pub struct Options {
     /// What to look for; several words are one query
-    #[arg(value_name = "QUERY", required_unless_present = "file", allow_hyphen_values = true, num_args = 1..)]
+    #[arg(value_name = "QUERY", required_unless_present = "file")]
     query: Vec<String>,
     /// Sessions that touched this file or folder, and how; a query narrows them
     #[arg(long, value_name = "PATH")]
