@@ -23,6 +23,11 @@ pub fn local(millis: i64) -> String {
     time.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M").to_string()
 }
 
+/// A moment in milliseconds since 1970, as programs read it.
+pub fn iso(millis: Option<i64>) -> Option<String> {
+    jiff::Timestamp::from_millisecond(millis?).ok().map(|time| time.to_string())
+}
+
 /// Nanoseconds since 1970.
 pub fn nanoseconds() -> i64 {
     i64::try_from(jiff::Timestamp::now().as_nanosecond()).unwrap_or(i64::MAX)

@@ -8,6 +8,7 @@ use stenograph_store::folder;
 
 use crate::error::CommandError;
 use crate::home::Root;
+use crate::store::{Asked, Where};
 
 /// The file to look at. What was recorded may be spread over a folder, or have a journal beside it: the one that was written last tells
 /// what happens now.
@@ -16,6 +17,20 @@ pub fn file(path: &Path) -> PathBuf {
     let parts = folder::parts(path);
     let newest = parts.as_ref().and_then(|parts| parts.files().iter().max_by_key(|path| modified(path)));
     newest.cloned().unwrap_or_else(|| path.to_owned())
+}
+
+/// The file that a word means: its own, or that of a session.
+pub fn named(place: &Where, name: &Path) -> Result<PathBuf, CommandError> {
+    let chosen = match place.asked(name)? {
+        Asked::File(path) => return Ok(file(&path)),
+        Asked::Session(chosen) => chosen,
+    };
+    let path = chosen.source.path;
+    if path.symlink_metadata().is_err() {
+        return Err(CommandError::nothing(format!("{}: its file is gone: {}", name.display(), path.display()))
+            .hint(format!("steno show {} shows what was kept of it", name.display())));
+    }
+    Ok(path)
 }
 
 /// The files that agents have written, the newest first.

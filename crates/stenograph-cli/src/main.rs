@@ -14,6 +14,7 @@ mod live;
 mod output;
 mod progress;
 mod store;
+mod table;
 mod tokenizer;
 
 use std::process::ExitCode;

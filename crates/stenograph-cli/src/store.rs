@@ -1,5 +1,7 @@
 //! Where the store is, and which places are looked into: what `--root`, `STENO_HOME` and the platform say.
 
+mod session;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -10,6 +12,7 @@ use stenograph_store::index::Store;
 
 use crate::error::CommandError;
 use crate::home::Root;
+pub use session::{Asked, Chosen, Shorts};
 
 /// Whose transcripts, and which store.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -22,6 +25,16 @@ pub struct Where {
 const DATA: &str = "{data}/stenograph";
 
 impl Where {
+    /// Below this root, where one is given.
+    pub fn below(root: &Root) -> Where {
+        Where { root: root.clone() }
+    }
+
+    /// The machine that is looked at.
+    pub fn home(&self) -> &Root {
+        &self.root
+    }
+
     /// The folder that was given instead of the home folder, from the root of the file system.
     pub fn root(&self) -> Option<PathBuf> {
         self.root.given().map(|root| std::fs::canonicalize(root).unwrap_or_else(|_| root.to_owned()))

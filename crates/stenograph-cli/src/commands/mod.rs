@@ -13,9 +13,11 @@ pub mod find;
 pub mod formats;
 pub mod inbox;
 pub mod index;
+pub mod list;
 pub mod man;
 pub mod record;
 pub mod recover;
+pub mod resume;
 pub mod run;
 pub mod show;
 pub mod status;
@@ -34,6 +36,8 @@ pub fn run(command: &Command, output: &mut Output<'_>) -> Result<Status, Command
         Command::Convert(options) => convert::run(options, output),
         Command::Index(options) => index::run(options, output),
         Command::Find(options) => find::run(options, output),
+        Command::List(options) => list::run(options, output),
+        Command::Resume(options) => resume::run(options, output),
         Command::Record(options) => record::run(options, output),
         Command::Recover(options) => recover::run(options, output),
         Command::Run(options) => run::run(options, output),

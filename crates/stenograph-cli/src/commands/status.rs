@@ -11,9 +11,9 @@ use stenograph::status::{Patience, State};
 use stenograph_store::follow::Bell;
 
 use crate::error::{CommandError, Status};
-use crate::home::Root;
 use crate::live;
 use crate::output::{Output, harmless_json};
+use crate::store::Where;
 use look::Run;
 
 /// Tell which agents are running, and how the others ended
@@ -28,6 +28,7 @@ use look::Run;
 Examples:
   steno status                                     what was written in the last day
   steno status session.jsonl
+  steno status 0198f2c4                            a session, by the beginning of its id
   steno status --watch
   steno status session.jsonl --wait && notify-send done
   steno status --json | jq -r 'select(.state == \"stuck\").path'
@@ -35,11 +36,11 @@ Examples:
 Exit codes: 0 running or completed, 1 stale or unknown, or nothing was found, 2 error, 3 failed, error or stuck;
             of several files the worst counts. Without a name: 0 there are some, 1 there are none, 2 error")]
 pub struct Options {
-    /// The files, or folders that were recorded into
-    #[arg(value_name = "FILE", conflicts_with_all = ["root", "active_within"])]
+    /// The files, or folders that were recorded into, or sessions: the beginnings of their ids, or latest
+    #[arg(value_name = "FILE|SESSION", conflicts_with = "active_within")]
     files: Vec<PathBuf>,
     #[command(flatten)]
-    root: Root,
+    place: Where,
     /// Without a name: only what was written in this time (30m, 24h, 7d)
     #[arg(long, value_name = "TIME", default_value = "24h", value_parser = span_ms)]
     active_within: u64,
@@ -129,18 +130,19 @@ impl Options {
         let mut runs = Runs { runs: Vec::new(), failed: Status::Done };
         if !self.files.is_empty() {
             for path in &self.files {
-                match look::at(&live::file(path), self.from.as_deref(), now_ms, &patience) {
+                let file = live::named(&self.place, path);
+                match file.and_then(|file| look::at(&file, self.from.as_deref(), now_ms, &patience)) {
                     Ok(run) => runs.runs.push(run),
                     Err(error) => {
                         output.error(&error);
-                        runs.failed = Status::Error;
+                        runs.failed = runs.failed.max(error.status());
                     }
                 }
             }
             return Ok(runs);
         }
         let since_ms = now_ms.saturating_sub_unsigned(self.active_within);
-        let found = live::files(&self.root)?;
+        let found = live::files(self.place.home())?;
         for found in found.into_iter().take_while(|found| found.stat.modified_ns / 1_000_000 >= since_ms) {
             // What cannot be read here was not asked for by name.
             if let Ok(mut run) = look::at(&found.path, self.from.as_deref(), now_ms, &patience)
@@ -162,7 +164,7 @@ impl Options {
     }
 
     fn nothing(&self) -> CommandError {
-        live::nothing(&self.root).hint("--active-within 30d looks further back")
+        live::nothing(self.place.home()).hint("--active-within 30d looks further back")
     }
 }
 

@@ -11,8 +11,8 @@ use stenograph_store::{Passes, Source};
 
 use super::show::view;
 use crate::error::{CommandError, Status};
-use crate::home::Root;
 use crate::output::{Colour, Output, counted, grouped, harmless_json};
+use crate::store::Where;
 use crate::{input, live};
 
 /// Show the last events of a transcript, and those that come
@@ -27,15 +27,16 @@ Examples:
   steno tail                                       the end of what was written last
   steno tail session.jsonl -n 3
   steno tail -f session.jsonl                      and what comes
+  steno tail 0198f2c4                              a session, by the beginning of its id
   steno tail -f session.jsonl --json | jq .kind
 
 Exit codes: 0 done, 1 there is nothing to show, 2 error")]
 pub struct Options {
-    /// The file, or a folder that was recorded into
-    #[arg(value_name = "FILE", conflicts_with = "root")]
+    /// The file, or a folder that was recorded into, or a session: the beginning of its id, or latest
+    #[arg(value_name = "FILE|SESSION")]
     file: Option<PathBuf>,
     #[command(flatten)]
-    root: Root,
+    place: Where,
     /// Begin with the last N events
     #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
     last: usize,
@@ -52,12 +53,14 @@ pub struct Options {
 
 /// Runs it.
 pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
+    let root = options.place.home();
     let path = match &options.file {
-        Some(path) => live::file(path),
-        None => live::files(&options.root)?.into_iter().next().ok_or_else(|| live::nothing(&options.root))?.path,
+        Some(name) => live::named(&options.place, name)?,
+        None => live::files(root)?.into_iter().next().ok_or_else(|| live::nothing(root))?.path,
     };
     let name = path.display().to_string();
-    if options.file.is_none() {
+    // Who named the file knows which it is.
+    if options.file.as_ref().is_none_or(|name| name.symlink_metadata().is_err()) {
         output.say(&name);
     }
     let format = input::format_so_far(&Source::open(&path, Passes::Once)?, options.from.as_deref())?;

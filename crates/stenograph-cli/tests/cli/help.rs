@@ -4,11 +4,15 @@ use stenograph::formats::FORMATS;
 
 use crate::runner::{Folder, names};
 
-const COMMANDS: [&str; 19] = [
+const COMMANDS: [&str; 23] = [
     "formats",
     "check",
     "convert",
     "show",
+    "index",
+    "find",
+    "list",
+    "resume",
     "tail",
     "status",
     "record",

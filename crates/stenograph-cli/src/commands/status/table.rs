@@ -4,6 +4,7 @@ use stenograph::status::{State, Why};
 
 use super::look::Run;
 use crate::output::{Colour, Ink, harmless_line, shortened};
+use crate::table::ago;
 
 const HEADINGS: [&str; 7] = ["AGENT", "SESSION", "STATE", "ACTIVE", "LAST TOOL", "CONTEXT", "PROJECT"];
 
@@ -92,18 +93,6 @@ fn padded(cell: &str, width: usize) -> String {
     format!("{cell}{}", " ".repeat(gap))
 }
 
-/// How long ago, in the largest unit that fits.
-fn ago(ms: i64) -> String {
-    let seconds = ms.max(0) / 1000;
-    let (number, unit) = match seconds {
-        0..60 => (seconds, "s"),
-        60..3600 => (seconds / 60, "m"),
-        3600..86_400 => (seconds / 3600, "h"),
-        _ => (seconds / 86_400, "d"),
-    };
-    format!("{number}{unit} ago")
-}
-
 /// A number of tokens, short.
 fn thousands(number: u64) -> String {
     match number {
@@ -118,11 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_and_numbers_are_short() {
-        assert_eq!(
-            [0, 59_999, 60_000, 7_200_000, 200_000_000].map(ago),
-            ["0s ago", "59s ago", "1m ago", "2h ago", "2d ago"]
-        );
+    fn numbers_are_short() {
         assert_eq!([0, 999, 45_678, 1_250_000].map(thousands), ["0", "999", "45k", "1.2M"]);
     }
 }
