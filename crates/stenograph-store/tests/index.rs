@@ -1,5 +1,7 @@
 //! The index with real files that grow, shrink, move, are copied and vanish; and the law that it finds what a plain scan finds.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stderr, reason = "a test may fail loudly")]
+
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};

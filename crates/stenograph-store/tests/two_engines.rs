@@ -1,6 +1,8 @@
 //! The law of two engines: a query over the index and over the events themselves gives the same answer. Held over a small tree of our
 //! own, and over the shared corpus where it is at hand.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stderr, reason = "a test may fail loudly")]
+
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 use std::fs;

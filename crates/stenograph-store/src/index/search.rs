@@ -180,7 +180,8 @@ impl Searcher {
         loop {
             let all = fetch >= matching;
             let fetched = self.fetch(&translated.query, request.order, fetch.min(matching).max(1))?;
-            let fetched = if translated.must_check() { self.checked(fetched, request.query, translated.depth)? } else { fetched };
+            let fetched =
+                if translated.must_check() { self.checked(fetched, request.query, translated.depth)? } else { fetched };
             let same: Vec<Same<SessionId>> = fetched
                 .iter()
                 .map(|hit| Same { session: hit.session, key: hit.key, twin: hit.twin, restates: hit.restates })
@@ -243,8 +244,8 @@ impl Searcher {
     fn checked(&mut self, hits: Vec<Hit>, query: &Query, depth: Depth) -> Result<Vec<Hit>, Error> {
         let mut facts = HashMap::new();
         for hit in &hits {
-            if !facts.contains_key(&hit.session) {
-                facts.insert(hit.session, self.facts(hit.session)?);
+            if let std::collections::hash_map::Entry::Vacant(entry) = facts.entry(hit.session) {
+                entry.insert(self.facts(hit.session)?);
             }
         }
         let mut answers = vec![false; hits.len()];
