@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use stenograph::model::{Event, Note, Span};
+use stenograph::model::{Event, Note};
 use stenograph::query::{Query, Same, SessionFacts, Trail, collapse_pieces};
 use stenograph::read::Sink;
 use stenograph_store::Passes;
@@ -120,7 +120,7 @@ impl Sink for Scanning<'_> {
             source: self.number,
             session: self.number,
             event: number,
-            at: event.at.unwrap_or(Span::default()),
+            at: event.at.unwrap_or_default(),
             part: event.part.index,
             time: entry.time,
             key: entry.key,
