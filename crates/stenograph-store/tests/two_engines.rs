@@ -133,9 +133,8 @@ fn agree(home: &Path, queries: &[&str]) -> usize {
         assert_eq!((indexed.len(), first), (scanned.len(), None), "{text}");
         hits += indexed.len();
         // In another order another copy may be shown, but it is the same that is said.
-        let keys = |hits: &[Hit]| -> BTreeSet<u64> {
-            hits.iter().filter(|hit| !hit.restates).map(|hit| hit.key).collect()
-        };
+        let keys =
+            |hits: &[Hit]| -> BTreeSet<u64> { hits.iter().filter(|hit| !hit.restates).map(|hit| hit.key).collect() };
         let best = searcher.find(&Request { order: Order::Best, ..request }).unwrap();
         assert_eq!(keys(&best.hits), keys(&answer.hits), "{text}");
     }
@@ -202,7 +201,8 @@ fn copies_restatements_and_half_lines_answer_alike() {
     let projects = home.join(".claude/projects/-work-app");
     fs::create_dir_all(&projects).unwrap();
     let (one, two) = ("0f8fad5b-d9cb-469f-a165-70867728950e", "1f8fad5b-d9cb-469f-a165-70867728950e");
-    let first = [line(one, 1, "user", "walrus 题 中国人民"), line(one, 2, "assistant", "error in the main.rs")].join("\n");
+    let first =
+        [line(one, 1, "user", "walrus 题 中国人民"), line(one, 2, "assistant", "error in the main.rs")].join("\n");
     fs::write(projects.join(format!("{one}.jsonl")), format!("{first}\n")).unwrap();
     let forked = [first.as_str(), &line(two, 3, "user", "error walrus")].join("\n");
     fs::write(projects.join(format!("{two}.jsonl")), &forked).unwrap();
@@ -214,7 +214,8 @@ fn copies_restatements_and_half_lines_answer_alike() {
 {"timestamp":"2026-01-02T03:00:01.100Z","type":"event_msg","payload":{"type":"user_message","message":"walrus error"}}
 {"timestamp":"2026-01-02T03:00:02.000Z","type":"event_msg","payload":{"type":"agent_message","message":"only the event says walrus"}}
 "#;
-    fs::write(sessions.join("rollout-2026-01-02T03-00-00-2f8fad5b-d9cb-469f-a165-70867728950e.jsonl"), rollout).unwrap();
+    fs::write(sessions.join("rollout-2026-01-02T03-00-00-2f8fad5b-d9cb-469f-a165-70867728950e.jsonl"), rollout)
+        .unwrap();
     assert!(agree(&home, QUERIES) > 10);
     assert_eq!(agree(&home, &["walrus"]), 4);
 }
