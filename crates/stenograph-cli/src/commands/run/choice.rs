@@ -92,13 +92,14 @@ pub fn moment(seconds: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::span_seconds;
 
     #[test]
     fn a_moment_is_a_date_or_some_time_ago() {
-        assert_eq!(ago("90m"), Some(5400));
-        assert_eq!(ago("2w"), Some(14 * 24 * 60 * 60));
+        assert_eq!(span_seconds("90m"), Some(5400));
+        assert_eq!(span_seconds("2w"), Some(14 * 24 * 60 * 60));
         for bad in ["", "d", "7", "-7d", "7y", "7 d", "99999999999999999999d", "+7d", "7é"] {
-            assert_eq!(ago(bad), None, "{bad}");
+            assert_eq!(span_seconds(bad), None, "{bad}");
         }
         assert_eq!(seconds("1970-01-02T00:00:00Z"), Ok(86_400));
         assert!(seconds("yesterday").is_err());
