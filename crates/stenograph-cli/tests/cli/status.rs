@@ -60,6 +60,15 @@ fn silence_makes_stale_and_an_open_call_has_more_time() {
 }
 
 #[test]
+fn a_last_line_without_a_newline_counts_and_half_a_line_does_not() {
+    let folder = Folder::with("a", (CALL.to_owned() + STOP).trim_end());
+    assert_eq!(state(&folder, "status a --json"), pair("completed", "waiting"));
+    let all = CALL.to_owned() + STOP;
+    folder.write("b", &all[..all.len() - 10]);
+    assert_eq!(state(&folder, "status b --json"), pair("running", "in_call"));
+}
+
+#[test]
 fn exit_codes_tell_scripts() {
     let folder = Folder::with("running", CALL);
     folder.write("completed", CALL.to_owned() + STOP);

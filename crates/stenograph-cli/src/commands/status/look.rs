@@ -41,7 +41,8 @@ pub fn at(path: &Path, from: Option<&str>, now_ms: i64, patience: &Patience) -> 
     let beginning = format.map(|format| beginning(format, source.head())).unwrap_or_default();
     let mut follow = Follow::open(path, format)?;
     let mut watch = Watch::default();
-    let last = follow.last(EVENTS_MAX, LastLine::Held, &mut |event| Some(event.clone().into_owned()))?;
+    // A whole last line may lack its newline, and half of one says nothing that is listened to.
+    let last = follow.last(EVENTS_MAX, LastLine::Given, &mut |event| Some(event.clone().into_owned()))?;
     last.kept.iter().for_each(|event: &Event<'static>| watch.add(event));
     // A clock that runs behind another's is no reason to wait for it.
     let silence_ms = u64::try_from(now_ms.saturating_sub(changed_ms)).unwrap_or(0);
