@@ -180,7 +180,8 @@ impl Searcher {
         loop {
             let all = fetch >= matching;
             let fetched = self.fetch(&translated.query, request.order, fetch.min(matching).max(1))?;
-            let fetched = if translated.must_check() { self.checked(fetched, request.query, translated.depth)? } else { fetched };
+            let fetched =
+                if translated.must_check() { self.checked(fetched, request.query, translated.depth)? } else { fetched };
             let same: Vec<Same<SessionId>> = fetched
                 .iter()
                 .map(|hit| Same { session: hit.session, key: hit.key, twin: hit.twin, restates: hit.restates })

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use stenograph::model::{Event, Note, Span};
+use stenograph::model::{Event, Note};
 use stenograph::query::{Query, Same, SessionFacts, Trail, collapse_pieces};
 use stenograph::read::Sink;
 use stenograph_store::Passes;
@@ -43,14 +43,10 @@ pub(super) fn answer(
     let kept = collapse_pieces(&same, pieces);
     let total = kept.len() as u64;
     let offset = super::offset(options.cursor.as_deref())?;
-    let mut wanted = kept.iter().skip(offset).take(options.limit).map(|kept| (kept.hit, kept.copies.len())).peekable();
+    let wanted = kept.iter().skip(offset).take(options.limit).map(|kept| (kept.hit, kept.copies.len()));
     let mut hits = Vec::new();
-    let mut order: Vec<(usize, usize)> = Vec::new();
-    while let Some(next) = wanted.next() {
-        order.push(next);
-    }
     let mut found: Vec<Option<Shown>> = found.into_iter().map(Some).collect();
-    for (at, copies) in order {
+    for (at, copies) in wanted {
         if let Some(mut shown) = found.get_mut(at).and_then(Option::take) {
             shown.hit.copies = copies;
             hits.push(shown);
@@ -124,7 +120,7 @@ impl Sink for Scanning<'_> {
             source: self.number,
             session: self.number,
             event: number,
-            at: event.at.unwrap_or(Span::default()),
+            at: event.at.unwrap_or_default(),
             part: event.part.index,
             time: entry.time,
             key: entry.key,
