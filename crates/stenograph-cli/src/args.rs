@@ -4,8 +4,8 @@ use clap::builder::PossibleValuesParser;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    check, compact, completions, config, context, r#continue, convert, cut, demo, find, formats, inbox, index, man,
-    record, recover, run, show, trim,
+    check, compact, completions, config, context, r#continue, convert, cut, demo, find, formats, inbox, index, list,
+    man, record, recover, resume, run, show, status, tail, trim,
 };
 
 /// Keep the record of what AI agents did
@@ -25,6 +25,7 @@ Examples:
   steno demo                                see what it can do, on a small conversation of its own
   steno check session.jsonl                 is this file whole?
   steno show session.jsonl --last 5         what happened last?
+  steno tail -f                             what happens now?
   steno convert in.jsonl --to steno -o out.steno.jsonl
 
 Exit codes: 0 done, 1 no (there are notes, or nothing was found), 2 error";
@@ -38,6 +39,10 @@ pub enum Command {
     Show(show::Options),
     Index(index::Options),
     Find(find::Options),
+    List(list::Options),
+    Resume(resume::Options),
+    Tail(tail::Options),
+    Status(status::Options),
     Record(record::Options),
     Recover(recover::Options),
     Trim(trim::Options),

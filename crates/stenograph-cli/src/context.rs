@@ -41,6 +41,11 @@ impl Which {
 }
 
 impl Named {
+    /// What is looked at instead of the home folder.
+    pub fn root(&self) -> &Root {
+        &self.root
+    }
+
     /// The context of that name, where one is named.
     pub fn context(&self) -> Result<Option<Context>, CommandError> {
         let Some(name) = &self.context else { return Ok(None) };

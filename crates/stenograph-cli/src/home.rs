@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use stenograph_store::discover::{Machine, Platform};
+use stenograph_store::discover::{Machine, Places, Platform};
 
 use crate::error::CommandError;
 
@@ -34,6 +34,14 @@ impl Root {
     pub fn resolve(&self, place: &str) -> Result<PathBuf, CommandError> {
         let unknown = || CommandError::new("the home folder is not known").hint("name one with --root DIR");
         self.machine().resolve(place).ok_or_else(unknown)
+    }
+
+    /// Where sources are looked for: below the root, or in the homes of this machine and in the folder where the command runs.
+    pub fn places(&self) -> Places {
+        match &self.root {
+            Some(root) => Places::below(std::fs::canonicalize(root).unwrap_or_else(|_| root.clone())),
+            None => Places { projects: std::env::current_dir().into_iter().collect(), ..Places::of(machine()) },
+        }
     }
 }
 

@@ -40,6 +40,15 @@ pub fn open(path: &Path, from: Option<&str>, passes: Passes) -> Result<Input, Co
     Ok(Input { source, format })
 }
 
+/// The format of a source that may still be empty: then it has none.
+pub fn format_so_far(source: &Source, from: Option<&str>) -> Result<Option<&'static dyn Format>, CommandError> {
+    match from {
+        Some(name) => format_named(name).map(Some),
+        None if source.head().is_empty() => Ok(None),
+        None => format_of(source).map(Some),
+    }
+}
+
 /// The format of that name.
 pub fn format_named(name: &str) -> Result<&'static dyn Format, CommandError> {
     named(name)

@@ -10,9 +10,11 @@ mod edited;
 mod error;
 mod home;
 mod input;
+mod live;
 mod output;
 mod progress;
 mod store;
+mod table;
 mod tokenizer;
 
 use std::process::ExitCode;

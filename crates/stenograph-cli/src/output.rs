@@ -12,6 +12,7 @@ pub struct Output<'a> {
     data: Box<dyn Write + 'a>,
     talk: Box<dyn Write + 'a>,
     colour: Colour,
+    terminal: bool,
 }
 
 /// Whether words may be coloured.
@@ -40,19 +41,25 @@ impl Output<'_> {
     /// Standard output and standard error.
     pub fn standard() -> Output<'static> {
         let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        let colour = if io::stdout().is_terminal() && !plain { Colour::Shown } else { Colour::Plain };
+        let terminal = io::stdout().is_terminal();
+        let colour = if terminal && !plain { Colour::Shown } else { Colour::Plain };
         let data = BufWriter::with_capacity(64 << 10, io::stdout().lock());
-        Output { data: Box::new(data), talk: Box::new(io::stderr()), colour }
+        Output { data: Box::new(data), talk: Box::new(io::stderr()), colour, terminal }
     }
 
     /// Two writers of the caller's own, without colour.
     pub fn to<'a>(data: impl Write + 'a, talk: impl Write + 'a) -> Output<'a> {
-        Output { data: Box::new(data), talk: Box::new(talk), colour: Colour::Plain }
+        Output { data: Box::new(data), talk: Box::new(talk), colour: Colour::Plain, terminal: false }
     }
 
     /// Whether words may be coloured.
     pub fn colour(&self) -> Colour {
         self.colour
+    }
+
+    /// Whether somebody watches what is written.
+    pub fn is_terminal(&self) -> bool {
+        self.terminal
     }
 
     /// One line of data.

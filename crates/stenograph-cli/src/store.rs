@@ -1,5 +1,7 @@
 //! Where the store is, and which places are looked into: what `--root`, `STENO_HOME` and the platform say.
 
+mod session;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -10,6 +12,7 @@ use stenograph_store::index::Store;
 
 use crate::error::CommandError;
 use crate::home::Root;
+pub use session::{Asked, Chosen, Shorts};
 
 /// Whose transcripts, and which store.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -22,6 +25,16 @@ pub struct Where {
 const DATA: &str = "{data}/stenograph";
 
 impl Where {
+    /// Below this root, where one is given.
+    pub fn below(root: &Root) -> Where {
+        Where { root: root.clone() }
+    }
+
+    /// The machine that is looked at.
+    pub fn home(&self) -> &Root {
+        &self.root
+    }
+
     /// The folder that was given instead of the home folder, from the root of the file system.
     pub fn root(&self) -> Option<PathBuf> {
         self.root.given().map(|root| std::fs::canonicalize(root).unwrap_or_else(|_| root.to_owned()))
@@ -39,18 +52,11 @@ impl Where {
 
     /// Where to look: the homes of agents, the projects and folders that the store knows, and the project at hand.
     pub fn places(&self, store: &Store) -> Result<Places, CommandError> {
-        let mut places = match self.root() {
-            Some(root) if !root.is_dir() => {
-                let place = root.display();
-                return Err(CommandError::new(format!("{place}: is no folder")).hint("--root names a folder"));
-            }
-            Some(root) => Places::below(root),
-            None => {
-                let mut places = Places::of(self.root.machine());
-                places.projects.extend(std::env::current_dir());
-                places
-            }
-        };
+        if let Some(root) = self.root().filter(|root| !root.is_dir()) {
+            let place = root.display();
+            return Err(CommandError::new(format!("{place}: is no folder")).hint("--root names a folder"));
+        }
+        let mut places = self.root.places();
         if self.root.given().is_none()
             && let Ok(catalogue) = store.catalogue()
         {

@@ -36,6 +36,8 @@ mod help;
 mod inbox;
 #[path = "cli/leslie.rs"]
 mod leslie;
+#[path = "cli/list.rs"]
+mod list;
 #[path = "cli/readme.rs"]
 mod readme;
 #[path = "cli/real.rs"]
@@ -44,12 +46,18 @@ mod real;
 mod record;
 #[path = "cli/record_claude_events.rs"]
 mod record_claude_events;
+#[path = "cli/resume.rs"]
+mod resume;
 #[path = "cli/run.rs"]
 mod run;
 #[path = "cli/runner.rs"]
 mod runner;
 #[path = "cli/show.rs"]
 mod show;
+#[path = "cli/status.rs"]
+mod status;
+#[path = "cli/tail.rs"]
+mod tail;
 #[path = "cli/trim.rs"]
 mod trim;
 

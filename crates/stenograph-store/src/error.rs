@@ -86,6 +86,8 @@ pub enum Problem {
     NoLayout,
     /// It was changed by somebody else, so that what was recorded cannot be put there.
     Changed,
+    /// Nobody can say what it is.
+    NoFormat,
     /// It is there already, and holds something else.
     Differs,
     /// Something in it would be put outside of its own folder, or is a link.
@@ -211,6 +213,7 @@ impl Error {
             Problem::BadName => "use letters, digits, points, hyphens and underscores, and no separators",
             Problem::NoLayout => "name the file or folder that was given to steno record",
             Problem::Changed => "the journal beside it has everything: steno show reads it",
+            Problem::NoFormat => "steno formats lists what can be read; --from FORMAT says what this is",
             Problem::Differs => "compare the two, and rename or remove the one that is not wanted",
             Problem::LeadsOut => "do not trust it: look at it with tar -tvzf before unpacking anything by hand",
             Problem::Odd => "replace it by what it stands for, or remove it",
@@ -267,6 +270,7 @@ impl fmt::Display for Error {
             Problem::BadName => formatter.write_str("is not a name for one file or folder"),
             Problem::NoLayout => formatter.write_str("no layout is known here"),
             Problem::Changed => formatter.write_str("was changed by somebody else since"),
+            Problem::NoFormat => formatter.write_str("the format is unknown"),
             Problem::Differs => formatter.write_str("is there already and holds something else"),
             Problem::LeadsOut => formatter.write_str("holds a link, or an entry that leads out of its folder"),
             Problem::Odd => formatter.write_str("is neither a file nor a folder"),

@@ -38,6 +38,13 @@ pub fn parts(path: &Path) -> Option<Parts> {
     (path.is_file() && journal.is_file()).then(|| Parts { files: vec![path.to_owned(), journal], format: None })
 }
 
+impl Parts {
+    /// The files, in order.
+    pub fn files(&self) -> &[PathBuf] {
+        &self.files
+    }
+}
+
 /// Reads them as one conversation. What was said twice in two folders side by side was said twice, and so was what stands in a
 /// journal that is named after a document which is not among the files.
 pub fn read(parts: &Parts, sink: &mut dyn Sink) -> Result<(), Error> {

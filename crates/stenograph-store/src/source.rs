@@ -95,14 +95,7 @@ impl Source {
         passes: Passes,
     ) -> Result<Source, Error> {
         if passes == Passes::Many {
-            let mut spool = Spool::new()?;
-            let copied = io::copy(&mut { stream }, &mut spool);
-            // A spool that is full says so itself: the source is not to blame.
-            let length = copied.map_err(|error| match error.downcast::<Error>() {
-                Ok(inside) => inside,
-                Err(error) => Error::from_system(&place, Problem::Unreadable, error),
-            })?;
-            return Source::of_file(place, spool.into_file(), length, identity);
+            return Ok(Source { identity, ..Source::spooled(place, stream)? });
         }
         let consumed = Counter::default();
         let mut rest = decode(stream, &place, &consumed, Guard::USUAL)?;
@@ -112,6 +105,18 @@ impl Source {
             Err(error) => Rest::Failed(error),
         };
         Ok(Source { place, origin: Origin::Stream(Some(rest)), identity, head, consumed })
+    }
+
+    /// What comes from a stream, put aside so that it can be read as often as needed.
+    pub(crate) fn spooled(place: Place, mut stream: impl Read) -> Result<Source, Error> {
+        let mut spool = Spool::new()?;
+        let copied = io::copy(&mut stream, &mut spool);
+        // A spool that is full says so itself: the source is not to blame.
+        let length = copied.map_err(|error| match error.downcast::<Error>() {
+            Ok(inside) => inside,
+            Err(error) => Error::from_system(&place, Problem::Unreadable, error),
+        })?;
+        Source::of_file(place, spool.into_file(), length, None)
     }
 
     /// Where it comes from.

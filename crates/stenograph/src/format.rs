@@ -38,6 +38,20 @@ pub trait Format: Sync {
     fn totals(&self) -> &'static [&'static str] {
         &[]
     }
+
+    /// What its records say, in words of its own, about how a run stands.
+    fn signs(&self) -> Signs {
+        Signs::default()
+    }
+}
+
+/// Words of a format about how a run stands, where the model has no place for them.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Signs {
+    /// Paths of fields, left over in its records, that say why the model's answer ends there.
+    pub stops: &'static [&'static str],
+    /// How a message begins that its system puts into the user's mouth when the user breaks a run off.
+    pub interruptions: &'static [&'static str],
 }
 
 /// What people and programs need to know about a format.

@@ -113,7 +113,7 @@ impl Framer {
     }
 
     /// A framer for the rest of a source of lines, from the start of a line on. What looks like the head of a document is none
-    /// there: a document begins where its source does.
+    /// there: a document begins where its source does. Where the number of the line is unknown, so are those that follow.
     pub fn from_line(size_max: usize, at: Span) -> Framer {
         let start = Span { length: 0, ..at };
         Framer { mode: Mode::Lines, size_max, held: Vec::new(), let_go: 0, start, offset: at.offset, line: at.line }
@@ -202,7 +202,9 @@ impl Framer {
             }
             rest = tail.get(1..).unwrap_or_default();
             self.offset += length as u64 + 1;
-            self.line += 1;
+            if self.line != Span::LINE_UNKNOWN {
+                self.line += 1;
+            }
             self.start = Span { offset: self.offset, length: 0, line: self.line };
         }
         self.hold(rest);
@@ -275,6 +277,15 @@ impl Framer {
             }
         }
         self.hold(chunk.get(from..).unwrap_or_default());
+    }
+}
+
+/// Whether a source of this framing that begins like this is cut at its lines: then it can be read from any of them.
+pub fn is_lines(framing: Framing, head: &[u8]) -> bool {
+    match framing {
+        Framing::Lines => true,
+        Framing::Items(_) => false,
+        Framing::LinesOrItems(_) => opens_alone(head) == Some(false),
     }
 }
 
@@ -361,6 +372,26 @@ mod tests {
             let texts: Vec<&str> = found.iter().map(|(_, text, _, _)| text.as_str()).collect();
             assert_eq!(texts, ["{", "\"a\": {\"b\": 1}", "\"c\" : 2", "}"]);
         }
+    }
+
+    #[test]
+    fn lines_that_nobody_counted_have_no_numbers() {
+        let mut lines = Vec::new();
+        let at = Span { offset: 100, length: 0, line: Span::LINE_UNKNOWN };
+        let mut framer = Framer::from_line(1000, at);
+        framer.feed(b"a\nb\n", &mut |frame| {
+            if let Frame::Record(record) = frame {
+                lines.push((record.at.offset, record.at.line));
+            }
+        });
+        assert_eq!(lines, [(100, Span::LINE_UNKNOWN), (102, Span::LINE_UNKNOWN)]);
+    }
+
+    #[test]
+    fn lines_are_told_from_a_document_by_how_it_begins() {
+        let both = Framing::LinesOrItems(Items::Array("items"));
+        assert!(is_lines(Framing::Lines, b"{\n") && !is_lines(Framing::Items(Items::Members), b"{}"));
+        assert!(is_lines(both, b"{\"a\":1}\n") && !is_lines(both, b"\n{\n\"items\": [") && !is_lines(both, b" "));
     }
 
     #[test]

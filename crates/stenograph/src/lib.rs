@@ -8,7 +8,8 @@
 //! 4. [`convert`] joins the two, measures the [`loss`], and can [`carry`] the source along.
 //! 5. [`edit`] changes a source and leaves every byte alone that it need not change.
 //! 6. [`query`] says what of an event can be found, and finds it.
-//! 7. [`formats`] is the one list of formats; [`laws`] is what every one of them keeps.
+//! 7. [`status`] tells from the last events how a run stands.
+//! 8. [`formats`] is the one list of formats; [`laws`] is what every one of them keeps.
 //!
 //! This crate opens no files, reads no clock and no environment, starts no threads and prints nothing.
 
@@ -27,6 +28,7 @@ pub mod read;
 pub mod resume;
 pub mod sheet;
 pub mod standin;
+pub mod status;
 pub mod text;
 pub mod time;
 pub mod wire;

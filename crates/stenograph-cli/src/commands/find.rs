@@ -12,7 +12,7 @@ use stenograph_store::index::search::{Depth, Hit, Order, Request};
 
 use crate::error::{CommandError, Status};
 use crate::output::{Output, counted, harmless_json};
-use crate::store::Where;
+use crate::store::{Shorts, Where};
 
 /// Find what was said, done or touched
 ///
@@ -35,7 +35,7 @@ The whole grammar: docs/guide/finding.md. steno index comes first; it also says 
 Exit codes: 0 found, 1 nothing found, 2 error")]
 pub struct Options {
     /// What to look for; several words are one query
-    #[arg(value_name = "QUERY", required_unless_present = "file", allow_hyphen_values = true, num_args = 1..)]
+    #[arg(value_name = "QUERY", required_unless_present = "file")]
     query: Vec<String>,
     /// Sessions that touched this file or folder, and how; a query narrows them
     #[arg(long, value_name = "PATH")]
@@ -73,6 +73,8 @@ fn limit(text: &str) -> Result<usize, String> {
 struct Shown {
     /// The session's name and what is known of it.
     session: Option<Session>,
+    /// As much of the session's name as it takes to know it by.
+    short: String,
     source: Option<SourceRow>,
     hit: Hit,
     read: Result<Seen, &'static str>,
@@ -128,7 +130,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
 }
 
 /// The query, or what is wrong with it.
-fn parsed(text: &str) -> Result<Query, CommandError> {
+pub(super) fn parsed(text: &str) -> Result<Query, CommandError> {
     let today = Today { now: jiff::Timestamp::now(), zone: jiff::tz::TimeZone::system() };
     Query::parse(text, &today)
         .map_err(|mistake: Mistake| CommandError::new(format!("the query: {mistake}")).hint(mistake.hint))
@@ -153,11 +155,13 @@ fn indexed(options: &Options, query: &Query) -> Result<Answered, CommandError> {
         }
     })?;
     let next = answer.has_more.then(|| (offset + answer.hits.len()).to_string());
+    let shorts = Shorts::of(searcher.catalogue())?;
     let mut hits = Vec::new();
     for (hit, read) in answer.hits.into_iter().zip(read) {
         let session = searcher.session(hit.session)?.cloned();
         let source = searcher.source(hit.source)?.cloned();
-        hits.push(Shown { session, source, hit, read: read.unwrap_or(Err("it cannot be read")) });
+        let short = session.as_ref().map(|session| shorts.name(session)).unwrap_or_default();
+        hits.push(Shown { session, short, source, hit, read: read.unwrap_or(Err("it cannot be read")) });
     }
     Ok(Answered { hits, total: answer.total, is_exact: answer.is_exact, next })
 }

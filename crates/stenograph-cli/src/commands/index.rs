@@ -60,6 +60,12 @@ pub struct Options {
     json: bool,
 }
 
+impl Options {
+    fn keep(&self) -> Keep {
+        if self.no_keep { Keep::No } else { Keep::Yes }
+    }
+}
+
 /// Less memory than this is not enough for a record of the largest size.
 const MEMORY_MIN: u64 = 128 << 20;
 
@@ -79,7 +85,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
     store::on_interrupt(&stop);
     let mut places = options.place.places(&store)?;
     places.folders.extend(options.folders.iter().map(|folder| std::path::absolute(folder).unwrap_or(folder.clone())));
-    let report = once(&store, &places, Scope::All, options, &stop, output)?;
+    let report = once(&store, &places, Scope::All, options.keep(), options, &stop, output)?;
     tell(&report, options, output)?;
     if options.watch && !report.stopped {
         follow(&store, &places, options, &stop, output)?;
@@ -91,6 +97,7 @@ fn once(
     store: &Store,
     places: &Places,
     scope: Scope,
+    keep: Keep,
     options: &Options,
     stop: &Arc<AtomicBool>,
     output: &mut Output<'_>,
@@ -99,7 +106,7 @@ fn once(
     let plan = Plan {
         places,
         scope,
-        keep: if options.no_keep { Keep::No } else { Keep::Yes },
+        keep,
         memory: usize::try_from(options.memory).unwrap_or(usize::MAX),
         threads: options.threads.map_or(cores, |threads| usize::try_from(threads).unwrap_or(cores)),
         now: clock::nanoseconds(),
@@ -127,12 +134,13 @@ fn follow(
         output.say("watching; Ctrl-C ends it");
     }
     while !stop.load(Ordering::Relaxed) {
-        let scope = match watcher.wait(&|| stop.load(Ordering::Relaxed)) {
-            Woken::Files(paths) => Scope::Files(paths),
-            Woken::Sweep => Scope::All,
+        // What is said is searchable at once; it is kept with the next sweep, for each time costs the archive a line in its log.
+        let (scope, keep) = match watcher.wait(&|| stop.load(Ordering::Relaxed)) {
+            Woken::Files(paths) => (Scope::Files(paths), Keep::No),
+            Woken::Sweep => (Scope::All, options.keep()),
             Woken::Stopped => break,
         };
-        let report = match once(store, places, scope, options, stop, output) {
+        let report = match once(store, places, scope, keep, options, stop, output) {
             Ok(report) => report,
             // Somebody else indexes at the moment: what there is to see will still be there.
             Err(error) => {

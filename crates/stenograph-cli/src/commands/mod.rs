@@ -13,11 +13,15 @@ pub mod find;
 pub mod formats;
 pub mod inbox;
 pub mod index;
+pub mod list;
 pub mod man;
 pub mod record;
 pub mod recover;
+pub mod resume;
 pub mod run;
 pub mod show;
+pub mod status;
+pub mod tail;
 pub mod trim;
 
 use crate::args::Command;
@@ -32,12 +36,16 @@ pub fn run(command: &Command, output: &mut Output<'_>) -> Result<Status, Command
         Command::Convert(options) => convert::run(options, output),
         Command::Index(options) => index::run(options, output),
         Command::Find(options) => find::run(options, output),
+        Command::List(options) => list::run(options, output),
+        Command::Resume(options) => resume::run(options, output),
         Command::Record(options) => record::run(options, output),
         Command::Recover(options) => recover::run(options, output),
         Command::Run(options) => run::run(options, output),
         Command::Context(options) => context::run(options, output),
         Command::Inbox(options) => inbox::run(options, output),
         Command::Show(options) => show::run(options, output),
+        Command::Tail(options) => tail::run(options, output),
+        Command::Status(options) => status::run(options, output),
         Command::Trim(options) => trim::run(options, output),
         Command::Cut(options) => cut::run(options, output),
         Command::Continue(options) => r#continue::run(options, output),

@@ -1,7 +1,9 @@
 //! `steno show`: the events of a file, for people. Which ones is chosen here; how one looks is in `show/view.rs`.
 
+mod numbers;
 mod select;
-mod view;
+mod session;
+pub(super) mod view;
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -14,16 +16,19 @@ use stenograph_store::{Passes, folder};
 
 use crate::context::{Named, missing};
 use crate::error::{CommandError, Status};
-use crate::input::{self, Go};
-use crate::output::{Colour, Output, counted, harmless_json};
+use crate::input::{self, Go, Input};
+use crate::output::{Colour, Ink, Output, counted, harmless_json};
 use crate::progress::Progress;
+use crate::store::{Asked, Where};
+use numbers::{Near, Numbers};
 use select::{Chosen, Selection};
 
 /// Show what happened in a transcript
 ///
 /// Shows each event with its time, who it is from and what it says. What tools were given and what they answered is shortened; --text and
 /// --json show everything. Records that only repeat what another one says are left out, unless --json or their own type asks for them.
-/// Control characters are shown, not obeyed.
+/// Control characters are shown, not obeyed. What is named is a file, or else a session that steno index has found: by the beginning of
+/// its id, or latest. A session whose file is gone is shown as it was kept.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Kinds: message, thinking, tool_call, tool_result, compaction, failure, stop, fact, other;
@@ -31,19 +36,25 @@ Kinds: message, thinking, tool_call, tool_result, compaction, failure, stop, fac
 
 Examples:
   steno show session.jsonl --last 5
+  steno show 0198f2c4                              a session, by the beginning of its id
+  steno show latest --threads                      with its sub-agents
+  steno show SESSION --event 120,131               what steno find found, and what stands around it
   steno show session.jsonl --kind user --text      everything the user said
   steno show session.jsonl --kind tool_call,tool_result --first 10
   steno show session.jsonl --json | jq .kind
   steno show --context research --last 10          what the model of a context sees")]
 pub struct Options {
-    /// The file, or a folder that was recorded into; - is standard input
-    #[arg(value_name = "FILE", required_unless_present = "context", conflicts_with_all = ["context", "root"])]
+    /// The file, or a folder that was recorded into, or a session; - is standard input
+    #[arg(value_name = "FILE|SESSION", required_unless_present = "context", conflicts_with = "context")]
     file: Option<PathBuf>,
     #[command(flatten)]
     named: Named,
     /// With --context: show what left its window as well
     #[arg(long, requires = "context")]
     archive: bool,
+    /// Show the side conversations of a session too
+    #[arg(long, conflicts_with_all = ["context", "event"])]
+    threads: bool,
     /// Read as this format instead of looking at the content
     #[arg(long, value_name = "FORMAT", value_parser = crate::args::format_name())]
     from: Option<String>,
@@ -53,6 +64,13 @@ pub struct Options {
     /// Show only the first N events
     #[arg(long, value_name = "N")]
     first: Option<usize>,
+    /// Show the event of this number, as steno find gives it (can be repeated, or separated by commas)
+    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u64).range(1..),
+        conflicts_with_all = ["first", "last", "kind"])]
+    event: Vec<u64>,
+    /// With --event: how many events before and after it are shown too; 2 if nothing is said, and none with --text and --json
+    #[arg(long, value_name = "N", requires = "event")]
+    around: Option<u64>,
     /// Show only events of this kind, role or type (can be repeated, or separated by commas)
     #[arg(long, value_name = "KIND", value_delimiter = ',')]
     kind: Vec<String>,
@@ -64,48 +82,73 @@ pub struct Options {
     json: bool,
 }
 
+/// How many events around one that is asked for people want to see.
+const AROUND_USUAL: u64 = 2;
+
+/// What is read.
+enum From {
+    /// Several files that are one conversation.
+    Parts(folder::Parts),
+    /// One source.
+    Input(Box<Input>),
+}
+
 /// Runs it.
 pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
     let Some(path) = options.path(output)? else { return Ok(Status::No) };
-    // A recording may be spread over a folder, or have a journal beside it that says more.
-    let parts = options.from.is_none().then(|| folder::parts(&path)).flatten();
-    let mut input = match &parts {
-        Some(_) => None,
-        None => Some(input::open(&path, options.from.as_deref(), Passes::Once)?),
+    let place = Where::below(options.named.root());
+    let path = match place.asked(&path)? {
+        Asked::File(path) => path,
+        Asked::Session(chosen) => return session::run(options, &place.store()?, &chosen, output),
     };
+    // A recording may be spread over a folder, or have a journal beside it that says more. Numbers are those of one file.
+    let is_alone = options.from.is_some() || !options.event.is_empty() && path.is_file();
+    let from = match folder::parts(&path).filter(|_| !is_alone) {
+        Some(parts) => From::Parts(parts),
+        None => From::Input(Box::new(input::open(&path, options.from.as_deref(), Passes::Once)?)),
+    };
+    show(options, &path.display().to_string(), from, output)
+}
+
+/// Shows one conversation.
+fn show(options: &Options, name: &str, mut from: From, output: &mut Output<'_>) -> Result<Status, CommandError> {
     let manner = match (options.json, options.text) {
         (true, _) => Manner::Json,
         (_, true) => Manner::Text,
         _ => Manner::View(output.colour()),
     };
     // A bar would run through the events, unless they are only shown at the end.
-    let progress = match &input {
-        Some(input) if options.last.is_some() => Progress::over(&input.source, 1),
+    let progress = match &from {
+        From::Input(input) if options.last.is_some() => Progress::over(&input.source, 1),
         _ => Progress::none(),
     };
     let mut showing = Showing {
         manner,
         selection: Selection::new(&options.kind),
+        numbers: options.numbers(manner),
         first: options.first,
         last: options.last,
         kept: VecDeque::new(),
         gap: if manner == Manner::Text { "\n" } else { "" },
         shown: 0,
         written: 0,
+        number: 0,
         repeats: 0,
         notes: 0,
         output,
         failed: None,
     };
-    let read = match (&mut input, &parts) {
-        (Some(input), _) => input.read(&mut showing, &progress, Showing::go),
-        (None, Some(parts)) => Ok(folder::read(parts, &mut showing)?),
-        (None, None) => Ok(()),
+    let read = match &mut from {
+        From::Input(input) => input.read(&mut showing, &progress, Showing::go),
+        From::Parts(parts) => Ok(folder::read(parts, &mut showing)?),
     };
     drop(progress);
-    showing.finish(&path.display().to_string())?;
-    let Showing { shown, selection, output, .. } = showing;
+    showing.finish(name)?;
+    let Showing { shown, selection, numbers, output, .. } = showing;
     read?;
+    if let Some(numbers) = numbers {
+        return Ok(told(&numbers, output));
+    }
     if shown == 0 && !options.kind.is_empty() {
         output.say(&format!("no event of kind {}", options.kind.join(", ")));
         let seen = selection.seen();
@@ -115,6 +158,17 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
         return Ok(Status::No);
     }
     Ok(Status::Done)
+}
+
+/// Which events were asked for and are not there.
+fn told(numbers: &Numbers, output: &mut Output<'_>) -> Status {
+    let missing: Vec<String> = numbers.missing().iter().map(u64::to_string).collect();
+    if missing.is_empty() {
+        return Status::Done;
+    }
+    output.say(&format!("there is no event {}", missing.join(", ")));
+    output.say(&format!("hint: there are {}; steno find gives their numbers", counted(numbers.seen(), "event")));
+    Status::No
 }
 
 impl Options {
@@ -133,6 +187,15 @@ impl Options {
         output.say("hint: --archive shows what left it");
         Ok(None)
     }
+
+    /// The events that are asked for by number, where some are.
+    fn numbers(&self, manner: Manner) -> Option<Numbers> {
+        let usual = match manner {
+            Manner::View(_) => AROUND_USUAL,
+            Manner::Text | Manner::Json => 0,
+        };
+        (!self.event.is_empty()).then(|| Numbers::new(&self.event, self.around.unwrap_or(usual)))
+    }
 }
 
 /// How an event is shown.
@@ -150,6 +213,8 @@ enum Manner {
 struct Showing<'a, 'o> {
     manner: Manner,
     selection: Selection,
+    /// With `--event`: which ones.
+    numbers: Option<Numbers>,
     first: Option<usize>,
     last: Option<usize>,
     /// With `--last`: the newest so far, as they will be shown.
@@ -158,6 +223,8 @@ struct Showing<'a, 'o> {
     gap: &'static str,
     shown: usize,
     written: usize,
+    /// With `--event`: the number of the last one that was shown.
+    number: u64,
     repeats: u64,
     notes: u64,
     output: &'a mut Output<'o>,
@@ -166,6 +233,9 @@ struct Showing<'a, 'o> {
 
 impl Sink for Showing<'_, '_> {
     fn event(&mut self, event: &Event<'_>) {
+        if self.numbers.is_some() {
+            return self.numbered(event);
+        }
         let chosen = self.selection.choose(event);
         if chosen == Chosen::No || self.go() == Go::NoFurther {
             return;
@@ -199,8 +269,34 @@ impl Sink for Showing<'_, '_> {
 
 impl Showing<'_, '_> {
     fn go(&self) -> Go {
-        let enough = self.first.is_some_and(|most| self.shown >= most);
+        let enough =
+            self.first.is_some_and(|most| self.shown >= most) || self.numbers.as_ref().is_some_and(Numbers::is_past);
         if enough || self.failed.is_some() { Go::NoFurther } else { Go::On }
+    }
+
+    /// An event that is shown or not by its number alone.
+    fn numbered(&mut self, event: &Event<'_>) {
+        let Some(numbers) = &mut self.numbers else { return };
+        let width = numbers.width();
+        let (number, near) = numbers.next();
+        // What is asked for is shown even if it only repeats another; what stands around it is not.
+        let is_shown = near == Near::Meant || near == Near::Beside && (!event.restates || self.manner == Manner::Json);
+        let text = match self.manner {
+            _ if !is_shown => None,
+            Manner::Json => Some(format!("{}\n", harmless_json(&wire::event_at(event)))),
+            Manner::Text => view::contents(event),
+            Manner::View(colour) => {
+                let mark = if near == Near::Meant { colour.ink(Ink::Warning, ">") } else { " ".to_owned() };
+                // Numbers that do not follow each other stand apart.
+                let gap = if self.number > 0 && self.number + 1 < number { "\n" } else { "" };
+                Some(format!("{gap}{mark} {number:>width$}  {}", view::event(event, colour)))
+            }
+        };
+        if let Some(text) = text {
+            self.shown += 1;
+            self.number = number;
+            self.put(&text);
+        }
     }
 
     fn put(&mut self, text: &str) {

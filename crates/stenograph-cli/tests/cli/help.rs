@@ -4,11 +4,17 @@ use stenograph::formats::FORMATS;
 
 use crate::runner::{Folder, names};
 
-const COMMANDS: [&str; 17] = [
+const COMMANDS: [&str; 23] = [
     "formats",
     "check",
     "convert",
     "show",
+    "index",
+    "find",
+    "list",
+    "resume",
+    "tail",
+    "status",
     "record",
     "recover",
     "trim",

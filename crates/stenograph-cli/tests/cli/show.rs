@@ -100,3 +100,52 @@ fn a_reader_who_has_seen_enough_is_no_error() {
         assert_eq!((output.status.code(), talk.as_str()), (Some(0), ""), "{line}");
     }
 }
+
+#[test]
+fn an_event_is_shown_by_its_number_with_what_stands_around_it() {
+    let folder = Folder::with("a", NATIVE);
+    let done = folder.run("show a --event 3 --around 1");
+    assert_eq!(
+        done.ends(0).text(),
+        "  2  2026-03-02 09:14:06  thinking
+    Run it first.
+> 3  2026-03-02 09:14:07  call Bash
+    {\"command\":\"cargo test\"}
+  4  2026-03-02 09:14:09  result of Bash
+    ok
+"
+    );
+    let lines = |line: &str| folder.run(line).ends(0).text().lines().count();
+    assert_eq!((lines("show a --event 1"), lines("show a --event 1,4 --around 0")), (6, 5));
+    assert_eq!(folder.run("show a --event 4 --text").ends(0).text(), "ok\n");
+    assert_eq!(folder.run("show a --event 2 --json").ends(0).json()[0]["id"], "e2");
+    folder.run("show a --event 2,9").ends(1).says("> 2").talks("there is no event 9").talks("hint: there are 4 events");
+    folder.run("show a --event 0").ends(2);
+    folder.run("show a --around 1").ends(2).talks("--event");
+}
+
+#[test]
+fn a_session_is_shown_with_its_side_conversations_where_they_are_asked_for() {
+    let folder = crate::list::home();
+    let done = folder.run("show 0198aaaa-1");
+    done.ends(0).says("Feed the walrus").talks("1 side conversation not shown: --threads");
+    assert!(!done.text().contains("herring"));
+    folder.run("show 0198aaaa-1 --threads").ends(0).says("side conversation a1b2: Count").says("Feed the walrus");
+    let json = folder.run("find herring --json").json();
+    let (path, event) = (json[0]["path"].as_str().unwrap(), json[0]["event"].as_u64().unwrap());
+    folder.run(&format!("show {path} --event {event}")).ends(0).says("> 1").says("Count the herring");
+}
+
+#[test]
+fn what_is_gone_is_shown_as_it_was_kept() {
+    let folder = crate::list::home();
+    let path = crate::list::path("ffff0000-1111-4222-8333-444455556666");
+    let path = path.replace("-work-app", "-work-shop");
+    let before = folder.run("show ffff").ends(0).text().to_owned();
+    std::fs::remove_file(folder.path(&path)).unwrap();
+    assert_eq!(folder.run("show ffff").ends(0).talks("is gone; this is what was kept of it").text(), before);
+    crate::list::index(&folder);
+    assert_eq!(folder.run("show ffff").ends(0).text(), before);
+    assert_eq!(folder.run(&format!("show {path}")).ends(0).text(), before);
+    folder.run("show ffff --event 2 --around 0").ends(0).says("> 2").says("It is fed.");
+}

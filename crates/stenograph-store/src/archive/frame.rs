@@ -11,8 +11,8 @@ pub(super) type Hash = [u8; 32];
 /// How much is compressed together at most. Larger frames find more that repeats, and cost more to look into.
 pub(super) const FRAME_RAW_MAX: usize = 8 << 20;
 
-/// As much effort as is worth it: measured in `docs/design/011-the-store.md`.
-const LEVEL: i32 = 3;
+/// As much effort as is worth it: measured in `docs/design/012-the-archive.md`.
+const LEVEL: i32 = 6;
 
 const MAGIC: &[u8; 8] = b"STNFRAM1";
 const FIXED_SIZE: usize = 28;
@@ -60,8 +60,7 @@ impl std::fmt::Debug for Encoder {
 impl Encoder {
     pub fn new() -> io::Result<Encoder> {
         let mut compressor = zstd::bulk::Compressor::new(LEVEL)?;
-        // What repeats far away is worth finding: sessions repeat whole files.
-        compressor.long_distance_matching(true)?;
+        // What repeats anywhere in a frame is worth finding: sessions repeat whole files.
         compressor.window_log(FRAME_RAW_MAX.ilog2())?;
         Ok(Encoder(compressor))
     }

@@ -94,7 +94,7 @@ impl History {
             {
                 return Err(Error::about(path, Problem::Newer));
             }
-            if read.and_then(|line| self.state.apply(&line, time_ms)).is_none() {
+            if read.and_then(|line| self.state.apply(line, time_ms)).is_none() {
                 self.remarks.push(Remark::new(path, format!("the line at byte {at} of the log makes no sense")));
                 self.remarks.truncate(REMARKS_MAX);
             }

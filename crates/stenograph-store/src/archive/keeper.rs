@@ -200,7 +200,7 @@ impl Keeper {
 
     fn follow(&mut self, keep: KeepLine) -> Result<(), Error> {
         self.touched.push(keep.copy);
-        self.write(&Line::Keep(keep))
+        self.write(Line::Keep(keep))
     }
 
     /// Lets go of an old version when there are too many: of one that the next one only made longer, if there is such a one.
@@ -214,7 +214,7 @@ impl Keeper {
             pairs.min_by_key(|(version, next)| (next.length < version.length, version.length.abs_diff(next.length)));
         let Some((version, _)) = least else { return Ok(()) };
         let versions = vec![version.number];
-        self.write(&Line::Thin { copy, versions })
+        self.write(Line::Thin { copy, versions })
     }
 
     /// Lets go of copies, for a reason. They are not kept again when they are found again.
@@ -224,7 +224,7 @@ impl Keeper {
         if let Some(missing) = copies.iter().find(|copy| !self.history.state.copies.contains_key(copy)) {
             return Err(Error::about(&self.folder.join(missing.to_string()), Problem::NotKept));
         }
-        if copies.is_empty() { Ok(()) } else { self.write(&Line::Forget { copies, why: why.to_owned() }) }
+        if copies.is_empty() { Ok(()) } else { self.write(Line::Forget { copies, why: why.to_owned() }) }
     }
 
     /// Lets a source that was forgotten come back. `begin` is how it begins.
@@ -232,7 +232,7 @@ impl Keeper {
         self.ready()?;
         let head = self.history.state.forgotten.by_head(label.session.as_deref(), begin);
         let (format, session) = (label.format.clone(), label.session.clone());
-        self.write(&Line::Recall { format, session, head })
+        self.write(Line::Recall { format, session, head })
     }
 
     /// Whether a source was forgotten. `begin` is how it begins, 4,096 bytes of it where it has them.
@@ -256,7 +256,7 @@ impl Keeper {
         if is_known == (known == Known::Added) {
             return Ok(());
         }
-        self.write(&Line::Folder { path: path.to_owned(), known })
+        self.write(Line::Folder { path: path.to_owned(), known })
     }
 
     /// The folders that were added.
@@ -317,10 +317,11 @@ impl Keeper {
     }
 
     /// Puts a line into the next commit, and follows it.
-    pub(super) fn write(&mut self, line: &Line) -> Result<(), Error> {
+    pub(super) fn write(&mut self, line: Line) -> Result<(), Error> {
+        let spelled = line.spell();
         let followed = self.history.state.apply(line, UNSTAMPED_MS);
         followed.ok_or_else(|| Error::about(&self.folder, Problem::Unwritable))?;
-        self.stage.lines.push_str(&line.spell());
+        self.stage.lines.push_str(&spelled);
         Ok(())
     }
 

@@ -2,12 +2,13 @@
 //! the lines lead to is decided in `state.rs`.
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use stenograph::json::{Draft, Object};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::frame::Hash;
+use super::spell::{hex, read_numbers, read_path, spell_numbers, spell_path, unhex};
 
 /// The version of the log that is written here. A log of a later one is not written to.
 pub(super) const VERSION: u64 = 1;
@@ -154,8 +155,10 @@ impl Line {
     pub fn read(bytes: &[u8]) -> Option<Line> {
         let text = std::str::from_utf8(bytes).ok()?;
         let mut object = Object::parse(text)?;
-        let first = object.keys().next()?.to_owned();
-        Some(match first.as_str() {
+        // The first key says what the line is.
+        let (_, rest) = text.split_once('"')?;
+        let (first, _) = rest.split_once('"')?;
+        Some(match first {
             "archive" => Line::Begin(object.take_number("archive")?),
             "frame" => Line::Frame(FrameLine::read(&mut object)?),
             "keep" => Line::Keep(KeepLine::read(&mut object)?),
@@ -221,8 +224,7 @@ impl FrameLine {
                 let mut words = text.split_ascii_whitespace();
                 let mut pieces = Vec::with_capacity(text.len() / 70);
                 while let Some(hash) = words.next() {
-                    let hash = blake3::Hash::from_hex(hash).ok()?;
-                    pieces.push((*hash.as_bytes(), words.next()?.parse().ok()?));
+                    pieces.push((unhex(hash)?, words.next()?.parse().ok()?));
                 }
                 FramePieces::New { first, pieces }
             }
@@ -271,79 +273,13 @@ fn small(object: &mut Object<'_>, key: &str) -> Option<u32> {
     object.take_number(key).and_then(|number| u32::try_from(number).ok())
 }
 
-/// Numbers as ranges: `3-17,20`.
-fn spell_numbers(numbers: &[u32]) -> String {
-    let mut text = String::new();
-    let mut rest = numbers;
-    while let Some(first) = rest.first() {
-        let follows = |(step, number): &(usize, &u32)| u64::from(**number) == u64::from(*first) + *step as u64;
-        let count = rest.iter().enumerate().take_while(follows).count().max(1);
-        let gap = if text.is_empty() { "" } else { "," };
-        let _ = match count {
-            1 => write!(text, "{gap}{first}"),
-            _ => write!(text, "{gap}{first}-{}", u64::from(*first) + count as u64 - 1),
-        };
-        rest = rest.get(count..).unwrap_or_default();
-    }
-    text
-}
-
-fn read_numbers(text: &str) -> Option<Vec<u32>> {
-    // A damaged range must not fill the memory: more pieces than that are no single source.
-    const COUNT_MAX: usize = 1 << 24;
-    let mut numbers = Vec::new();
-    for range in text.split(',').filter(|range| !range.is_empty()) {
-        let (first, last) = range.split_once('-').unwrap_or((range, range));
-        let (first, last) = (first.parse::<u32>().ok()?, last.parse::<u32>().ok()?);
-        if last < first || (last - first) as usize >= COUNT_MAX - numbers.len() {
-            return None;
-        }
-        numbers.extend(first..=last);
-    }
-    Some(numbers)
-}
-
 fn spell_head(head: &Head) -> String {
     format!("{}:{}", head.length, hex(&head.hash))
 }
 
 fn read_head(text: &str) -> Option<Head> {
     let (length, hash) = text.split_once(':')?;
-    Some(Head { length: length.parse().ok()?, hash: unhex(hash)?.try_into().ok()? })
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
-}
-
-fn unhex(text: &str) -> Option<Vec<u8>> {
-    let pairs = text.as_bytes().chunks(2);
-    pairs.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect()
-}
-
-/// A path as text where it is text, else its bytes.
-fn spell_path(path: &Path) -> (&'static str, String) {
-    match path.to_str() {
-        Some(text) => ("path", text.to_owned()),
-        #[cfg(unix)]
-        None => ("path_hex", hex(std::os::unix::ffi::OsStrExt::as_bytes(path.as_os_str()))),
-        #[cfg(not(unix))]
-        None => ("path", path.to_string_lossy().into_owned()),
-    }
-}
-
-fn read_path(object: &mut Object<'_>) -> Option<PathBuf> {
-    if let Some(text) = object.take_str("path") {
-        return Some(PathBuf::from(text.into_owned()));
-    }
-    let bytes = unhex(&object.take_str("path_hex")?)?;
-    #[cfg(unix)]
-    return Some(PathBuf::from(<std::ffi::OsString as std::os::unix::ffi::OsStringExt>::from_vec(bytes)));
-    #[cfg(not(unix))]
-    return String::from_utf8(bytes).ok().map(PathBuf::from);
+    Some(Head { length: length.parse().ok()?, hash: unhex(hash)? })
 }
 
 #[cfg(test)]
@@ -399,13 +335,5 @@ mod tests {
         let path = PathBuf::from(std::ffi::OsString::from_vec(b"/a/\xff\xfe".to_vec()));
         let line = Line::Folder { path, known: Known::Added };
         assert_eq!(Line::read(line.spell().trim_end().as_bytes()), Some(line));
-    }
-
-    #[test]
-    fn numbers_are_short_and_a_damaged_range_fills_no_memory() {
-        assert_eq!(spell_numbers(&[1, 2, 3, 7, 5, 6]), "1-3,7,5-6");
-        assert_eq!(read_numbers("1-3,7,5-6").unwrap(), [1, 2, 3, 7, 5, 6]);
-        assert_eq!(read_numbers("0-4294967295"), None);
-        assert_eq!(read_numbers("5-3"), None);
     }
 }

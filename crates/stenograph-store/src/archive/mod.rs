@@ -14,6 +14,7 @@ mod open;
 mod packs;
 mod read;
 mod reclaim;
+mod spell;
 mod stage;
 mod state;
 mod verify;

@@ -160,8 +160,9 @@ impl Keeper {
             }
         }
         let line = Line::Frame(frame);
-        if state.apply(&line, 0).is_some() {
-            self.stage.frame_lines.push_str(&line.spell());
+        let spelled = line.spell();
+        if state.apply(line, 0).is_some() {
+            self.stage.frame_lines.push_str(&spelled);
         }
     }
 }

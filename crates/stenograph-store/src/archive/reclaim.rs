@@ -36,7 +36,7 @@ impl Keeper {
                 reclaimed.remarks.push(damaged);
                 continue;
             }
-            self.write(&Line::Drop { pack })?;
+            self.write(Line::Drop { pack })?;
             self.commit(now_ms)?;
             self.known = known_pieces(&self.history.state);
             self.remove_pack(pack)?;

@@ -139,7 +139,7 @@ impl Stage {
         self.raw.clear();
         let line = Line::Frame(FrameLine { pack, at, size: frame.len() as u64, pieces });
         self.frame_lines.push_str(&line.spell());
-        state.apply(&line, 0).ok_or_else(|| Error::about(&self.folder, Problem::Unwritable))
+        state.apply(line, 0).ok_or_else(|| Error::about(&self.folder, Problem::Unwritable))
     }
 
     fn write(&mut self, frame: &[u8]) -> Result<(u32, u64), Error> {

@@ -1,7 +1,9 @@
 //! What the log leads to: which pieces are where, which copies are made of them, what is forgotten and which folders are known.
 //! Every change goes through a line of the log, so that what is in memory is what will be read again. No file is opened here.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::frame::Hash;
@@ -15,7 +17,8 @@ pub(super) struct State {
     pub frames: Vec<Frame>,
     pub packs: BTreeMap<u32, Pack>,
     pub copies: BTreeMap<u32, Held>,
-    pub by_path: HashMap<PathBuf, u32>,
+    /// By the spelling of the path: paths compare and hash slowly.
+    pub by_path: HashMap<OsString, u32>,
     pub folders: Vec<PathBuf>,
     pub forgotten: Forgotten,
     /// How many commits there were.
@@ -106,26 +109,26 @@ const HOLE_MAX: usize = 1 << 20;
 
 impl State {
     /// Follows a line; `None` where it makes no sense here.
-    pub fn apply(&mut self, line: &Line, time_ms: i64) -> Option<()> {
+    pub fn apply(&mut self, line: Line, time_ms: i64) -> Option<()> {
         match line {
             Line::Begin(_) => {}
-            Line::Frame(frame) => return self.add_frame(frame),
+            Line::Frame(frame) => return self.add_frame(&frame),
             Line::Keep(keep) => return self.keep(keep, time_ms),
             Line::Thin { copy, versions } => {
-                let held = self.copies.get_mut(copy)?;
+                let held = self.copies.get_mut(&copy)?;
                 let last = held.versions.last()?.number;
                 held.versions.retain(|version| version.number == last || !versions.contains(&version.number));
             }
-            Line::Forget { copies, .. } => copies.iter().for_each(|copy| self.forget(*copy)),
-            Line::Recall { format, session, head } => self.forgotten.recall(format, session.as_deref(), head.as_ref()),
+            Line::Forget { copies, .. } => copies.into_iter().for_each(|copy| self.forget(copy)),
+            Line::Recall { format, session, head } => self.forgotten.recall(&format, session.as_deref(), head.as_ref()),
             Line::Folder { path, known } => {
-                self.folders.retain(|folder| folder != path);
-                if *known == Known::Added {
-                    self.folders.push(path.clone());
+                self.folders.retain(|folder| *folder != path);
+                if known == Known::Added {
+                    self.folders.push(path);
                 }
             }
-            Line::Drop { pack } => self.drop_pack(*pack),
-            Line::Commit { number, .. } => self.commits = *number,
+            Line::Drop { pack } => self.drop_pack(pack),
+            Line::Commit { number, .. } => self.commits = number,
         }
         Some(())
     }
@@ -159,39 +162,23 @@ impl State {
         Some(())
     }
 
-    fn keep(&mut self, line: &KeepLine, time_ms: i64) -> Option<()> {
+    fn keep(&mut self, line: KeepLine, time_ms: i64) -> Option<()> {
         self.next_copy = self.next_copy.max(line.copy.checked_add(1)?);
-        if !self.copies.contains_key(&line.copy) {
-            let held = Held {
-                path: line.path.clone()?,
-                format: String::new(),
-                session: None,
-                head: None,
-                modified_ns: 0,
-                first_ms: time_ms,
-                last_ms: time_ms,
-                versions: Vec::new(),
-                loose: 0,
-            };
-            self.by_path.insert(held.path.clone(), line.copy);
-            self.copies.insert(line.copy, held);
-        }
-        let held = self.copies.get_mut(&line.copy)?;
+        let held = match self.copies.entry(line.copy) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => {
+                let path = line.path.clone()?;
+                self.by_path.insert(path.clone().into_os_string(), line.copy);
+                entry.insert(Held::new(path, time_ms))
+            }
+        };
         held.last_ms = time_ms;
         held.modified_ns = line.modified_ns;
-        if let Some(path) = line.path.as_ref().filter(|path| **path != held.path) {
-            self.by_path.remove(&held.path);
-            self.by_path.insert(path.clone(), line.copy);
+        if let Some(path) = line.path.as_ref().filter(|path| path.as_os_str() != held.path.as_os_str()) {
+            self.by_path.remove(held.path.as_os_str());
+            self.by_path.insert(path.clone().into_os_string(), line.copy);
             held.path.clone_from(path);
         }
-        if let Some(format) = &line.format {
-            held.format.clone_from(format);
-        }
-        if line.session.is_some() {
-            held.session.clone_from(&line.session);
-        }
-        held.head = line.head.or(held.head);
-        held.loose = line.loose as usize;
         held.grow(line, time_ms);
         Some(())
     }
@@ -207,7 +194,7 @@ impl State {
     /// Lets go of a copy and keeps in mind that it must not come back.
     fn forget(&mut self, copy: u32) {
         let Some(held) = self.copies.remove(&copy) else { return };
-        self.by_path.remove(&held.path);
+        self.by_path.remove(held.path.as_os_str());
         self.forgotten.add(&held);
     }
 
@@ -238,19 +225,35 @@ impl State {
 
     /// The copy of a source.
     pub fn copy_at(&self, path: &Path) -> Option<(u32, &Held)> {
-        let copy = *self.by_path.get(path)?;
+        let copy = *self.by_path.get(path.as_os_str())?;
         Some((copy, self.copies.get(&copy)?))
     }
 }
 
 impl Held {
-    fn grow(&mut self, line: &KeepLine, time_ms: i64) {
+    fn new(path: PathBuf, time_ms: i64) -> Held {
+        let (format, session, head, versions) = (String::new(), None, None, Vec::new());
+        let (first_ms, last_ms, modified_ns, loose) = (time_ms, time_ms, 0, 0);
+        Held { path, format, session, head, modified_ns, first_ms, last_ms, versions, loose }
+    }
+
+    fn grow(&mut self, line: KeepLine, time_ms: i64) {
+        if let Some(format) = line.format {
+            self.format = format;
+        }
+        self.session = line.session.or(self.session.take());
+        self.head = line.head.or(self.head);
+        self.loose = line.loose as usize;
         let same = line.same as usize;
         match self.versions.last_mut() {
             Some(last) if last.number == line.version => {
                 last.pieces.truncate(same);
                 last.pieces.extend_from_slice(&line.pieces);
                 (last.length, last.last_ms) = (line.length, time_ms);
+            }
+            None if same == 0 => {
+                let (number, length, pieces) = (line.version, line.length, line.pieces);
+                self.versions.push(Version { number, length, pieces, first_ms: time_ms, last_ms: time_ms });
             }
             last => {
                 let mut pieces = last.map_or(Vec::new(), |last| last.pieces.iter().take(same).copied().collect());

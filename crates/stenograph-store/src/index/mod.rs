@@ -3,6 +3,7 @@
 
 pub mod catalogue;
 mod change;
+mod held;
 mod intake;
 mod keeper;
 mod place;
@@ -15,6 +16,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use catalogue::{Catalogue, Opened};
+pub use held::Held;
 pub use run::{Keep, Nobody, Plan, Progress, Report, Scope, Watch, remove, run};
 
 use crate::lock::Lock;

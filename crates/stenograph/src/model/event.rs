@@ -13,11 +13,14 @@ pub struct Span {
     pub offset: u64,
     /// How many bytes.
     pub length: u64,
-    /// The line it begins on, from 1.
+    /// The line it begins on, from 1; [`Span::LINE_UNKNOWN`] where nobody counted.
     pub line: u64,
 }
 
 impl Span {
+    /// The line of what was read from the end of a source: what stands before it was not looked at, and so not counted.
+    pub const LINE_UNKNOWN: u64 = 0;
+
     /// The first byte after it.
     pub fn end(&self) -> u64 {
         self.offset + self.length

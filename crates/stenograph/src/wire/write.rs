@@ -44,7 +44,11 @@ pub fn note(note: &Note) -> String {
 }
 
 fn span(at: Span) -> String {
-    format!("{{\"line\":{},\"offset\":{},\"length\":{}}}", at.line, at.offset, at.length)
+    let line = match at.line {
+        Span::LINE_UNKNOWN => String::new(),
+        line => format!("\"line\":{line},"),
+    };
+    format!("{{{line}\"offset\":{},\"length\":{}}}", at.offset, at.length)
 }
 
 fn draft<'a>(event: &Event<'_>) -> Draft<'a> {

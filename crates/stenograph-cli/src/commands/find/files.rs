@@ -4,18 +4,21 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use stenograph::text::quote;
-use stenograph_store::index::catalogue::{Catalogue, Session, Touched};
+use stenograph_store::index::catalogue::{Catalogue, Session, SourceId, Touched};
 
-use super::Options;
+use super::{Options, view};
 use crate::clock;
 use crate::error::{CommandError, Status};
 use crate::output::{Ink, Output, counted, harmless_json, harmless_line};
+use crate::store::Shorts;
 
 /// What one session did to one file.
 #[derive(Default)]
 struct Touching {
     how: BTreeMap<String, u64>,
     last: Option<i64>,
+    /// The source of the first events, and their numbers in it.
+    source: SourceId,
     events: Vec<u64>,
 }
 
@@ -37,19 +40,27 @@ pub(super) fn run(options: &Options, file: &str, output: &mut Output<'_>) -> Res
         let touching = found.entry((touched.session, touched.path)).or_default();
         *touching.how.entry(touched.how).or_default() += 1;
         touching.last = touching.last.max(touched.at);
-        if touching.events.len() < EVENTS_MAX {
+        if touching.events.is_empty() {
+            touching.source = touched.source;
+        }
+        // Numbers mean something in one source only.
+        if touching.events.len() < EVENTS_MAX && touching.source == touched.source {
             touching.events.push(touched.event + 1);
         }
     }
     let mut found: Vec<((i64, String), Touching)> = found.into_iter().collect();
     found.sort_by_key(|(_, touching)| std::cmp::Reverse(touching.last));
     let total = found.len();
+    let shorts = Shorts::of(&catalogue)?;
     for ((session, path), touching) in found.iter().take(options.limit) {
         let Some(session) = catalogue.session(*session)? else { continue };
         if options.json {
             output.line(&harmless_json(&json(&session, path, touching)))?;
         } else {
-            let text = text(&session, path, touching, output);
+            let source = catalogue.source(touching.source)?.filter(|source| source.path != session.path);
+            let name =
+                source.map_or_else(|| shorts.name(&session), |source| view::word(&source.path.display().to_string()));
+            let text = text(&session, &name, path, touching, output);
             output.line(&text)?;
         }
     }
@@ -87,17 +98,16 @@ fn narrowed(options: &Options) -> Result<Option<std::collections::HashSet<i64>>,
     Ok(Some(searcher.find(&request)?.hits.iter().map(|hit| hit.session).collect()))
 }
 
-fn text(session: &Session, path: &str, touching: &Touching, output: &Output<'_>) -> String {
+fn text(session: &Session, name: &str, path: &str, touching: &Touching, output: &Output<'_>) -> String {
     let colour = output.colour();
     let how: Vec<String> = touching.how.iter().map(|(how, count)| format!("{how} {}", times(*count))).collect();
     let events: Vec<String> = touching.events.iter().map(u64::to_string).collect();
-    let name = session.name.get(..8).unwrap_or(&session.name);
     let title = session.title.as_deref().or(session.query.as_deref()).unwrap_or("");
     let time = touching.last.map(clock::local).unwrap_or_default();
     format!(
         "{}  {}  {time}  {}\n  {}: {}\n  {}",
         colour.ink(Ink::Strong, &harmless_line(&session.agent)),
-        harmless_line(name),
+        harmless_line(&session.name),
         harmless_line(title),
         harmless_line(path),
         how.join(", "),

@@ -12,8 +12,11 @@ use stenograph_store::index::search::Hit;
 use super::{Answered, Options, Seen, Shown};
 use crate::error::CommandError;
 use crate::input::{self, Go};
-use crate::output::Output;
+use crate::output::{Output, shortened};
 use crate::progress::Progress;
+
+/// How much of a session's name is shown where nothing is known of others.
+const NAME_LENGTH_MAX: usize = 36;
 
 /// What the files answer.
 pub(super) fn answer(
@@ -79,6 +82,7 @@ fn scan(query: &Query, path: &Path, number: i64, found: &mut Vec<Shown>) -> Resu
     let session = Session::bare(agent, &name, path);
     found.extend(more.into_iter().map(|(hit, seen)| Shown {
         session: Some(session.clone()),
+        short: shortened(&name, NAME_LENGTH_MAX).into_owned(),
         source: Some(row.clone()),
         hit,
         read: Ok(seen),

@@ -8,15 +8,12 @@ use crate::clock;
 use crate::output::{Colour, Ink, harmless_line};
 use crate::store::path_json;
 
-/// How many characters of a session's name are shown: enough to name it.
-const NAME_LENGTH: usize = 8;
-
 /// A hit for people: who and when, what, and how to open it.
 pub(super) fn hit(shown: &Shown, colour: Colour) -> String {
     let mut head = Vec::new();
     if let Some(session) = &shown.session {
         head.push(colour.ink(Ink::Strong, &harmless_line(&session.agent)));
-        head.push(harmless_line(session.name.get(..NAME_LENGTH).unwrap_or(&session.name)));
+        head.push(harmless_line(&shown.short));
         head.extend(session.project.as_ref().map(|project| harmless_line(&project.name)));
     }
     head.extend(shown.hit.time.map(clock::local));
@@ -66,15 +63,27 @@ fn marked(snippet: &stenograph::query::Snippet, colour: Colour) -> String {
     format!("{before}{text}{after}")
 }
 
-/// Where it stands and how to get there.
+/// Where it stands and how to get there. Events have the numbers of their source; only the main one is meant by the session's name.
 fn place(shown: &Shown) -> String {
-    let name = shown.session.as_ref().map(|session| session.name.get(..NAME_LENGTH).unwrap_or(&session.name));
-    let open = name.map(|name| format!("steno show {} --event {}", harmless_line(name), shown.hit.event + 1));
-    let line = shown.source.as_ref().map(|source| {
-        let path = harmless_line(&source.path.display().to_string());
+    let path = shown.source.as_ref().map(|source| source.path.display().to_string());
+    let is_main = match (&shown.session, &shown.source) {
+        (Some(session), Some(source)) => session.id != 0 && session.path == source.path,
+        _ => false,
+    };
+    let name = if is_main { Some(shown.short.clone()) } else { path.as_deref().map(word) };
+    let open = name.map(|name| format!("steno show {} --event {}", harmless_line(&name), shown.hit.event + 1));
+    let line = path.map(|path| {
+        let path = harmless_line(&path);
         if shown.hit.at.line > 0 { format!("{path}:{}", shown.hit.at.line) } else { path }
     });
     [open, line].into_iter().flatten().collect::<Vec<_>>().join("   ")
+}
+
+/// A path as one word for a shell.
+pub(super) fn word(path: &str) -> String {
+    let plain = |char: char| char.is_alphanumeric() || matches!(char, '/' | '.' | '_' | '-' | '+' | ':' | ',');
+    let plain = |char: char| plain(char) || cfg!(windows) && char == '\\';
+    if path.chars().all(plain) { path.to_owned() } else { format!("'{}'", path.replace('\'', r"'\''")) }
 }
 
 /// The command with which the agent goes on, where it has one.

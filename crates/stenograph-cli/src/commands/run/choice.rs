@@ -79,24 +79,8 @@ fn seconds(text: &str) -> Result<i64, String> {
     if let Some(time) = clock::start_of_day(text).or_else(|| Time::iso(text.to_owned().into())) {
         return time.to_seconds().ok_or_else(bad);
     }
-    let ago = ago(text).ok_or_else(bad)?;
+    let ago = clock::span_seconds(text).ok_or_else(bad)?;
     clock::now().to_seconds().and_then(|now| now.checked_sub(ago)).ok_or_else(bad)
-}
-
-/// How many seconds ago.
-fn ago(text: &str) -> Option<i64> {
-    let unit = text.chars().next_back()?;
-    let scale = match unit {
-        's' => 1,
-        'm' => 60,
-        'h' => 60 * 60,
-        'd' => 24 * 60 * 60,
-        'w' => 7 * 24 * 60 * 60,
-        _ => return None,
-    };
-    let number = text.strip_suffix(unit)?;
-    let plain = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
-    number.parse::<i64>().ok().filter(|_| plain)?.checked_mul(scale)
 }
 
 /// Seconds since 1970 as people read them.

@@ -196,7 +196,7 @@ impl Catalogue {
     /// What a stat must say of each known file for it to be unchanged.
     pub fn stamps(&self) -> Result<HashMap<PathBuf, Stamped>, Error> {
         self.ask(|connection| {
-            let sql = "SELECT path, id, device, inode, size, changed, seen, gone, kept IS NOT NULL OR copy_of IS NOT NULL FROM sources";
+            let sql = "SELECT path, id, device, inode, size, changed, seen, gone, copy_of IS NOT NULL OR (kept IS NOT NULL AND kept_length >= size) FROM sources";
             let mut statement = connection.prepare_cached(sql)?;
             let read = |row: &Row<'_>| {
                 let stamp = Stamp {
@@ -270,8 +270,17 @@ impl Catalogue {
 
     /// The numbers of the sources that stand, or stood, below a folder.
     pub fn sources_below(&self, folder: &Path) -> Result<HashSet<SourceId>, Error> {
+        self.below(folder, "SELECT id, path FROM sources")
+    }
+
+    /// The numbers of the sessions that have a source below a folder.
+    pub fn sessions_below(&self, folder: &Path) -> Result<HashSet<SessionId>, Error> {
+        self.below(folder, "SELECT session, path FROM sources")
+    }
+
+    fn below(&self, folder: &Path, sql: &str) -> Result<HashSet<i64>, Error> {
         self.ask(|connection| {
-            let mut statement = connection.prepare_cached("SELECT id, path FROM sources")?;
+            let mut statement = connection.prepare_cached(sql)?;
             let mut rows = statement.query([])?;
             let mut found = HashSet::new();
             while let Some(row) = rows.next()? {
@@ -317,6 +326,15 @@ impl Catalogue {
     pub fn session_name(&self, id: SessionId) -> Result<Option<String>, Error> {
         let sql = "SELECT name FROM sessions WHERE id = ?1";
         self.ask(|connection| connection.prepare_cached(sql)?.query_row([id], |row| row.get(0)).optional())
+    }
+
+    /// What agents call all sessions that have a source.
+    pub fn session_names(&self) -> Result<Vec<(SessionId, String)>, Error> {
+        self.ask(|connection| {
+            let sql = "SELECT id, name FROM sessions WHERE id IN (SELECT session FROM sources)";
+            let mut statement = connection.prepare_cached(sql)?;
+            statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+        })
     }
 
     /// Sessions whose id begins so.

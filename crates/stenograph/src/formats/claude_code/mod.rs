@@ -8,7 +8,7 @@ mod record;
 mod sniff;
 mod write;
 
-use crate::format::{Format, Head, Info, Sniff, Traits, Want};
+use crate::format::{Format, Head, Info, Signs, Sniff, Traits, Want};
 use crate::frame::Framing;
 use crate::json::JsonLines;
 use crate::model::Outline;
@@ -90,5 +90,9 @@ impl Format for ClaudeCode {
 
     fn twins(&self) -> &'static [&'static str] {
         &["toolUseResult", "tool_use_result"]
+    }
+
+    fn signs(&self) -> Signs {
+        Signs { stops: &["message.stop_reason"], interruptions: &["[Request interrupted by user"] }
     }
 }

@@ -1,0 +1,179 @@
+//! How a session looks in a list, for people and for programs.
+
+use stenograph::json::Draft;
+use stenograph_store::index::catalogue::{Catalogue, Gone, Session, SourceRow};
+
+use super::tree::Row;
+use crate::error::CommandError;
+use crate::output::{Colour, Ink, grouped, harmless_line, shortened};
+use crate::store::{Shorts, bytes};
+use crate::table::{self, Side};
+use crate::{clock, commands::resume};
+
+const HEADINGS: [(&str, Side); 7] = [
+    ("SESSION", Side::Left),
+    ("AGENT", Side::Left),
+    ("PROJECT", Side::Left),
+    ("LAST", Side::Right),
+    ("MESSAGES", Side::Right),
+    ("SIZE", Side::Right),
+    ("TITLE", Side::Left),
+];
+
+/// The widest that a name becomes; a session's is never cut, for it is there to be copied.
+const NAME_LENGTH_MAX: usize = 24;
+
+/// The table for people.
+pub(super) fn table(rows: &[Row], shorts: &Shorts, colour: Colour) -> Vec<String> {
+    let now = clock::millis();
+    let cells: Vec<[String; 7]> = rows.iter().map(|row| cells(row, shorts, now)).collect();
+    let mut lines = table::lines(HEADINGS, &cells, table::screen_width());
+    if let Some(heading) = lines.first_mut() {
+        *heading = colour.ink(Ink::Faint, heading);
+    }
+    for (line, row) in lines.iter_mut().skip(1).zip(rows) {
+        if is_gone(row) {
+            *line = colour.ink(Ink::Faint, line);
+        }
+    }
+    lines
+}
+
+fn cells(row: &Row, shorts: &Shorts, now: i64) -> [String; 7] {
+    let ago = |ended: Option<i64>| ended.map_or("-".to_owned(), |ended| table::ago(now - ended));
+    let short = |text: &str| shortened(&harmless_line(text), NAME_LENGTH_MAX).into_owned();
+    match row {
+        Row::Session { session, depth } => [
+            format!("{}{}", indent(depth.unwrap_or(0)), harmless_line(&shorts.name(session))),
+            short(&session.agent),
+            session.project.as_ref().map_or("-".to_owned(), |project| short(&project.name)),
+            ago(session.ended),
+            grouped(session.messages),
+            bytes(session.size),
+            harmless_line(&title(session, *depth)),
+        ],
+        Row::Thread { source, depth, .. } => [
+            format!("{}{}", indent(*depth), short(source.thread.as_deref().unwrap_or_default())),
+            short(&source.format),
+            String::new(),
+            ago(source.tally.ended),
+            grouped(source.tally.messages),
+            bytes(source.stamp.size),
+            harmless_line(&[gone(source), source.tally.query.as_deref().unwrap_or_default()].concat()),
+        ],
+    }
+}
+
+fn indent(depth: usize) -> String {
+    if depth == 0 { String::new() } else { format!("{}\u{2514} ", "  ".repeat(depth - 1)) }
+}
+
+/// Whether it is gone, how it follows from what it stands below, and what it is about.
+fn title(session: &Session, depth: Option<usize>) -> String {
+    let gone = match (session.gone == session.sources, session.lost == session.sources) {
+        (true, true) => "[gone, not kept] ",
+        (true, false) => "[gone] ",
+        (false, _) => "",
+    };
+    let link = match (depth, &session.parent) {
+        (Some(1..), Some((_, link))) => format!("[{link} it] "),
+        _ => String::new(),
+    };
+    let about = session.title.as_deref().or(session.query.as_deref()).unwrap_or_default();
+    format!("{gone}{link}{about}")
+}
+
+fn gone(source: &SourceRow) -> &'static str {
+    match (source.gone, &source.kept) {
+        (Gone::There, _) => "",
+        (Gone::Gone, Some(_)) => "[gone] ",
+        (Gone::Gone, None) => "[gone, not kept] ",
+    }
+}
+
+fn is_gone(row: &Row) -> bool {
+    match row {
+        Row::Session { session, .. } => session.gone == session.sources,
+        Row::Thread { source, .. } => source.gone == Gone::Gone,
+    }
+}
+
+/// A row for programs.
+pub(super) fn json(row: &Row, shorts: &Shorts, catalogue: &Catalogue) -> Result<String, CommandError> {
+    match row {
+        Row::Session { session, depth } => session_json(session, *depth, shorts, catalogue),
+        Row::Thread { source, session, depth } => Ok(thread_json(source, session, *depth)),
+    }
+}
+
+fn session_json(
+    session: &Session,
+    depth: Option<usize>,
+    shorts: &Shorts,
+    catalogue: &Catalogue,
+) -> Result<String, CommandError> {
+    let mut draft = Draft::new();
+    draft.set_str("session", &session.name);
+    draft.set_str("short", &shorts.name(session));
+    draft.set_str("agent", &session.agent);
+    draft.set_str("path", &session.path.display().to_string());
+    if let Some(project) = &session.project {
+        let mut inner = Draft::new();
+        inner.set_str("name", &project.name);
+        inner.set_str("root", &project.root);
+        inner.set_opt("remote", project.remote.as_deref());
+        draft.nest("project", inner);
+    }
+    draft.set_opt("title", session.title.as_deref());
+    draft.set_opt("asked", session.query.as_deref());
+    draft.set_opt("cwd", session.cwd.as_deref());
+    draft.set_opt("branch", session.branch.as_deref());
+    draft.set_opt("model", session.model.as_deref());
+    draft.set_opt("started", clock::iso(session.started).as_deref());
+    draft.set_opt("ended", clock::iso(session.ended).as_deref());
+    for (key, number) in [
+        ("events", session.events),
+        ("messages", session.messages),
+        ("calls", session.calls),
+        ("errors", session.errors),
+        ("size", session.size),
+        ("sources", session.sources),
+        ("gone", session.gone),
+        ("lost", session.lost),
+    ] {
+        draft.set_number(key, Some(number));
+    }
+    if let Some((parent, link)) = &session.parent {
+        let mut inner = Draft::new();
+        inner.set_opt("session", catalogue.session_name(*parent)?.as_deref());
+        inner.set_str("link", link);
+        draft.nest("parent", inner);
+    }
+    draft.set_opt("resume", resume::here(session, catalogue)?.as_deref());
+    draft.set_number("depth", depth.map(|depth| depth as u64));
+    Ok(draft.render(None))
+}
+
+fn thread_json(source: &SourceRow, session: &str, depth: usize) -> String {
+    let mut draft = Draft::new();
+    draft.set_str("session", session);
+    draft.set_opt("thread", source.thread.as_deref());
+    draft.set_str("format", &source.format);
+    draft.set_str("path", &source.path.display().to_string());
+    draft.set_opt("asked", source.tally.query.as_deref());
+    draft.set_opt("started", clock::iso(source.tally.started).as_deref());
+    draft.set_opt("ended", clock::iso(source.tally.ended).as_deref());
+    for (key, number) in [
+        ("events", source.lot_events + source.tail_events),
+        ("messages", source.tally.messages),
+        ("calls", source.tally.calls),
+        ("errors", source.tally.errors),
+        ("size", source.stamp.size),
+        ("gone", u64::from(source.gone == Gone::Gone)),
+        ("lost", u64::from(source.gone == Gone::Gone && source.kept.is_none())),
+        ("depth", depth as u64),
+    ] {
+        draft.set_number(key, Some(number));
+    }
+    draft.render(None)
+}

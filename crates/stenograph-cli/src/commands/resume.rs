@@ -1,0 +1,166 @@
+//! `steno resume`: the command with which an agent goes on with a session. It is printed and never run; how it is quoted is the library's
+//! business.
+
+use std::path::Path;
+
+use clap::ValueEnum;
+use stenograph::format::named;
+use stenograph::json::Draft;
+use stenograph::resume::{self, Refused};
+use stenograph_store::discover::discover;
+use stenograph_store::index::catalogue::{Catalogue, Gone, Session, SourceRow};
+
+use crate::error::{CommandError, Status};
+use crate::output::{Output, harmless_json};
+use crate::store::{Chosen, Shorts, Where};
+
+/// Print the command that goes on with a session
+///
+/// Prints the exact command of the session's agent, with the way into the folder in which the session worked. It is printed for you to
+/// look at, and not run. SESSION is the beginning of a session's id, the path of its file, or latest.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  steno resume 0198f2c4
+  steno resume latest
+  eval \"$(steno resume latest)\"                    go on at once
+  steno resume SESSION --shell powershell
+
+Exit codes: 0 done, 1 there is no such session or no such command, 2 error")]
+pub struct Options {
+    /// The session: the beginning of its id, the path of its file, or latest
+    #[arg(value_name = "SESSION")]
+    session: String,
+    #[command(flatten)]
+    place: Where,
+    /// For this shell; the usual one of this system if none is named
+    #[arg(long, value_name = "SHELL", value_enum)]
+    shell: Option<Shell>,
+    /// Print a JSON object with the command and what it is made of
+    #[arg(long)]
+    json: bool,
+}
+
+/// Whose syntax the command has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Shell {
+    /// sh, bash, zsh, fish
+    Sh,
+    /// PowerShell
+    #[value(name = "powershell")]
+    PowerShell,
+    /// The command prompt of Windows
+    Cmd,
+}
+
+impl Shell {
+    const HERE: Shell = if cfg!(windows) { Shell::PowerShell } else { Shell::Sh };
+
+    fn quoting(self) -> resume::Shell {
+        match self {
+            Shell::Sh => resume::Shell::Sh,
+            Shell::PowerShell => resume::Shell::PowerShell,
+            Shell::Cmd => resume::Shell::Cmd,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Shell::Sh => "sh",
+            Shell::PowerShell => "powershell",
+            Shell::Cmd => "cmd",
+        }
+    }
+}
+
+/// Runs it.
+pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
+    let Chosen { session, source } = options.place.session(&options.session)?;
+    let catalogue = options.place.store()?.catalogue()?;
+    let short = Shorts::of(&catalogue)?.name(&session);
+    let (source, template) = resumable(&session, source, &catalogue)?;
+    if !source.path.exists() {
+        let gone = CommandError::nothing(format!("{short}: its file is gone: {}", source.path.display()));
+        return Err(match source.kept.is_some() || source.copy_of.is_some() {
+            true => gone.hint(format!("steno keep restore {short} gives it back; then it can go on")),
+            false => gone.hint("it was never kept; what the index knows of it is found with steno find"),
+        });
+    }
+    let shell = options.shell.unwrap_or(Shell::HERE);
+    let line = line(template, &session, &source, shell.quoting()).map_err(|refused| {
+        CommandError::nothing(format!("{short}: there is no safe command: {refused}"))
+            .hint(format!("steno show {short} shows what happened in it"))
+    })?;
+    let is_home = !template.contains("{session}") || is_at_home(&source, &session, &options.place);
+    let is_folder_there = session.cwd.as_deref().is_none_or(|folder| Path::new(folder).is_dir());
+    if options.json {
+        let mut draft = Draft::new();
+        draft.set_str("session", &session.name);
+        draft.set_str("agent", &session.agent);
+        draft.set_str("command", &line);
+        draft.set_str("shell", shell.name());
+        draft.set_opt("folder", session.cwd.as_deref());
+        draft.set("folder_exists", is_folder_there.to_string());
+        draft.set_str("path", &source.path.display().to_string());
+        draft.set("at_home", is_home.to_string());
+        output.line(&harmless_json(&draft.render(None)))?;
+        return Ok(Status::Done);
+    }
+    output.line(&line)?;
+    if let (false, Some(folder)) = (is_folder_there, &session.cwd) {
+        output.say(&format!("the folder in which it worked is not there any more: {folder}"));
+    }
+    if !is_home {
+        output.say(&format!("its file is not where its agent looks for sessions: {}", source.path.display()));
+        output.say(&format!("hint: put it back to where steno formats says that {} keeps them", session.agent));
+    }
+    Ok(Status::Done)
+}
+
+/// The source to go on with, and the command of its agent: of the one that is meant, else of another of the session.
+fn resumable(
+    session: &Session,
+    source: SourceRow,
+    catalogue: &Catalogue,
+) -> Result<(SourceRow, &'static str), CommandError> {
+    let others = catalogue.sources_of(session.id)?;
+    let mut sources: Vec<SourceRow> = std::iter::once(source).chain(others).collect();
+    // A side conversation goes on with its session.
+    sources.sort_by_key(|source| (source.thread.is_some(), source.gone == Gone::Gone));
+    let found = sources.into_iter().find_map(|source| Some((template(&source)?, source)));
+    found.map(|(template, source)| (source, template)).ok_or_else(|| {
+        CommandError::nothing(format!("{} has no command that goes on with a session", session.agent))
+            .hint("steno formats lists the agents that have one; steno convert makes a session of theirs of this one")
+    })
+}
+
+fn template(source: &SourceRow) -> Option<&'static str> {
+    named(&source.format)?.info().resume
+}
+
+fn line(template: &str, session: &Session, source: &SourceRow, shell: resume::Shell) -> Result<String, Refused> {
+    let path = source.path.display().to_string();
+    let made = resume::Session { session: Some(&session.name), file: Some(&path), folder: session.cwd.as_deref() };
+    resume::line(template, &made, shell)
+}
+
+/// The command for a session on this system, where there is one and its main source is there.
+pub fn here(session: &Session, catalogue: &Catalogue) -> Result<Option<String>, CommandError> {
+    let Some(source) = catalogue.source_at(&session.path)?.filter(|source| source.gone == Gone::There) else {
+        return Ok(None);
+    };
+    let line = template(&source).map(|template| line(template, session, &source, Shell::HERE.quoting()));
+    Ok(line.and_then(Result::ok))
+}
+
+/// Whether a source stands where its agent looks for it.
+fn is_at_home(source: &SourceRow, session: &Session, place: &Where) -> bool {
+    let mut places = place.home().places();
+    places.projects.extend(session.cwd.iter().map(std::path::PathBuf::from));
+    let mut is_home = false;
+    discover(&places, &mut |found| {
+        let agent = found.named.format.or(found.named.like).map(|format| format.info().agent);
+        is_home |= found.path == source.path && agent == Some(session.agent.as_str());
+    });
+    is_home
+}

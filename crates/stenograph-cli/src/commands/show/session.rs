@@ -1,0 +1,78 @@
+//! `steno show SESSION`: the main source of a session, also when only the archive has it, and its side conversations where they are asked
+//! for. How a source is shown is the business of `steno show` itself.
+
+use stenograph::format::named;
+use stenograph_store::Problem;
+use stenograph_store::index::catalogue::SourceRow;
+use stenograph_store::index::{Held, Store};
+
+use super::{From, Options, show};
+use crate::error::{CommandError, Status};
+use crate::input::{Input, format_named};
+use crate::output::{Ink, Output, counted, harmless_line};
+use crate::store::Chosen;
+
+/// How many other files of a session are named.
+const OTHERS_MAX: usize = 5;
+
+pub(super) fn run(
+    options: &Options,
+    store: &Store,
+    chosen: &Chosen,
+    output: &mut Output<'_>,
+) -> Result<Status, CommandError> {
+    let mut status = one(options, store, &chosen.source, output)?;
+    let mut others = store.catalogue()?.sources_of(chosen.session.id)?;
+    others.retain(|source| source.id != chosen.source.id && source.copy_of.is_none());
+    let (threads, others): (Vec<_>, Vec<_>) = others.into_iter().partition(|source| source.thread.is_some());
+    if options.threads {
+        for source in &threads {
+            head(options, source, output)?;
+            // One that cannot be read does not stop the rest.
+            let shown = one(options, store, source, output).unwrap_or_else(|error| {
+                output.error(&error);
+                error.status()
+            });
+            status = status.max(shown);
+        }
+    } else if !threads.is_empty() && options.event.is_empty() {
+        output.say(&format!("{} not shown: --threads shows them", counted(threads.len() as u64, "side conversation")));
+    }
+    if !others.is_empty() && options.event.is_empty() {
+        output.say(&format!("this session has {} more:", counted(others.len() as u64, "file")));
+        for source in others.iter().take(OTHERS_MAX) {
+            output.say(&harmless_line(&format!("  {} ({})", source.path.display(), source.format)));
+        }
+    }
+    Ok(status)
+}
+
+/// Shows one source.
+fn one(options: &Options, store: &Store, row: &SourceRow, output: &mut Output<'_>) -> Result<Status, CommandError> {
+    let name = row.path.display().to_string();
+    let (source, held) = store.open_source(row).map_err(|error| match error.problem {
+        Problem::Missing => CommandError::nothing(format!("{name}: is gone, and was never kept"))
+            .hint("steno index keeps what it reads from now on"),
+        _ => error.into(),
+    })?;
+    if held == Held::InArchive {
+        output.say(&format!("{name} is gone; this is what was kept of it"));
+    }
+    let format = match &options.from {
+        Some(from) => format_named(from)?,
+        None => named(&row.format).ok_or_else(|| CommandError::new(format!("{name}: the format is unknown")))?,
+    };
+    show(options, &name, From::Input(Box::new(Input { source, format })), output)
+}
+
+/// What stands above a side conversation.
+fn head(options: &Options, source: &SourceRow, output: &mut Output<'_>) -> Result<(), CommandError> {
+    if options.json || options.text {
+        return Ok(());
+    }
+    let thread = source.thread.as_deref().unwrap_or_default();
+    let about = source.tally.query.as_deref().map(|query| format!(": {query}")).unwrap_or_default();
+    let line = harmless_line(&format!("side conversation {thread}{about}"));
+    let line = output.colour().ink(Ink::Strong, &line);
+    output.line(&format!("\n{line}"))
+}

@@ -1,0 +1,201 @@
+//! `steno status`: how runs stand, told from the ends of their files. The rules are the library's; here is what is asked, how it is shown and
+//! what the exit code says.
+
+mod look;
+mod table;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use stenograph::status::{Patience, State};
+use stenograph_store::follow::Bell;
+
+use crate::error::{CommandError, Status};
+use crate::live;
+use crate::output::{Output, harmless_json};
+use crate::store::Where;
+use look::Run;
+
+/// Tell which agents are running, and how the others ended
+///
+/// Each run is told from the last events of its file and from how long ago the file changed; no process is looked for. completed: it came to
+/// its end, or waits for its user. failed: it ended without success, was interrupted or cut off. error: the last thing is an error, and
+/// nothing followed. stale: it was going on, and nothing came for too long. stuck: three steps in a row failed, or five of the last ten
+/// calls are the same with the same answer. running: it goes on; a call that has no answer yet is work, or waits to be allowed. unknown:
+/// nothing tells. An error that something good followed is recovered, and a tool that failed once is no error.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  steno status                                     what was written in the last day
+  steno status session.jsonl
+  steno status 0198f2c4                            a session, by the beginning of its id
+  steno status --watch
+  steno status session.jsonl --wait && notify-send done
+  steno status --json | jq -r 'select(.state == \"stuck\").path'
+
+Exit codes: 0 running or completed, 1 stale or unknown, or nothing was found, 2 error, 3 failed, error or stuck;
+            of several files the worst counts. Without a name: 0 there are some, 1 there are none, 2 error")]
+pub struct Options {
+    /// The files, or folders that were recorded into, or sessions: the beginnings of their ids, or latest
+    #[arg(value_name = "FILE|SESSION", conflicts_with = "active_within")]
+    files: Vec<PathBuf>,
+    #[command(flatten)]
+    place: Where,
+    /// Without a name: only what was written in this time (30m, 24h, 7d)
+    #[arg(long, value_name = "TIME", default_value = "24h", value_parser = span_ms)]
+    active_within: u64,
+    /// Go on, and show what changes
+    #[arg(long)]
+    watch: bool,
+    /// Wait until none of them runs any more
+    #[arg(long, requires = "files", conflicts_with = "watch")]
+    wait: bool,
+    /// How long a model may be silent before its run is stale
+    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = span_ms)]
+    silence: u64,
+    /// How long a tool may be silent before its run is stale
+    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = span_ms)]
+    call_silence: u64,
+    /// Read as this format instead of looking at the content
+    #[arg(long, alias = "format", value_name = "FORMAT", value_parser = crate::args::format_name())]
+    from: Option<String>,
+    /// Print one JSON object a run; with --watch one whenever a run changes
+    #[arg(long)]
+    json: bool,
+}
+
+/// How long to wait between two looks: silence changes states too, so it is not left to the bell alone.
+const SWEEP: Duration = Duration::from_millis(1000);
+
+/// Runs it.
+pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
+    if options.watch {
+        return watch(options, output);
+    }
+    let mut runs = options.look(output)?;
+    if options.wait {
+        let bell = Bell::over(&runs.runs.iter().map(|run| run.path.clone()).collect::<Vec<_>>());
+        while runs.runs.iter().any(|run| run.status.state == State::Running) {
+            bell.wait(SWEEP);
+            runs = options.look(output)?;
+        }
+    }
+    options.show(&runs.runs, output)?;
+    if options.files.is_empty() {
+        return if runs.runs.is_empty() { Err(options.nothing()) } else { Ok(runs.failed) };
+    }
+    Ok(runs
+        .runs
+        .iter()
+        .map(|run| code(run.status.state))
+        .chain([runs.failed])
+        .max_by_key(severity)
+        .unwrap_or(Status::No))
+}
+
+/// What a state is to a script.
+fn code(state: State) -> Status {
+    match state {
+        State::Running | State::Completed => Status::Done,
+        State::Stale | State::Unknown => Status::No,
+        State::Failed | State::Error | State::Stuck => Status::Code(3),
+    }
+}
+
+/// What is worse: what could not be read is worst, for then nothing is known.
+fn severity(status: &Status) -> u8 {
+    match status {
+        Status::Done => 0,
+        Status::No => 1,
+        Status::Code(_) => 2,
+        Status::Error => 3,
+    }
+}
+
+/// What a look at all of them found.
+struct Runs {
+    runs: Vec<Run>,
+    failed: Status,
+}
+
+impl Options {
+    fn patience(&self) -> Patience {
+        Patience { silence_ms: self.silence, call_ms: self.call_silence, ..Patience::default() }
+    }
+
+    /// Looks at all of them. One bad file does not stop the rest.
+    fn look(&self, output: &mut Output<'_>) -> Result<Runs, CommandError> {
+        let now_ms = crate::clock::millis();
+        let patience = self.patience();
+        let mut runs = Runs { runs: Vec::new(), failed: Status::Done };
+        if !self.files.is_empty() {
+            for path in &self.files {
+                let file = live::named(&self.place, path);
+                match file.and_then(|file| look::at(&file, self.from.as_deref(), now_ms, &patience)) {
+                    Ok(run) => runs.runs.push(run),
+                    Err(error) => {
+                        output.error(&error);
+                        runs.failed = runs.failed.max(error.status());
+                    }
+                }
+            }
+            return Ok(runs);
+        }
+        let since_ms = now_ms.saturating_sub_unsigned(self.active_within);
+        let found = live::files(self.place.home())?;
+        for found in found.into_iter().take_while(|found| found.stat.modified_ns / 1_000_000 >= since_ms) {
+            // What cannot be read here was not asked for by name.
+            if let Ok(mut run) = look::at(&found.path, self.from.as_deref(), now_ms, &patience)
+                && (run.status.state != State::Unknown || run.format.is_some())
+            {
+                run.status.session = run.status.session.or(found.named.session);
+                run.status.thread = run.status.thread.or(found.named.thread);
+                runs.runs.push(run);
+            }
+        }
+        Ok(runs)
+    }
+
+    fn show(&self, runs: &[Run], output: &mut Output<'_>) -> Result<(), CommandError> {
+        if self.json {
+            return runs.iter().try_for_each(|run| output.line(&harmless_json(&run.json())));
+        }
+        table::lines(runs, crate::clock::millis(), output.colour()).iter().try_for_each(|line| output.line(line))
+    }
+
+    fn nothing(&self) -> CommandError {
+        live::nothing(self.place.home()).hint("--active-within 30d looks further back")
+    }
+}
+
+/// Shows them again and again: as a table on a terminal, else a line whenever one changes.
+fn watch(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
+    let redraws = !options.json && output.is_terminal();
+    let mut before: Vec<Run> = Vec::new();
+    loop {
+        let runs = options.look(output)?.runs;
+        if redraws {
+            // Home, and clear what is below: what was scrolled away stays.
+            write!(output.data(), "\x1b[H\x1b[2J")?;
+            options.show(&runs, output)?;
+            if runs.is_empty() {
+                output.line("nothing runs")?;
+            }
+        } else {
+            let is_new = |run: &&Run| !before.iter().any(|before| before.says_the_same(run));
+            let news: Vec<Run> = runs.iter().filter(is_new).cloned().collect();
+            options.show(&news, output)?;
+        }
+        output.flush()?;
+        let bell = Bell::over(&runs.iter().map(|run| run.path.clone()).collect::<Vec<_>>());
+        bell.wait(SWEEP);
+        before = runs;
+    }
+}
+
+/// A stretch of time: `90s`, `30m`, `24h`, `7d`, `2w`.
+fn span_ms(text: &str) -> Result<u64, String> {
+    let seconds = crate::clock::span_seconds(text).and_then(|seconds| u64::try_from(seconds).ok());
+    let bad = || "it is a number with a unit: 90s, 30m, 24h, 7d, 2w".to_owned();
+    seconds.and_then(|seconds| seconds.checked_mul(1000)).ok_or_else(bad)
+}

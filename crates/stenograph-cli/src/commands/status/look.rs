@@ -1,0 +1,114 @@
+//! A look at one run: the head of its file for what only stands there, its end for how it stands.
+
+use std::path::{Path, PathBuf};
+
+use stenograph::format::{Format, Want};
+use stenograph::json::Draft;
+use stenograph::model::{Event, Note, Outline};
+use stenograph::read::{Reading, Sink};
+use stenograph::status::{Patience, Status, Watch};
+use stenograph::text::quote;
+use stenograph::time::{Time, Unit};
+use stenograph_store::discover::Stat;
+use stenograph_store::follow::{Follow, LastLine};
+use stenograph_store::{Error, Passes, Problem, Source};
+
+use crate::error::CommandError;
+use crate::input;
+
+/// How many events tell how a run stands: enough for any rule, and for the last words on its title and its model.
+const EVENTS_MAX: usize = 100;
+
+/// A run, and how it stands.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// Its file.
+    pub path: PathBuf,
+    /// What wrote it; nothing when there is nothing to tell by.
+    pub format: Option<&'static dyn Format>,
+    /// When the file was written last, in milliseconds since 1970.
+    pub changed_ms: i64,
+    /// How it stands.
+    pub status: Status,
+}
+
+/// Looks at a file.
+pub fn at(path: &Path, from: Option<&str>, now_ms: i64, patience: &Patience) -> Result<Run, CommandError> {
+    let stat = Stat::of(path).map_err(|error| Error::at(path, Problem::Unreadable, error))?;
+    let changed_ms = stat.modified_ns / 1_000_000;
+    let source = Source::open(path, Passes::Once)?;
+    let format = input::format_so_far(&source, from)?;
+    let beginning = format.map(|format| beginning(format, source.head())).unwrap_or_default();
+    let mut follow = Follow::open(path, format)?;
+    let mut watch = Watch::default();
+    // A whole last line may lack its newline, and half of one says nothing that is listened to.
+    let last = follow.last(EVENTS_MAX, LastLine::Given, &mut |event| Some(event.clone().into_owned()))?;
+    last.kept.iter().for_each(|event: &Event<'static>| watch.add(event));
+    // A clock that runs behind another's is no reason to wait for it.
+    let silence_ms = u64::try_from(now_ms.saturating_sub(changed_ms)).unwrap_or(0);
+    let mut status = watch.status(Some(silence_ms), patience);
+    // The first one stated is the session's own: later ones may be copies of what another session said.
+    status.session = beginning.session.or(status.session);
+    status.title = status.title.or(beginning.title);
+    status.cwd = status.cwd.or(beginning.cwd);
+    status.branch = status.branch.or(beginning.branch);
+    status.model = status.model.or(beginning.model);
+    Ok(Run { path: path.to_owned(), format, changed_ms, status })
+}
+
+/// What the head of a file says. Some systems state the session and its folder there and nowhere else.
+fn beginning(format: &'static dyn Format, head: &[u8]) -> Outline {
+    let mut outlining = Outlining(Outline::new(format.info().name));
+    // It is not ended: its last record is most likely cut.
+    Reading::new(format, Want::All).feed(head, &mut outlining);
+    outlining.0
+}
+
+struct Outlining(Outline);
+
+impl Sink for Outlining {
+    fn event(&mut self, event: &Event<'_>) {
+        self.0.add(event);
+    }
+
+    fn note(&mut self, _note: Note) {}
+}
+
+impl Run {
+    /// When something happened last: what the events say, else the file.
+    pub fn active_ms(&self) -> i64 {
+        self.status.active_ms.unwrap_or(self.changed_ms)
+    }
+
+    /// Whether nothing worth telling has changed.
+    pub fn says_the_same(&self, other: &Run) -> bool {
+        self.path == other.path && self.status == other.status
+    }
+
+    /// As one line of JSON.
+    pub fn json(&self) -> String {
+        let status = &self.status;
+        let moment = |ms: i64| Time::number(ms.max(0).to_string().into(), Unit::Millis)?.to_iso_millis();
+        let mut draft = Draft::new();
+        draft.set_str("path", &self.path.display().to_string());
+        draft.set_opt("agent", self.format.map(|format| format.info().name));
+        draft.set_opt("session", status.session.as_deref());
+        draft.set_opt("thread", status.thread.as_deref());
+        draft.set_str("state", status.state.name());
+        draft.set_str("why", status.why.name());
+        draft.set_opt("word", status.word.as_deref());
+        draft.set_number("recovered", Some(status.recovered));
+        draft.set_opt("active", moment(self.active_ms()).as_deref());
+        draft.set_opt("changed", moment(self.changed_ms).as_deref());
+        draft.set_opt("tool", status.tool.as_deref());
+        let open: Vec<String> = status.open.iter().map(|tool| quote(tool)).collect();
+        draft.set("open", format!("[{}]", open.join(",")));
+        draft.set_number("context", status.context);
+        draft.set_opt("model", status.model.as_deref());
+        draft.set_opt("title", status.title.as_deref());
+        draft.set_opt("asked", status.asked.as_deref());
+        draft.set_opt("cwd", status.cwd.as_deref());
+        draft.set_opt("branch", status.branch.as_deref());
+        draft.render(None)
+    }
+}

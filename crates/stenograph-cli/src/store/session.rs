@@ -1,0 +1,205 @@
+//! Which session is meant by a word on the command line: by the beginning of its id, by the path of its file, or `latest`. This is the
+//! one place that decides it. What is done with the session is in `commands/`.
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+
+use stenograph_store::Problem;
+use stenograph_store::index::catalogue::{Catalogue, Session, SessionId, SourceRow};
+
+use super::Where;
+use crate::error::CommandError;
+use crate::output::{counted, shortened};
+use crate::{clock, table};
+
+/// A session that was asked for.
+#[derive(Debug)]
+pub struct Chosen {
+    /// The session.
+    pub session: Session,
+    /// The source that is meant: the main one, unless another was named by its path.
+    pub source: SourceRow,
+}
+
+/// What a word may mean where files can be named too.
+#[derive(Debug)]
+pub enum Asked {
+    /// A file or a folder.
+    File(PathBuf),
+    /// A session.
+    Session(Box<Chosen>),
+}
+
+/// The session in which something happened last.
+const LATEST: &str = "latest";
+
+/// How many characters of a name are shown at least.
+const SHORT_LENGTH_MIN: usize = 8;
+
+/// How many candidates are named when several are meant.
+const CANDIDATES_MAX: usize = 6;
+
+/// How much of a title stands beside a candidate.
+const TITLE_LENGTH_MAX: usize = 50;
+
+impl Where {
+    /// The session that is meant; that there is none is a no.
+    pub fn session(&self, name: &str) -> Result<Chosen, CommandError> {
+        let catalogue = self.store()?.catalogue()?;
+        self.chosen(&catalogue, Path::new(name))?.ok_or_else(|| unknown(name))
+    }
+
+    /// What is meant where files can be named too: a file if there is one of that name, else a session.
+    pub fn asked(&self, name: &Path) -> Result<Asked, CommandError> {
+        let file = || Ok(Asked::File(name.to_owned()));
+        if name == Path::new("-") || name.symlink_metadata().is_ok() {
+            return file();
+        }
+        let catalogue = match self.store().map(|store| store.catalogue()) {
+            Ok(Ok(catalogue)) => catalogue,
+            // Who names a path is told about the path; nobody needs an index for that.
+            _ if is_path(name) => return file(),
+            Ok(Err(error)) if error.problem == Problem::IndexMissing => {
+                let text =
+                    format!("{}: no such file or folder, and no session: nothing is indexed yet", name.display());
+                return Err(CommandError::new(text)
+                    .hint("check the spelling; once steno index has run, sessions are known by their ids"));
+            }
+            Ok(Err(error)) => return Err(error.into()),
+            Err(error) => return Err(error),
+        };
+        match self.chosen(&catalogue, name)? {
+            Some(chosen) => Ok(Asked::Session(Box::new(chosen))),
+            None if is_path(name) => file(),
+            None => Err(unknown(&name.display().to_string())),
+        }
+    }
+
+    fn chosen(&self, catalogue: &Catalogue, name: &Path) -> Result<Option<Chosen>, CommandError> {
+        if let Some(source) = at_path(catalogue, name)?
+            && let Some(session) = catalogue.session(source.session)?
+        {
+            return Ok(Some(Chosen { session, source }));
+        }
+        let Some(text) = name.to_str().filter(|text| !text.is_empty()) else { return Ok(None) };
+        let inside = self.root().map(|root| catalogue.sessions_below(&root)).transpose()?;
+        let is_inside = |session: &Session| inside.as_ref().is_none_or(|inside| inside.contains(&session.id));
+        let mut found = catalogue.sessions_named(text)?;
+        found.retain(is_inside);
+        if found.iter().any(|session| session.name.eq_ignore_ascii_case(text)) {
+            // Who writes all of an id does not mean another that begins with it.
+            found.retain(|session| session.name.eq_ignore_ascii_case(text));
+        }
+        if found.is_empty() && text == LATEST {
+            found = catalogue.sessions()?;
+            found.retain(is_inside);
+            found.sort_by_key(|session| (session.ended, session.id));
+            found = found.pop().into_iter().collect();
+        }
+        if found.len() > 1 {
+            return Err(ambiguous(catalogue, text, found)?);
+        }
+        let Some(session) = found.pop() else { return Ok(None) };
+        let source = catalogue.source_at(&session.path)?;
+        Ok(source.map(|source| Chosen { session, source }))
+    }
+}
+
+/// The source that stands, or stood, at a path.
+fn at_path(catalogue: &Catalogue, path: &Path) -> Result<Option<SourceRow>, CommandError> {
+    let places = [std::fs::canonicalize(path), std::path::absolute(path)];
+    for place in places.into_iter().flatten() {
+        if let Some(source) = catalogue.source_at(&place)? {
+            return Ok(Some(source));
+        }
+    }
+    Ok(None)
+}
+
+/// Whether a word that is no session must have meant a file.
+fn is_path(name: &Path) -> bool {
+    name.components().count() > 1 || name.extension().is_some() || name.is_absolute()
+}
+
+fn unknown(name: &str) -> CommandError {
+    CommandError::nothing(format!("{name}: no session is called so, or begins so"))
+        .hint("steno list shows the sessions; steno index finds new ones")
+}
+
+/// That several are meant, and which.
+fn ambiguous(catalogue: &Catalogue, text: &str, mut found: Vec<Session>) -> Result<CommandError, CommandError> {
+    found.sort_by_key(|session| std::cmp::Reverse(session.ended));
+    let shorts = Shorts::of(catalogue)?;
+    let count = counted(found.len() as u64, "session");
+    let mut error = CommandError::new(format!("{text}: {count} can be meant"));
+    let names: HashSet<&str> = found.iter().map(|session| session.name.as_str()).collect();
+    let is_named_apart = names.len() == found.len();
+    for session in found.iter().take(CANDIDATES_MAX) {
+        let name = match is_named_apart {
+            true => shorts.name(session),
+            false => session.path.display().to_string(),
+        };
+        let when = session.ended.map(|ended| table::ago(clock::millis() - ended)).unwrap_or_default();
+        let title = session.title.as_deref().or(session.query.as_deref()).unwrap_or_default();
+        let title = shortened(title, TITLE_LENGTH_MAX);
+        error = error.hint(format!("{name}  {}  {when}  {title}", session.agent).trim_end().to_owned());
+    }
+    Ok(match found.len().saturating_sub(CANDIDATES_MAX) {
+        0 => error,
+        more => error.hint(format!("and {more} more; write more of the id")),
+    })
+}
+
+/// The shortest names by which sessions are told apart.
+#[derive(Debug, Default)]
+pub struct Shorts(HashMap<SessionId, String>);
+
+impl Shorts {
+    /// Of everything that is in the catalogue.
+    pub fn of(catalogue: &Catalogue) -> Result<Shorts, CommandError> {
+        Ok(Shorts::among(catalogue.session_names()?))
+    }
+
+    fn among(names: Vec<(SessionId, String)>) -> Shorts {
+        let mut names: Vec<(String, String, SessionId)> =
+            names.into_iter().map(|(id, name)| (name.to_ascii_lowercase(), name, id)).collect();
+        names.sort();
+        let shared =
+            |one: &str, other: &str| one.chars().zip(other.chars()).take_while(|(one, other)| one == other).count();
+        let folded: Vec<&str> = names.iter().map(|(folded, ..)| folded.as_str()).collect();
+        let mut shorts = HashMap::new();
+        for (at, (name, original, id)) in names.iter().enumerate() {
+            let before = at.checked_sub(1).and_then(|at| folded.get(at));
+            let beside = [before, folded.get(at + 1)].into_iter().flatten();
+            let length = beside.map(|other| shared(name, other) + 1).max().unwrap_or(0).max(SHORT_LENGTH_MIN);
+            shorts.insert(*id, original.chars().take(length).collect());
+        }
+        Shorts(shorts)
+    }
+
+    /// The short name of a session.
+    pub fn name(&self, session: &Session) -> String {
+        self.0.get(&session.id).unwrap_or(&session.name).clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_as_long_as_needed_and_no_shorter_than_eight() {
+        let names = ["0198aaaa-1", "0198aaaa-2", "0198AAAA-22", "ffff0000-1", "main"];
+        let shorts = Shorts::among((0..).zip(names.map(str::to_owned)).collect());
+        let short = |id: SessionId| shorts.0.get(&id).unwrap().as_str();
+        assert_eq!([0, 1, 2, 3, 4].map(short), ["0198aaaa-1", "0198aaaa-2", "0198AAAA-22", "ffff0000", "main"]);
+    }
+
+    #[test]
+    fn what_must_be_a_file_looks_like_one() {
+        assert_eq!(
+            ["a/b", "a.jsonl", "/a", "0198aaaa", "main"].map(|name| is_path(Path::new(name))),
+            [true, true, true, false, false]
+        );
+    }
+}

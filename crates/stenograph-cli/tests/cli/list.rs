@@ -1,0 +1,196 @@
+//! `steno list`, and how sessions are named.
+
+use std::fs;
+
+use crate::runner::{Done, Folder};
+
+/// Two sessions of one project, one of another; the first has a sub-agent, the last goes on where the second was left.
+const ONE: &str = "0198aaaa-1111-4222-8333-444455556666";
+const TWO: &str = "0198aaaa-9999-4222-8333-444455556666";
+const THREE: &str = "ffff0000-1111-4222-8333-444455556666";
+
+/// A record of the agent that is used here.
+pub fn said(session: &str, number: u32, role: &str, text: &str) -> String {
+    let cwd = if session == THREE { "/work/shop" } else { "/work/app" };
+    let start = session.get(..13).unwrap_or(session);
+    format!(
+        r#"{{"type":"{role}","uuid":"{start}-0000-8333-{number:012}","sessionId":"{session}","timestamp":"2026-01-02T03:{number:02}:00.000Z","cwd":"{cwd}","gitBranch":"topic/{session:.4}","message":{{"role":"{role}","content":"{text}"}}}}"#
+    ) + "\n"
+}
+
+/// A home with sessions, indexed.
+pub fn home() -> Folder {
+    let folder = Folder::new();
+    for (project, session) in [("-work-app", ONE), ("-work-app", TWO), ("-work-shop", THREE)] {
+        fs::create_dir_all(folder.path(&format!("home/.claude/projects/{project}"))).unwrap();
+        let number = if session == ONE { 1 } else { 20 + u32::from(session == THREE) };
+        let text = said(session, number, "user", &format!("Feed the walrus {session:.6}"))
+            + &said(session, number + 5, "assistant", "It is fed.");
+        folder.write(&path(session), text);
+    }
+    let threads = format!("home/.claude/projects/-work-app/{ONE}/subagents");
+    fs::create_dir_all(folder.path(&threads)).unwrap();
+    let side = said(ONE, 3, "user", "Count the herring")
+        .replace("\"uuid\"", "\"isSidechain\":true,\"agentId\":\"a1b2\",\"uuid\"");
+    folder.write(&format!("{threads}/agent-a1b2.jsonl"), side);
+    index(&folder);
+    folder
+}
+
+pub fn path(session: &str) -> String {
+    let project = if session == THREE { "-work-shop" } else { "-work-app" };
+    format!("home/.claude/projects/{project}/{session}.jsonl")
+}
+
+pub fn index(folder: &Folder) {
+    folder.run("index --root home").ends(0);
+}
+
+fn sessions(done: &Done) -> Vec<String> {
+    done.ends(0).json().iter().map(|json| json["session"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn sessions_come_newest_first_with_what_is_known_of_them() {
+    let folder = home();
+    let done = folder.run("list --root home --json");
+    assert_eq!(sessions(&done), [THREE, TWO, ONE]);
+    let json = &done.json()[2];
+    assert_eq!((&json["short"], &json["agent"]), (&"0198aaaa-1".into(), &"claude-code".into()));
+    assert_eq!((&json["project"]["name"], &json["branch"]), (&"app".into(), &"topic/0198".into()));
+    assert_eq!((&json["sources"], &json["messages"], &json["gone"]), (&2.into(), &3.into(), &0.into()));
+    assert_eq!(json["asked"], "Feed the walrus 0198aa");
+    assert_eq!(json["started"], "2026-01-02T03:01:00Z");
+    assert!(json["resume"].as_str().unwrap().contains(ONE));
+    let done = folder.run("list");
+    let lines: Vec<&str> = done.ends(0).text().lines().collect();
+    assert!(lines[0].starts_with("SESSION     AGENT        PROJECT"), "{lines:?}");
+    assert!(lines[1].starts_with("ffff0000    claude-code  shop") && lines[1].ends_with("Feed the walrus ffff00"));
+    assert_eq!(lines.len(), 4);
+}
+
+#[test]
+fn conditions_leave_what_they_name() {
+    let folder = home();
+    let listed = |line: &str| sessions(&folder.run(&format!("list --json {line}")));
+    assert_eq!(listed("--project shop"), [THREE]);
+    assert_eq!(listed("--project /work/app"), [TWO, ONE]);
+    assert_eq!(listed("--branch ffff"), [THREE]);
+    assert_eq!(listed("--before 2026-01-02T03:10:00Z"), [ONE]);
+    assert_eq!(listed("--after 2026-01-02T03:10:00Z --agent claude"), [THREE, TWO]);
+    assert_eq!(listed("walrus project:app"), [TWO, ONE]);
+    assert_eq!(listed("herring"), [ONE]);
+    assert_eq!(listed("-- -project:app"), [THREE]);
+    assert_eq!(listed("session:0198 --sort oldest"), [ONE, TWO]);
+    assert_eq!(listed("--sort longest --limit 1"), [ONE]);
+    assert_eq!(listed("--sort largest --limit 1"), [ONE]);
+    folder.run("list --project none").finds_nothing("none of 3 sessions");
+    folder.run("list --gone").finds_nothing("none of 3 sessions");
+    folder.run("list --after soon").fails("is no moment");
+    folder.run("list --limit 2").ends(0).talks("2 of 3 sessions listed");
+    fs::create_dir(folder.path("elsewhere")).unwrap();
+    folder.run("list --root elsewhere").finds_nothing("none of 3 sessions");
+}
+
+#[test]
+fn nothing_indexed_is_told() {
+    let folder = Folder::new();
+    folder.run("list").fails("nothing is indexed yet").talks("steno index");
+    folder.run("resume latest").fails("nothing is indexed yet");
+}
+
+#[test]
+fn what_belongs_to_a_session_stands_below_it() {
+    let folder = home();
+    let four = "eeee0000-1111-4222-8333-444455556666";
+    // A fork begins with what the other said.
+    let fork =
+        fs::read_to_string(folder.path(&path(TWO))).unwrap().replace(TWO, four) + &said(four, 40, "user", "Again");
+    folder.write(&format!("home/.claude/projects/-work-app/{four}.jsonl"), fork);
+    index(&folder);
+    let done = folder.run("list --tree");
+    let lines: Vec<&str> = done.ends(0).text().lines().collect();
+    let at =
+        |start: &str| lines.iter().position(|line| line.starts_with(start)).unwrap_or_else(|| panic!("{lines:#?}"));
+    assert_eq!(at("└ a1b2"), at("0198aaaa-1") + 1);
+    assert_eq!(at("└ eeee0000"), at("0198aaaa-9") + 1);
+    assert!(lines[at("└ eeee0000")].contains("[shares its beginning with it]"));
+    let json = folder.run("list --tree --json").json();
+    let fork = json.iter().find(|json| json["session"] == four).unwrap();
+    assert_eq!((&fork["parent"]["session"], &fork["depth"]), (&TWO.into(), &1.into()));
+    assert_eq!(json.iter().filter(|json| json["thread"] == "a1b2").count(), 1);
+}
+
+#[test]
+fn what_is_gone_says_so() {
+    let folder = home();
+    fs::remove_file(folder.path(&path(THREE))).unwrap();
+    index(&folder);
+    folder.run("list").ends(0).says("[gone] Feed the walrus ffff00");
+    assert_eq!(sessions(&folder.run("list --gone --json")), [THREE]);
+    let kept = Folder::new();
+    fs::create_dir_all(kept.path("home/.claude/projects/-work-shop")).unwrap();
+    kept.write(&path(THREE), said(THREE, 1, "user", "Feed the walrus"));
+    kept.run("index --root home --no-keep").ends(0);
+    fs::remove_file(kept.path(&path(THREE))).unwrap();
+    kept.run("index --root home --no-keep").ends(0);
+    kept.run("list").ends(0).says("[gone, not kept] Feed the walrus");
+    kept.run("show ffff").finds_nothing("is gone, and was never kept");
+    kept.run("resume ffff").finds_nothing("its file is gone").talks("never kept");
+}
+
+#[test]
+fn titles_do_nothing_to_a_terminal() {
+    let folder = Folder::new();
+    fs::create_dir_all(folder.path("home/.claude/projects/-work-shop")).unwrap();
+    folder.write(&path(THREE), said(THREE, 1, "user", "a\\u001b[31m\\u0007\\u202eb"));
+    index(&folder);
+    for line in ["list", "list --json", "list --tree", "resume ffff", "show ffff"] {
+        let done = folder.run(line);
+        let text = done.ends(0).text().to_owned() + &done.talk;
+        let bad = |char: &char| (char.is_control() && *char != '\n') || *char == '\u{202e}';
+        assert_eq!(text.chars().find(bad), None, "{line}: {text:?}");
+    }
+}
+
+#[test]
+fn a_session_is_known_by_the_beginning_of_its_id() {
+    let folder = home();
+    folder
+        .run("show 0198")
+        .fails("0198: 2 sessions can be meant")
+        .talks("hint: 0198aaaa-1  claude-code")
+        .talks("0198aaaa-9");
+    folder.run("resume 0198").fails("2 sessions can be meant");
+    folder.run("show FFFF").ends(0).says("Feed the walrus ffff00");
+    folder.run("show latest").ends(0).says("Feed the walrus ffff00");
+    folder.run("show 5555").finds_nothing("5555: no session is called so").talks("steno list");
+    folder.run("resume 5555").finds_nothing("no session is called so");
+    folder.run("show 5555.jsonl").fails("no such file");
+    fs::create_dir(folder.path("elsewhere")).unwrap();
+    folder.run("show ffff --root elsewhere").finds_nothing("no session");
+    folder.run("tail ffff -n 1").ends(0).says("It is fed.").talks(&format!("{THREE}.jsonl"));
+    folder.run("tail 5555").finds_nothing("no session");
+    folder.run("status ffff").says("ffff0000-1111").says("shop");
+    folder.run("status 5555").ends(1).talks("no session");
+    // A file of that name comes first.
+    folder.write("ffff", crate::runner::NATIVE);
+    folder.run("show ffff").ends(0).says("Fix the test.");
+}
+
+#[test]
+fn two_of_one_name_are_known_by_their_paths() {
+    let folder = Folder::new();
+    for home in ["one", "two"] {
+        fs::create_dir_all(folder.path(&format!("home/{home}/.chibi/contexts/main"))).unwrap();
+        folder.write(
+            &format!("home/{home}/.chibi/contexts/main/context.jsonl"),
+            crate::runner::CHIBI.replace("Rust", home),
+        );
+    }
+    index(&folder);
+    let done = folder.run("show main");
+    done.fails("main: 2 sessions can be meant").talks("one/.chibi").talks("two/.chibi");
+    folder.run("show home/two/.chibi/contexts/main/context.jsonl").ends(0).says("What is two?");
+    folder.run("resume home/two/.chibi/contexts/main/context.jsonl").ends(0).says("chibi -c main");
+}

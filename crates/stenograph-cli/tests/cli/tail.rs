@@ -1,0 +1,213 @@
+//! `steno tail`: real processes that follow real files.
+
+use std::fs::{self, OpenOptions};
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use crate::runner::{CHIBI, Folder, NATIVE};
+
+/// A line of the native stream that says this.
+fn said(text: &str) -> String {
+    format!("{{\"v\":1,\"kind\":\"message\",\"role\":\"user\",\"content\":\"{text}\"}}\n")
+}
+
+/// A command that runs on, and what it says.
+struct Running {
+    child: Child,
+    out: Receiver<String>,
+    talk: Receiver<String>,
+}
+
+/// Long enough for anything to happen on a machine that has much to do; nothing waits that long when all is well.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+impl Running {
+    fn start(folder: &Folder, line: &str) -> Running {
+        let mut child = folder.command(line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let out = each_line(child.stdout.take().unwrap());
+        let talk = each_line(child.stderr.take().unwrap());
+        Running { child, out, talk }
+    }
+
+    /// The next line of data.
+    #[track_caller]
+    fn next(&self) -> String {
+        self.out.recv_timeout(PATIENCE).expect("nothing came")
+    }
+
+    /// What the next event says.
+    #[track_caller]
+    fn says(&self, text: &str) {
+        let event: serde_json::Value = serde_json::from_str(&self.next()).unwrap();
+        assert_eq!(event["content"], text);
+    }
+
+    #[track_caller]
+    fn talks(&self, what: &str) {
+        let line = self.talk.recv_timeout(PATIENCE).expect("nothing was said");
+        assert!(line.contains(what), "{what} is not in: {line}");
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn each_line(stream: impl std::io::Read + Send + 'static) -> Receiver<String> {
+    let (sender, receiver) = channel();
+    std::thread::spawn(move || {
+        for line in BufReader::new(stream).lines().map_while(Result::ok) {
+            if sender.send(line).is_err() {
+                break;
+            }
+        }
+    });
+    receiver
+}
+
+fn append(folder: &Folder, name: &str, text: &str) {
+    OpenOptions::new().append(true).open(folder.path(name)).unwrap().write_all(text.as_bytes()).unwrap();
+}
+
+#[test]
+fn the_end_looks_as_steno_show_has_it() {
+    let folder = Folder::with("a", NATIVE);
+    assert_eq!(folder.run("tail a -n 2").ends(0).text(), folder.run("show a --last 2").text());
+    assert_eq!(folder.run("tail a").text(), folder.run("show a").text());
+    assert_eq!(folder.run("tail a --json -n 1").text(), folder.run("show a --last 1 --json").text());
+    folder.write("b", CHIBI);
+    assert_eq!(folder.run("tail b -n 1").text(), folder.run("show b --last 1").text());
+    assert_eq!(folder.run("tail a -n 0").ends(0).text(), "");
+}
+
+#[test]
+fn far_from_the_beginning_lines_have_no_numbers() {
+    let folder = Folder::with("a", NATIVE.repeat(1000));
+    let json = folder.run("tail a --json -n 1").json();
+    assert_eq!(json[0]["at"].get("line"), None);
+    let offset = usize::try_from(json[0]["at"]["offset"].as_u64().unwrap()).unwrap();
+    let length = usize::try_from(json[0]["at"]["length"].as_u64().unwrap()).unwrap();
+    assert!(NATIVE.repeat(1000)[offset..offset + length].contains("\"e4\""));
+}
+
+#[test]
+fn half_a_last_line_is_shown_and_told_of() {
+    let folder = Folder::with("a", &NATIVE[..NATIVE.len() - 20]);
+    folder.run("tail a -n 1").ends(0).says("tool_result").talks("is not whole");
+}
+
+#[test]
+fn compressed_files_and_documents_have_an_end_too() {
+    let folder = Folder::with("a.zst", zstd::encode_all(NATIVE.as_bytes(), 3).unwrap());
+    folder.run("tail a.zst -n 1").ends(0).says("result of Bash");
+    assert_eq!(folder.run("tail a.zst").text().lines().count(), 8);
+}
+
+#[test]
+fn what_cannot_be_followed_says_why() {
+    let folder = Folder::with("a", "");
+    folder.run("tail a").finds_nothing("the file is empty");
+    folder.run("tail none").fails("no such file");
+    folder.write("b", "what is this\n");
+    folder.run("tail b").fails("the format is unknown");
+    std::fs::create_dir(folder.path("c")).unwrap();
+    folder.run("tail c").fails("is a folder");
+}
+
+#[test]
+fn without_a_name_it_is_what_was_written_last() {
+    let folder = Folder::new();
+    folder.run("tail --root .").finds_nothing("no transcripts");
+    for (name, text) in [("old", "old words"), ("new", "new words")] {
+        fs::create_dir_all(folder.path(&format!(".chibi/contexts/{name}"))).unwrap();
+        let path = format!(".chibi/contexts/{name}/context.jsonl");
+        folder.write(&path, CHIBI.replace("[package]", text));
+        let old = std::time::SystemTime::now() - Duration::from_secs(if name == "old" { 600 } else { 0 });
+        fs::File::options().write(true).open(folder.path(&path)).unwrap().set_modified(old).unwrap();
+    }
+    folder.run("tail --root . -n 1").ends(0).says("new words").talks("new/context.jsonl");
+    folder.run("tail --root none").fails("no such folder");
+}
+
+#[test]
+fn what_is_written_is_shown_as_it_comes() {
+    let folder = Folder::with("a", said("one") + &said("two"));
+    let tail = Running::start(&folder, "tail -f a -n 1 --json");
+    tail.says("two");
+    append(&folder, "a", &said("three"));
+    tail.says("three");
+    let four = said("four");
+    append(&folder, "a", &four[..30]);
+    append(&folder, "a", &(four[30..].to_owned() + &said("five")));
+    tail.says("four");
+    tail.says("five");
+}
+
+#[test]
+fn an_empty_file_is_waited_for() {
+    let folder = Folder::with("a", "");
+    let tail = Running::start(&folder, "tail -f a --json");
+    append(&folder, "a", &said("one"));
+    tail.says("one");
+}
+
+#[test]
+fn a_renamed_file_is_shown_to_its_end_and_the_new_one_from_its_beginning() {
+    let folder = Folder::with("a", said("one"));
+    let tail = Running::start(&folder, "tail -f a --json");
+    tail.says("one");
+    let mut writer = OpenOptions::new().append(true).open(folder.path("a")).unwrap();
+    fs::rename(folder.path("a"), folder.path("a.1")).unwrap();
+    tail.talks("is gone");
+    writer.write_all(said("two").as_bytes()).unwrap();
+    tail.says("two");
+    folder.write("a", said("three"));
+    tail.talks("another file has this name now");
+    tail.says("three");
+    append(&folder, "a", &said("four"));
+    tail.says("four");
+}
+
+#[test]
+fn a_rotation_at_once_loses_nothing() {
+    let folder = Folder::with("a", said("one"));
+    let tail = Running::start(&folder, "tail -f a --json");
+    tail.says("one");
+    append(&folder, "a", &said("two"));
+    folder.write("b", said("three"));
+    fs::hard_link(folder.path("a"), folder.path("a.1")).unwrap();
+    fs::rename(folder.path("b"), folder.path("a")).unwrap();
+    tail.says("two");
+    tail.says("three");
+    tail.talks("another file has this name now");
+}
+
+#[test]
+fn a_file_that_becomes_shorter_is_shown_from_its_beginning() {
+    let folder = Folder::with("a", said("one") + &said("two"));
+    let tail = Running::start(&folder, "tail -f a --json");
+    tail.says("one");
+    tail.says("two");
+    folder.write("a", said("three"));
+    tail.talks("became shorter");
+    tail.says("three");
+    append(&folder, "a", &said("four"));
+    tail.says("four");
+}
+
+#[test]
+fn who_has_seen_enough_is_no_error() {
+    let folder = Folder::with("a", said("one"));
+    let mut child = folder.command("tail -f a --json").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    out.read_line(&mut String::new()).unwrap();
+    drop(out);
+    append(&folder, "a", &said("two"));
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(0), b"".as_slice()));
+}

@@ -1,0 +1,76 @@
+//! Rings when the system says that one of some files may have changed. It is a hint and saves waiting: a look now and then remains the
+//! truth, for there are file systems that say nothing, and systems that have no more room for those who listen.
+
+use std::collections::HashSet;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::time::Duration;
+
+use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher};
+
+/// How long to wait at most between two looks.
+pub const SWEEP: Duration = Duration::from_millis(500);
+
+/// Rings when something may have changed.
+pub struct Bell {
+    rings: Receiver<()>,
+    /// Held so that waiting ends by the clock, and not because nobody could ring.
+    _rope: SyncSender<()>,
+    _watcher: Option<RecommendedWatcher>,
+}
+
+/// Why waiting ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rang {
+    /// Something may have changed.
+    Yes,
+    /// The time is over.
+    No,
+}
+
+impl std::fmt::Debug for Bell {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Bell").field("listens", &self._watcher.is_some()).finish_non_exhaustive()
+    }
+}
+
+impl Bell {
+    /// A bell over these files. Their folders are listened to, so that a file which takes another's name is noticed.
+    pub fn over(paths: &[PathBuf]) -> Bell {
+        let (rope, rings) = sync_channel(1);
+        let names: HashSet<OsString> = paths.iter().filter_map(|path| path.file_name().map(Into::into)).collect();
+        let pull = rope.clone();
+        let heard = move |event: notify::Result<notify::Event>| {
+            // That somebody reads a file changes nothing; most often it is whoever follows it.
+            let is_ours = event.is_ok_and(|event| {
+                let named = |path: &PathBuf| path.file_name().is_some_and(|name| names.contains(name));
+                !matches!(event.kind, EventKind::Access(_)) && event.paths.iter().any(named)
+            });
+            if is_ours {
+                // One ring is enough: whoever hears it looks at everything.
+                let _ = pull.try_send(());
+            }
+        };
+        let watcher = notify::recommended_watcher(heard).ok().map(|mut watcher| {
+            let folders: HashSet<&Path> = paths.iter().map(|path| folder(path)).collect();
+            for folder in folders {
+                let _ = watcher.watch(folder, RecursiveMode::NonRecursive);
+            }
+            watcher
+        });
+        Bell { rings, _rope: rope, _watcher: watcher }
+    }
+
+    /// Waits until it rings, but no longer than this.
+    pub fn wait(&self, most: Duration) -> Rang {
+        match self.rings.recv_timeout(most) {
+            Ok(()) => Rang::Yes,
+            Err(_) => Rang::No,
+        }
+    }
+}
+
+fn folder(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}

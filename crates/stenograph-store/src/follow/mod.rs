@@ -1,0 +1,278 @@
+//! The end of a file, and what comes after it: the last events without the rest, then live, over growth, rename, truncation and rotation.
+//! A file that is followed is only read. Nothing here waits: whoever follows looks now and then, and a [`Bell`] says when that is worth it.
+//!
+//! A plain file of lines whose format can be read in pieces is read from its end ([`lines`]): what that costs does not depend on how
+//! large the file is. Everything else (documents, text for people, gzip, zstd) is read from its beginning, and again whenever it has
+//! changed ([`whole`]).
+
+mod bell;
+mod lines;
+mod mark;
+#[cfg(test)]
+mod tests;
+mod whole;
+
+use std::collections::VecDeque;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use stenograph::format::{Detected, Format, Head, detect};
+use stenograph::frame::is_lines;
+use stenograph::model::{Event, Note, NoteKind};
+use stenograph::read::Sink;
+
+pub use bell::{Bell, Rang, SWEEP};
+
+use crate::decode::Container;
+use crate::error::{Error, Problem};
+use crate::source::{Passes, Source};
+use lines::Lines;
+use whole::Whole;
+
+/// Takes what is found while a file is followed.
+pub trait Listener: Sink {
+    /// What happened to the file itself. What comes after it is of the file as it is then.
+    fn turn(&mut self, turn: Turn);
+}
+
+/// What happened to a file that is followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// Another file took its name; the rest of the old one was given.
+    Rotated,
+    /// It became shorter, and is read from its beginning again.
+    Truncated,
+    /// What was read before is there no more; it is read from its beginning again.
+    Rewritten,
+    /// There is no file of that name any more.
+    Gone,
+}
+
+/// What becomes of half a last line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LastLine {
+    /// It is given as it is, with its note: nobody waits for the rest.
+    Given,
+    /// It is held back until it is whole.
+    Held,
+}
+
+/// The last events of a file, as they were kept.
+#[derive(Clone, Debug)]
+pub struct Last<T> {
+    /// The newest, oldest first.
+    pub kept: VecDeque<T>,
+    /// Notes about what was read on the way.
+    pub notes: u64,
+    /// That the last record is not whole, where it was given all the same.
+    pub torn: Option<Note>,
+    /// How far back was looked, where that was given up before enough was found.
+    pub gave_up: Option<u64>,
+}
+
+/// A file that is followed.
+#[derive(Debug)]
+pub struct Follow {
+    path: PathBuf,
+    way: Way,
+    /// Bytes that earlier ways have read.
+    consumed: u64,
+}
+
+#[derive(Debug)]
+enum Way {
+    /// There is nothing to tell the format by.
+    Nothing {
+        gone: bool,
+    },
+    Lines(Box<Lines>),
+    Whole(Box<Whole>),
+}
+
+/// What a look found out about the file.
+enum Looked {
+    /// It is the one that was read before, and all of it was read.
+    Same,
+    /// It begins anew.
+    Anew(Turn),
+}
+
+impl Follow {
+    /// Follows a file of this format; one that is still empty has none.
+    pub fn open(path: &Path, format: Option<&'static dyn Format>) -> Result<Follow, Error> {
+        let way = match format {
+            Some(format) => Way::open(path, format)?,
+            None => Way::Nothing { gone: false },
+        };
+        Ok(Follow { path: path.to_owned(), way, consumed: 0 })
+    }
+
+    /// The last `most` events there are now, of those that `keep` makes something of. It may be asked about an event more than once,
+    /// and about some that are not among the last.
+    pub fn last<T>(
+        &mut self,
+        most: usize,
+        last_line: LastLine,
+        keep: &mut dyn FnMut(&Event<'_>) -> Option<T>,
+    ) -> Result<Last<T>, Error> {
+        let mut ring = Ring::new(most, keep);
+        match &mut self.way {
+            Way::Nothing { .. } => {}
+            Way::Lines(lines) => lines.last(&mut ring, last_line)?,
+            Way::Whole(whole) => whole.last(&mut ring)?,
+        }
+        Ok(ring.last)
+    }
+
+    /// Looks once, and gives what came since.
+    pub fn look(&mut self, listener: &mut dyn Listener) -> Result<(), Error> {
+        let looked = match &mut self.way {
+            Way::Nothing { gone } => match fs::metadata(&self.path) {
+                Ok(metadata) if metadata.len() == 0 => Looked::Same,
+                Ok(_) => return self.begin(None, listener),
+                Err(error) => return missing(&self.path, error, gone, listener),
+            },
+            Way::Lines(lines) => lines.look(listener)?,
+            Way::Whole(whole) => whole.look(listener)?,
+        };
+        match looked {
+            Looked::Same => Ok(()),
+            Looked::Anew(turn) => {
+                listener.turn(turn);
+                let format = self.format();
+                self.consumed = self.consumed();
+                self.way = Way::Nothing { gone: false };
+                self.begin(format, listener)
+            }
+        }
+    }
+
+    /// Reads the file from its beginning. What it was before, it is still if nothing speaks against it.
+    fn begin(&mut self, before: Option<&'static dyn Format>, listener: &mut dyn Listener) -> Result<(), Error> {
+        let head = match Source::open(&self.path, Passes::Once) {
+            Ok(source) => source.head().to_vec(),
+            // It went away between two questions: the next look finds out.
+            Err(error) if error.problem == Problem::Missing => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        let format = match detect(&head) {
+            Detected::Format(format) => format,
+            // Half a line is too little to tell by.
+            Detected::Tie(_) | Detected::Unknown if !head.contains(&b'\n') && !Head::is_whole(&head) => return Ok(()),
+            Detected::Tie(_) | Detected::Unknown => match before {
+                Some(format) => format,
+                None => return Err(Error::about(&self.path, Problem::NoFormat)),
+            },
+        };
+        self.way = Way::open(&self.path, format)?;
+        match &mut self.way {
+            Way::Nothing { .. } => Ok(()),
+            Way::Lines(lines) => lines.all(listener),
+            Way::Whole(whole) => whole.all(listener),
+        }
+    }
+
+    /// What it is, once that is known.
+    pub fn format(&self) -> Option<&'static dyn Format> {
+        match &self.way {
+            Way::Nothing { .. } => None,
+            Way::Lines(lines) => Some(lines.format),
+            Way::Whole(whole) => Some(whole.format),
+        }
+    }
+
+    /// How many bytes of the file were read so far, all in all.
+    pub fn consumed(&self) -> u64 {
+        let here = match &self.way {
+            Way::Nothing { .. } => 0,
+            Way::Lines(lines) => lines.consumed,
+            Way::Whole(whole) => whole.consumed,
+        };
+        self.consumed + here
+    }
+}
+
+impl Way {
+    fn open(path: &Path, format: &'static dyn Format) -> Result<Way, Error> {
+        let lines = Lines::open(path, format)?;
+        let info = format.info();
+        let pieces = info.traits.pieces && is_lines(info.framing, &lines.head);
+        Ok(match pieces && Container::of(&lines.head) == Container::Plain {
+            true => Way::Lines(Box::new(lines)),
+            false => Way::Whole(Box::new(Whole::new(path, format))),
+        })
+    }
+}
+
+/// That the file is not there, said once.
+fn missing(path: &Path, error: io::Error, gone: &mut bool, listener: &mut dyn Listener) -> Result<(), Error> {
+    if error.kind() != io::ErrorKind::NotFound {
+        return Err(Error::at(path, Problem::Unreadable, error));
+    }
+    if !*gone {
+        *gone = true;
+        listener.turn(Turn::Gone);
+    }
+    Ok(())
+}
+
+/// Keeps the newest of what comes.
+struct Ring<'k, T> {
+    most: usize,
+    keep: &'k mut dyn FnMut(&Event<'_>) -> Option<T>,
+    last: Last<T>,
+}
+
+/// A ring of whatever is kept: all that a way of reading needs to know of it.
+trait Rings: Sink {
+    /// Whether no more fits.
+    fn is_full(&self) -> bool;
+    /// How many fit.
+    fn most(&self) -> usize;
+    /// Forgets everything.
+    fn clear(&mut self);
+    /// Says how far back was looked when that was given up.
+    fn give_up(&mut self, length: u64);
+}
+
+impl<'k, T> Ring<'k, T> {
+    fn new(most: usize, keep: &'k mut dyn FnMut(&Event<'_>) -> Option<T>) -> Ring<'k, T> {
+        Ring { most, keep, last: Last { kept: VecDeque::new(), notes: 0, torn: None, gave_up: None } }
+    }
+}
+
+impl<T> Rings for Ring<'_, T> {
+    fn is_full(&self) -> bool {
+        self.last.kept.len() >= self.most
+    }
+
+    fn most(&self) -> usize {
+        self.most
+    }
+
+    fn clear(&mut self) {
+        self.last = Last { kept: VecDeque::new(), notes: 0, torn: None, gave_up: None };
+    }
+
+    fn give_up(&mut self, length: u64) {
+        self.last.gave_up = Some(length);
+    }
+}
+
+impl<T> Sink for Ring<'_, T> {
+    fn event(&mut self, event: &Event<'_>) {
+        let Some(kept) = (self.keep)(event) else { return };
+        self.last.kept.push_back(kept);
+        if self.last.kept.len() > self.most {
+            self.last.kept.pop_front();
+        }
+    }
+
+    fn note(&mut self, note: Note) {
+        self.last.notes += 1;
+        if note.kind == NoteKind::Torn {
+            self.last.torn = Some(note);
+        }
+    }
+}

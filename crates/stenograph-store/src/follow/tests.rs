@@ -1,0 +1,361 @@
+//! Files that grow, shrink, are renamed and written anew while they are followed.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{Seek, SeekFrom, Write};
+
+use stenograph::format::named;
+use stenograph::model::Span;
+use tempfile::TempDir;
+
+use super::*;
+
+/// What was heard, in a word each.
+#[derive(Default)]
+struct Heard(Vec<String>);
+
+impl Sink for Heard {
+    fn event(&mut self, event: &Event<'_>) {
+        self.0.push(word(event));
+    }
+
+    fn note(&mut self, note: Note) {
+        if note.kind == NoteKind::Torn {
+            self.0.push("torn".to_owned());
+        }
+    }
+}
+
+impl Listener for Heard {
+    fn turn(&mut self, turn: Turn) {
+        self.0.push(format!("{turn:?}"));
+    }
+}
+
+impl Heard {
+    /// What came since it was asked last.
+    fn news(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.0)
+    }
+}
+
+fn word(event: &Event<'_>) -> String {
+    event.content().map_or("?".to_owned(), |content| content.joined().decode().into_owned())
+}
+
+fn line(text: &str) -> String {
+    format!("{{\"v\":1,\"kind\":\"message\",\"role\":\"user\",\"content\":\"{text}\"}}\n")
+}
+
+fn lines(words: &[&str]) -> String {
+    words.iter().map(|word| line(word)).collect()
+}
+
+fn native() -> &'static dyn Format {
+    named("steno").unwrap()
+}
+
+struct Place {
+    _folder: TempDir,
+    path: PathBuf,
+}
+
+impl Place {
+    fn with(text: impl AsRef<[u8]>) -> Place {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.jsonl");
+        fs::write(&path, text).unwrap();
+        Place { _folder: folder, path }
+    }
+
+    fn append(&self, text: &str) {
+        OpenOptions::new().append(true).open(&self.path).unwrap().write_all(text.as_bytes()).unwrap();
+    }
+
+    fn beside(&self) -> PathBuf {
+        self.path.with_extension("jsonl.1")
+    }
+
+    /// Follows it from its last event on.
+    fn follow(&self) -> Follow {
+        let mut follow = Follow::open(&self.path, Some(native())).unwrap();
+        follow.last(1, LastLine::Held, &mut |_| Some(())).unwrap();
+        follow
+    }
+}
+
+fn last(follow: &mut Follow, most: usize, last_line: LastLine) -> Vec<String> {
+    follow.last(most, last_line, &mut |event| Some(word(event))).unwrap().kept.into()
+}
+
+fn look(follow: &mut Follow, heard: &mut Heard) -> Vec<String> {
+    follow.look(heard).unwrap();
+    heard.news()
+}
+
+#[test]
+fn the_end_of_a_huge_file_costs_what_that_of_a_small_one_costs() {
+    let many: Vec<String> = (0..40_000).map(|number| line(&format!("{number}"))).collect();
+    let costs = [0_u64, 100 << 30].map(|hole| {
+        let place = Place::with(line("first"));
+        let mut file = OpenOptions::new().write(true).open(&place.path).unwrap();
+        // A hole takes no room on the disk, and reading through it would take minutes.
+        file.seek(SeekFrom::Start(hole.max(line("first").len() as u64))).unwrap();
+        file.write_all(b"\n").unwrap();
+        file.write_all(many.concat().as_bytes()).unwrap();
+        let mut follow = Follow::open(&place.path, Some(native())).unwrap();
+        assert_eq!(last(&mut follow, 3, LastLine::Held), ["39997", "39998", "39999"]);
+        follow.consumed()
+    });
+    assert_eq!(costs[0], costs[1]);
+    assert!(costs[0] <= 72 << 10, "{costs:?}");
+}
+
+#[test]
+fn more_events_cost_more_and_a_line_that_never_ends_is_given_up() {
+    let many: String = (0..40_000).map(|number| line(&format!("{number}"))).collect();
+    let place = Place::with(&many);
+    let mut follow = Follow::open(&place.path, Some(native())).unwrap();
+    let found = last(&mut follow, 5000, LastLine::Held);
+    assert_eq!((found.len(), found[0].as_str()), (5000, "35000"));
+    assert!(follow.consumed() < many.len() as u64 && follow.consumed() > 72 << 10);
+
+    let place = Place::with(line("first"));
+    let file = OpenOptions::new().write(true).open(&place.path).unwrap();
+    file.set_len(1 << 30).unwrap();
+    let mut follow = Follow::open(&place.path, Some(native())).unwrap();
+    let found = follow.last(1, LastLine::Held, &mut |event| Some(word(event))).unwrap();
+    assert!(found.kept.is_empty() && found.gave_up.is_some_and(|length| length < 1 << 27));
+    assert!(follow.consumed() < 3 << 26);
+}
+
+#[test]
+fn lines_have_numbers_only_where_they_were_counted() {
+    let numbers = |text: &str| -> Vec<(u64, u64)> {
+        let place = Place::with(text);
+        let mut follow = Follow::open(&place.path, Some(native())).unwrap();
+        let keep = &mut |event: &Event<'_>| event.at.map(|at| (at.line, at.offset));
+        follow.last(2, LastLine::Held, keep).unwrap().kept.into()
+    };
+    let few = lines(&["a", "b", "c"]);
+    let length = line("a").len() as u64;
+    assert_eq!(numbers(&few), [(2, length), (3, 2 * length)]);
+    let many = few.repeat(1000);
+    let start = length * 2998;
+    assert_eq!(numbers(&many), [(Span::LINE_UNKNOWN, start), (Span::LINE_UNKNOWN, start + length)]);
+}
+
+#[test]
+fn every_window_gives_the_same_events_as_the_whole_file() {
+    // Lines of many lengths, so that windows begin anywhere in them.
+    let texts: Vec<String> =
+        (0..600_usize).map(|number| format!("{number}-{}", "x".repeat(number * 37 % 2000))).collect();
+    let place = Place::with(texts.iter().map(|text| line(text)).collect::<String>());
+    for most in [0, 1, 7, 100, 599, 600, 1000] {
+        let mut follow = Follow::open(&place.path, Some(native())).unwrap();
+        let expected = &texts[texts.len().saturating_sub(most)..];
+        assert_eq!(last(&mut follow, most, LastLine::Held), expected, "{most}");
+    }
+}
+
+#[test]
+fn what_is_written_is_given_and_half_a_line_when_it_is_whole() {
+    let place = Place::with(lines(&["a", "b"]));
+    let mut follow = Follow::open(&place.path, Some(native())).unwrap();
+    assert_eq!(last(&mut follow, 1, LastLine::Held), ["b"]);
+    let mut heard = Heard::default();
+    assert!(look(&mut follow, &mut heard).is_empty());
+    place.append(&line("c"));
+    assert_eq!(look(&mut follow, &mut heard), ["c"]);
+    let (begin, end) = (line("d")[..20].to_owned(), line("d")[20..].to_owned());
+    place.append(&begin);
+    for _ in 0..3 {
+        assert!(look(&mut follow, &mut heard).is_empty());
+    }
+    place.append(&format!("{end}{}", line("e")));
+    assert_eq!(look(&mut follow, &mut heard), ["d", "e"]);
+}
+
+#[test]
+fn half_a_line_at_the_end_is_held_or_given_with_a_note() {
+    let place = Place::with(format!("{}{}", line("a"), &line("b")[..20]));
+    let mut follow = Follow::open(&place.path, Some(native())).unwrap();
+    assert_eq!(last(&mut follow, 5, LastLine::Held), ["a"]);
+    let mut follow = Follow::open(&place.path, Some(native())).unwrap();
+    let found = follow.last(5, LastLine::Given, &mut |event| Some(word(event))).unwrap();
+    assert_eq!(found.kept.len(), 2);
+    assert_eq!(found.torn.unwrap().at.offset, line("a").len() as u64);
+}
+
+#[test]
+fn a_last_line_without_a_newline_is_given_once_nothing_follows() {
+    let place = Place::with(lines(&["a", "b"]).trim_end());
+    let mut follow = Follow::open(&place.path, Some(native())).unwrap();
+    assert_eq!(last(&mut follow, 5, LastLine::Held), ["a"]);
+    let mut heard = Heard::default();
+    assert_eq!(look(&mut follow, &mut heard), ["b"]);
+    assert!(look(&mut follow, &mut heard).is_empty());
+    place.append(&format!("\n{}", line("c")));
+    assert_eq!(look(&mut follow, &mut heard), ["c"]);
+}
+
+#[test]
+fn a_file_that_is_written_anew_at_every_message_goes_on() {
+    let place = Place::with(lines(&["a", "b"]).trim_end());
+    let mut follow = place.follow();
+    let mut heard = Heard::default();
+    assert_eq!(look(&mut follow, &mut heard), ["b"]);
+    // Caught in the middle, and then whole again.
+    File::create(&place.path).unwrap();
+    assert!(look(&mut follow, &mut heard).is_empty());
+    fs::write(&place.path, lines(&["a", "b", "c"])).unwrap();
+    assert_eq!(look(&mut follow, &mut heard), ["c"]);
+    // Put in its place by its name.
+    fs::write(place.beside(), lines(&["a", "b", "c", "d"])).unwrap();
+    fs::rename(place.beside(), &place.path).unwrap();
+    assert_eq!(look(&mut follow, &mut heard), ["d"]);
+}
+
+#[test]
+fn a_file_that_became_shorter_is_given_from_its_beginning() {
+    let place = Place::with(lines(&["a", "b", "c"]));
+    let mut follow = place.follow();
+    let mut heard = Heard::default();
+    fs::write(&place.path, line("d")).unwrap();
+    assert!(look(&mut follow, &mut heard).is_empty());
+    assert_eq!(look(&mut follow, &mut heard), ["Truncated", "d"]);
+    place.append(&line("e"));
+    assert_eq!(look(&mut follow, &mut heard), ["e"]);
+    // As long as before, but something else.
+    fs::write(&place.path, lines(&["x", "y", "z"])).unwrap();
+    assert_eq!(look(&mut follow, &mut heard), ["Rewritten", "x", "y", "z"]);
+    // Empty for a while.
+    File::create(&place.path).unwrap();
+    assert!(look(&mut follow, &mut heard).is_empty());
+    assert_eq!(look(&mut follow, &mut heard), ["Truncated"]);
+    place.append(&line("f"));
+    assert_eq!(look(&mut follow, &mut heard), ["f"]);
+}
+
+#[test]
+fn after_a_rotation_comes_the_rest_of_the_old_file_and_then_the_new_one() {
+    let place = Place::with(lines(&["a"]));
+    let mut follow = place.follow();
+    let mut heard = Heard::default();
+    place.append(&format!("{}{}", line("b"), &line("half")[..20]));
+    fs::rename(&place.path, place.beside()).unwrap();
+    fs::write(&place.path, lines(&["c", "d"])).unwrap();
+    let found = look(&mut follow, &mut heard);
+    assert_eq!(found.len(), 6, "{found:?}");
+    assert_eq!(
+        (&found[0], &found[1], &found[3..]),
+        (&"b".to_owned(), &"torn".to_owned(), &["Rotated", "c", "d"].map(String::from)[..])
+    );
+    place.append(&line("e"));
+    assert_eq!(look(&mut follow, &mut heard), ["e"]);
+}
+
+#[test]
+fn a_file_that_is_gone_is_waited_for_and_read_on_under_its_old_handle() {
+    let place = Place::with(lines(&["a"]));
+    let mut follow = place.follow();
+    let mut heard = Heard::default();
+    let mut writer = OpenOptions::new().append(true).open(&place.path).unwrap();
+    fs::rename(&place.path, place.beside()).unwrap();
+    assert_eq!(look(&mut follow, &mut heard), ["Gone"]);
+    writer.write_all(line("b").as_bytes()).unwrap();
+    assert_eq!(look(&mut follow, &mut heard), ["b"]);
+    assert!(look(&mut follow, &mut heard).is_empty());
+    // It comes back, as it was and longer.
+    writer.write_all(line("c").as_bytes()).unwrap();
+    fs::rename(place.beside(), &place.path).unwrap();
+    assert_eq!(look(&mut follow, &mut heard), ["c"]);
+    writer.write_all(line("d").as_bytes()).unwrap();
+    assert_eq!(look(&mut follow, &mut heard), ["d"]);
+    // Another one comes.
+    fs::remove_file(&place.path).unwrap();
+    assert_eq!(look(&mut follow, &mut heard), ["Gone"]);
+    fs::write(&place.path, lines(&["e"])).unwrap();
+    assert_eq!(look(&mut follow, &mut heard), ["Rotated", "e"]);
+}
+
+#[test]
+fn an_empty_file_is_waited_for() {
+    let place = Place::with("");
+    let mut follow = Follow::open(&place.path, None).unwrap();
+    let mut heard = Heard::default();
+    assert!(last(&mut follow, 3, LastLine::Held).is_empty());
+    assert!(look(&mut follow, &mut heard).is_empty());
+    place.append(&line("a")[..4]);
+    assert!(look(&mut follow, &mut heard).is_empty());
+    place.append(&line("a")[4..]);
+    assert_eq!(look(&mut follow, &mut heard), ["a"]);
+    assert_eq!(follow.format().unwrap().info().name, native().info().name);
+}
+
+#[test]
+fn what_nobody_knows_is_an_error_when_it_shows() {
+    let place = Place::with("");
+    let mut follow = Follow::open(&place.path, None).unwrap();
+    place.append("what is this\n");
+    assert_eq!(follow.look(&mut Heard::default()).unwrap_err().problem, Problem::NoFormat);
+}
+
+#[test]
+fn compressed_files_are_read_from_their_beginning_and_again() {
+    let packed = |words: &[&str]| zstd::encode_all(lines(words).as_bytes(), 3).unwrap();
+    let place = Place::with(packed(&["a", "b"]));
+    let mut follow = Follow::open(&place.path, Some(native())).unwrap();
+    assert_eq!(last(&mut follow, 1, LastLine::Held), ["b"]);
+    let mut heard = Heard::default();
+    assert!(look(&mut follow, &mut heard).is_empty());
+    // Half of it is there: nothing to be made of it yet.
+    let more = packed(&["a", "b", "c", "c"]);
+    fs::write(&place.path, &more[..more.len() - 5]).unwrap();
+    assert!(look(&mut follow, &mut heard).is_empty());
+    assert!(look(&mut follow, &mut heard).is_empty());
+    fs::write(&place.path, &more).unwrap();
+    assert!(look(&mut follow, &mut heard).is_empty(), "it is read when it is quiet");
+    assert_eq!(look(&mut follow, &mut heard), ["c", "c"]);
+    fs::write(&place.path, packed(&["x"])).unwrap();
+    look(&mut follow, &mut heard);
+    heard.news();
+    fs::write(&place.path, packed(&["y"])).unwrap();
+    look(&mut follow, &mut heard);
+    assert_eq!(look(&mut follow, &mut heard), ["Rewritten", "y"]);
+}
+
+#[test]
+fn documents_give_what_is_new_in_them() {
+    let format =
+        stenograph::formats::FORMATS.iter().find(|format| !is_lines(format.info().framing, b"{\"a\":1}")).unwrap();
+    // Members of one object, each of them an event.
+    let document = |names: &[&str]| -> String {
+        let members = names.iter().map(|name| format!("  \"{name}\": {{\"agent_id\": \"{name}\"}}"));
+        format!("{{\n{}\n}}\n", members.collect::<Vec<_>>().join(",\n"))
+    };
+    let place = Place::with(document(&["a", "b"]));
+    let mut follow = Follow::open(&place.path, Some(*format)).unwrap();
+    let found = follow.last(1, LastLine::Held, &mut |event| event.id.as_ref().map(ToString::to_string)).unwrap();
+    assert_eq!(found.kept, ["b"]);
+    fs::write(&place.path, document(&["a", "b", "c"])).unwrap();
+    let mut heard = Heard::default();
+    look(&mut follow, &mut heard);
+    assert_eq!(look(&mut follow, &mut heard), ["?"]);
+}
+
+#[test]
+fn a_bell_rings_for_its_file_and_not_for_others() {
+    use std::time::Duration;
+    let place = Place::with(line("a"));
+    let bell = Bell::over(std::slice::from_ref(&place.path));
+    fs::write(place.beside(), "x").unwrap();
+    fs::read(&place.path).unwrap();
+    assert_eq!(bell.wait(Duration::from_millis(50)), Rang::No);
+    place.append(&line("b"));
+    // Some systems have no room for listeners, and there a look now and then has to do.
+    if bell.wait(Duration::from_secs(5)) == Rang::Yes {
+        while bell.wait(Duration::from_millis(50)) == Rang::Yes {}
+        fs::rename(place.beside(), &place.path).unwrap();
+        assert_eq!(bell.wait(Duration::from_secs(5)), Rang::Yes);
+    }
+}

@@ -1,0 +1,37 @@
+//! Opens a source that the catalogue knows, where it stands, or as it was kept when it is gone. What it says is for readers.
+
+use super::Store;
+use super::catalogue::SourceRow;
+use super::keeper::Kept;
+use crate::{Error, Passes, Place, Problem, Source};
+
+/// Where the bytes of a source come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Held {
+    /// From where it stands.
+    InPlace,
+    /// From the archive: it is gone.
+    InArchive,
+}
+
+impl Store {
+    /// Opens a source, from the archive when it is gone. One that was not kept either is missing.
+    pub fn open_source(&self, row: &SourceRow) -> Result<(Source, Held), Error> {
+        let missing = match Source::open(&row.path, Passes::Once) {
+            Ok(source) => return Ok((source, Held::InPlace)),
+            Err(error) if error.problem == Problem::Missing => error,
+            Err(error) => return Err(error),
+        };
+        let kept = Kept::open(self)?;
+        let place = Place::Path(row.path.clone());
+        // Of copies that are the same byte for byte one is kept, and only until the others change.
+        let original = match (&row.kept, row.copy_of) {
+            (None, Some(original)) => self.catalogue()?.source(original)?,
+            _ => None,
+        };
+        match kept.read(original.as_ref().unwrap_or(row), 0)? {
+            Some(stream) => Ok((Source::spooled(place, stream)?, Held::InArchive)),
+            None => Err(missing),
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! The law of two engines: a query over the index and over the events themselves gives the same answer. Held over a small tree of our
+//! own, and over the shared corpus where it is at hand.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, HashMap};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use stenograph::model::{Event, Note};
+use stenograph::query::{Query, Same, SessionFacts, Today, Trail, collapse_pieces};
+use stenograph::read::Sink;
+use stenograph_store::discover::Places;
+use stenograph_store::index::catalogue::Session;
+use stenograph_store::index::search::{Hit, Order, Request};
+use stenograph_store::index::{Keep, Nobody, Plan, Scope, Store, run};
+use stenograph_store::{Passes, Source};
+
+/// What a source says, ready to be asked.
+struct Scanned {
+    id: i64,
+    session: i64,
+    facts: (String, Vec<String>, Vec<String>),
+    format: &'static dyn stenograph::format::Format,
+    path: PathBuf,
+}
+
+struct Matching<'q> {
+    queries: &'q [Query],
+    facts: &'q (String, Vec<String>, Vec<String>),
+    session: i64,
+    trail: Trail,
+    source: i64,
+    event: u64,
+    /// For each query: what was found.
+    found: &'q mut [Vec<Found>],
+}
+
+/// A hit of the scan.
+#[derive(Clone)]
+struct Found {
+    same: Same<i64>,
+    pieces: Vec<u64>,
+    time: Option<i64>,
+    source: i64,
+    event: u64,
+}
+
+impl Sink for Matching<'_> {
+    fn event(&mut self, event: &Event<'_>) {
+        self.event += 1;
+        let Some(entry) = self.trail.entry(event) else { return };
+        let (agent, projects, sessions) = self.facts;
+        let facts = SessionFacts { agent, projects, sessions };
+        for (query, found) in self.queries.iter().zip(self.found.iter_mut()) {
+            if query.matches(&entry, &facts) {
+                // The index keeps all but two bits of a twin.
+                let twin = |twin: u64| twin & !3;
+                let same =
+                    Same { session: self.session, key: entry.key, twin: twin(entry.twin), restates: entry.restates };
+                let pieces = entry.piece_twins.iter().copied().map(twin).collect();
+                found.push(Found { same, pieces, time: entry.time, source: self.source, event: self.event - 1 });
+            }
+        }
+    }
+
+    fn note(&mut self, _note: Note) {}
+}
+
+fn facts(session: &Session) -> (String, Vec<String>, Vec<String>) {
+    let project = session.project.iter().flat_map(|project| {
+        [Some(project.name.clone()), Some(project.root.clone()), project.remote.clone()].into_iter().flatten()
+    });
+    (session.agent.clone(), project.chain(session.cwd.clone()).collect(), vec![session.name.clone()])
+}
+
+/// What is shown of the scan's hits, the newest first: source, event and how many copies there are.
+fn shown(found: &[Found]) -> Vec<(i64, u64, usize)> {
+    let mut found = found.to_vec();
+    found.sort_by_key(|found| (Reverse(found.time), found.source, Reverse(found.event)));
+    let same: Vec<Same<i64>> = found.iter().map(|found| found.same).collect();
+    let stating = found.iter().filter(|found| !found.same.restates);
+    let pieces = stating.flat_map(|found| found.pieces.iter().map(|piece| (found.same.session, *piece)));
+    let shown = collapse_pieces(&same, pieces);
+    shown.iter().map(|shown| (found[shown.hit].source, found[shown.hit].event, shown.copies.len())).collect()
+}
+
+fn agree(home: &Path, queries: &[&str]) -> usize {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::new(folder.path().join("store"));
+    let places = Places::below(home.to_owned());
+    let (memory, now) = (256 << 20, 4_000_000_000_000_000_000);
+    let plan = Plan { places: &places, scope: Scope::All, keep: Keep::No, memory, threads: 2, now };
+    let report = run(&store, &plan, &mut Nobody).unwrap();
+    assert!(report.events > 0);
+
+    let today = Today { now: jiff::Timestamp::UNIX_EPOCH, zone: jiff::tz::TimeZone::UTC };
+    let parsed: Vec<Query> = queries.iter().map(|query| Query::parse(query, &today).unwrap()).collect();
+    let mut searcher = store.searcher().unwrap();
+    let sessions: HashMap<i64, Session> =
+        searcher.catalogue().sessions().unwrap().into_iter().map(|session| (session.id, session)).collect();
+    let sources = searcher.catalogue().sources().unwrap();
+    let scanned = sources.into_iter().filter(|source| source.copy_of.is_none()).map(|source| Scanned {
+        id: source.id,
+        session: source.session,
+        facts: facts(&sessions[&source.session]),
+        format: stenograph::format::named(&source.format).unwrap(),
+        path: source.path,
+    });
+    let mut found: Vec<Vec<Found>> = queries.iter().map(|_| Vec::new()).collect();
+    for source in scanned {
+        let mut matching = Matching {
+            queries: &parsed,
+            facts: &source.facts,
+            session: source.session,
+            trail: Trail::default(),
+            source: source.id,
+            event: 0,
+            found: &mut found,
+        };
+        let mut reading = stenograph::read::Reading::new(source.format, stenograph::format::Want::All);
+        let mut opened = Source::open(&source.path, Passes::Many).unwrap();
+        let _ = reading.feed_all(&mut opened.pass().unwrap(), &mut matching);
+        reading.end(&mut matching);
+    }
+    let mut hits = 0;
+    for ((text, query), found) in queries.iter().zip(&parsed).zip(&found) {
+        let request = Request { query, order: Order::Newest, offset: 0, limit: usize::MAX / 4, within: None };
+        let answer = searcher.find(&request).unwrap();
+        assert!(answer.is_exact);
+        let indexed: Vec<_> = answer.hits.iter().map(|hit| (hit.source, hit.event, hit.copies)).collect();
+        let scanned = shown(found);
+        let first = indexed.iter().zip(&scanned).find(|(one, other)| one != other);
+        assert_eq!((indexed.len(), first), (scanned.len(), None), "{text}");
+        hits += indexed.len();
+        // In another order another copy may be shown, but it is the same that is said.
+        let keys =
+            |hits: &[Hit]| -> BTreeSet<u64> { hits.iter().filter(|hit| !hit.restates).map(|hit| hit.key).collect() };
+        let best = searcher.find(&Request { order: Order::Best, ..request }).unwrap();
+        assert_eq!(keys(&best.hits), keys(&answer.hits), "{text}");
+    }
+    hits
+}
+
+const QUERIES: &[&str] = &[
+    "error",
+    "the",
+    "cargo test",
+    "\"error handling\"",
+    "config*",
+    "\"test pas*\"",
+    "functoin~",
+    "tests~1 -failed",
+    "error OR warning",
+    "(error OR warning) -the",
+    "-the",
+    "sort_by_field OR main.rs",
+    "问题",
+    "题",
+    "中文 OR 日本語",
+    "role:user",
+    "role:assistant the",
+    "is:error",
+    "has:thinking the",
+    "tool:bash",
+    "tool:read file:main",
+    "file:src",
+    "file:rs -tool:edit",
+    "model:claude error",
+    "model:gpt",
+    "branch:main is:error",
+    "agent:codex the",
+    "agent:claude -has:tool todo",
+    "project:cli",
+    "after:2025-06-01 before:2026-01-01 error",
+    "before:2025-01-01",
+    "/fn [a-z_]+\\(/ main",
+    "/(?i)todo:/",
+    "is:call OR is:result",
+    "is:compaction OR is:failure",
+];
+
+#[test]
+fn the_corpus_answers_alike() {
+    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus");
+    let Ok(corpus) = fs::canonicalize(&beside) else {
+        eprintln!("{}: not at hand, so nothing was compared", beside.display());
+        return;
+    };
+    assert!(agree(&corpus, QUERIES) > 10_000);
+}
+
+#[test]
+fn copies_restatements_and_half_lines_answer_alike() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = fs::canonicalize(folder.path()).unwrap();
+    let line = |session: &str, number: u32, role: &str, text: &str| {
+        format!(
+            r#"{{"type":"{role}","uuid":"{number:08}-d9cb-469f-a165-708677289501","sessionId":"{session}","timestamp":"2026-01-02T03:{number:02}:00.000Z","cwd":"/work/app","message":{{"role":"{role}","content":"{text}"}}}}"#
+        )
+    };
+    let projects = home.join(".claude/projects/-work-app");
+    fs::create_dir_all(&projects).unwrap();
+    let (one, two) = ("0f8fad5b-d9cb-469f-a165-70867728950e", "1f8fad5b-d9cb-469f-a165-70867728950e");
+    let first =
+        [line(one, 1, "user", "walrus 题 中国人民"), line(one, 2, "assistant", "error in the main.rs")].join("\n");
+    fs::write(projects.join(format!("{one}.jsonl")), format!("{first}\n")).unwrap();
+    let forked = [first.as_str(), &line(two, 3, "user", "error walrus")].join("\n");
+    fs::write(projects.join(format!("{two}.jsonl")), &forked).unwrap();
+    fs::write(projects.join("copy.jsonl"), format!("{first}\n")).unwrap();
+    let sessions = home.join(".codex/sessions/2026/01/02");
+    fs::create_dir_all(&sessions).unwrap();
+    let rollout = r#"{"timestamp":"2026-01-02T03:00:00.000Z","type":"session_meta","payload":{"id":"2f8fad5b-d9cb-469f-a165-70867728950e","timestamp":"2026-01-02T03:00:00.000Z","cwd":"/work/app","originator":"x","cli_version":"0.1.0"}}
+{"timestamp":"2026-01-02T03:00:01.000Z","type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"walrus error"}]}}
+{"timestamp":"2026-01-02T03:00:01.100Z","type":"event_msg","payload":{"type":"user_message","message":"walrus error"}}
+{"timestamp":"2026-01-02T03:00:02.000Z","type":"event_msg","payload":{"type":"agent_message","message":"only the event says walrus"}}
+"#;
+    fs::write(sessions.join("rollout-2026-01-02T03-00-00-2f8fad5b-d9cb-469f-a165-70867728950e.jsonl"), rollout)
+        .unwrap();
+    assert!(agree(&home, QUERIES) > 10);
+    assert_eq!(agree(&home, &["walrus"]), 4);
+}
