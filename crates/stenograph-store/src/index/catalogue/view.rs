@@ -196,7 +196,7 @@ impl Catalogue {
     /// What a stat must say of each known file for it to be unchanged.
     pub fn stamps(&self) -> Result<HashMap<PathBuf, Stamped>, Error> {
         self.ask(|connection| {
-            let sql = "SELECT path, id, device, inode, size, changed, seen, gone, kept IS NOT NULL OR copy_of IS NOT NULL FROM sources";
+            let sql = "SELECT path, id, device, inode, size, changed, seen, gone, (kept IS NOT NULL AND kept_length >= size) OR copy_of IS NOT NULL FROM sources";
             let mut statement = connection.prepare_cached(sql)?;
             let read = |row: &Row<'_>| {
                 let stamp = Stamp {
@@ -256,6 +256,17 @@ impl Catalogue {
     /// Sources that begin with these bytes and are no copies.
     pub fn sources_with_head(&self, head: u64) -> Result<Vec<SourceRow>, Error> {
         self.sources_where("head = ?1 AND copy_of IS NULL", [word(head)])
+    }
+
+    /// Sources that are gone and began with fewer bytes than these, all they had: number, fingerprint, and of how many bytes.
+    pub fn short_heads(&self, length: u64) -> Result<Vec<(SourceId, u64, u64)>, Error> {
+        self.ask(|connection| {
+            let sql = "SELECT id, head, head_length FROM sources INDEXED BY sources_short WHERE gone = 1 AND head_length < 4096 \
+                       AND head_length > 0 AND head_length < ?1 AND copy_of IS NULL AND settled > 0";
+            let mut statement = connection.prepare_cached(sql)?;
+            let read = |row: &Row<'_>| Ok((row.get(0)?, bits(row.get(1)?), bits(row.get(2)?)));
+            statement.query_map([word(length)], read)?.collect()
+        })
     }
 
     /// The sources of a session, the main conversation first.
