@@ -110,12 +110,25 @@ impl std::fmt::Debug for Searcher {
 /// How many hits are looked at to find copies among them, beyond those that are wanted.
 const MARGIN: usize = 64;
 
+/// How often the index is opened anew while somebody writes to it.
+const TRIES: usize = 100;
+
 /// So many hits are always looked at as a whole, so that their number is exact.
 const WHOLE_MAX: usize = 4_096;
 
 impl Store {
     /// Opens the index for questions.
     pub fn searcher(&self) -> Result<Searcher, Error> {
+        for _ in 1..TRIES {
+            if let Some(searcher) = self.try_searcher()? {
+                return Ok(searcher);
+            }
+        }
+        self.try_searcher()?.ok_or_else(|| Error::about(&self.index(), Problem::Locked { holder: None }))
+    }
+
+    /// The same, unless two batches were committed in between: the second may have deleted what the catalogue still speaks of.
+    fn try_searcher(&self) -> Result<Option<Searcher>, Error> {
         let catalogue = self.catalogue()?;
         // First what counts, then the text: what the text has more is passed over.
         catalogue.hold()?;
@@ -127,7 +140,10 @@ impl Store {
             return Err(damaged());
         }
         let engine = text.reader()?.searcher();
-        Ok(Searcher {
+        if text.batch_number().is_none_or(|number| catalogue.batch_number().is_ok_and(|batch| number > batch + 1)) {
+            return Ok(None);
+        }
+        Ok(Some(Searcher {
             store: self.clone(),
             catalogue,
             engine,
@@ -137,7 +153,7 @@ impl Store {
             sessions: HashMap::new(),
             sources: HashMap::new(),
             archive: None,
-        })
+        }))
     }
 }
 

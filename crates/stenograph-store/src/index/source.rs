@@ -15,7 +15,7 @@ use super::run::{Job, Progress, Report, Run, Watch, is_missing};
 use super::text::TextWriter;
 use crate::archive::Label;
 use crate::decode::{Container, Counter, Guard, decode};
-use crate::discover::Named;
+use crate::discover::{Named, Stat};
 use crate::tail::Remark;
 use crate::{Error, Passes, Place, Problem, Source};
 
@@ -45,6 +45,25 @@ enum Reach {
 impl Run<'_> {
     /// Brings one source up to date. What is wrong with a file is a remark; an error is the store's own.
     pub(super) fn take_in(
+        &mut self,
+        job: &Job,
+        report: &mut Report,
+        progress: &mut Progress,
+        watch: &mut dyn Watch,
+    ) -> Result<(), Error> {
+        self.catalogue.mark()?;
+        self.reading = None;
+        match self.try_take_in(job, report, progress, watch) {
+            Ok(()) => self.catalogue.unmark(),
+            Err(error) if error.place == Place::Path(job.path.clone()) => {
+                report.remarks.push(Remark::new(&job.path, error.to_string()));
+                self.catalogue.take_back(self.reading)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn try_take_in(
         &mut self,
         job: &Job,
         report: &mut Report,
@@ -84,10 +103,12 @@ impl Run<'_> {
             None => match self.recognise(job, &mut file)? {
                 Recognised::Moved(row) if row.stamp.size == job.stamp.size => {
                     report.moved += 1;
+                    self.keeper.moved(&row);
                     return self.same(row, job);
                 }
                 Recognised::Moved(row) => {
                     report.moved += 1;
+                    self.keeper.moved(&row);
                     (row, Start::GoOn)
                 }
                 Recognised::Copy(row) => {
@@ -145,6 +166,16 @@ impl Run<'_> {
                 return Ok(Recognised::Copy(copy));
             }
         }
+        for (id, head, length) in self.catalogue.short_heads(length)? {
+            if change::head(file, length).map_err(unreadable)? == head
+                && let Some(row) = self.catalogue.source(id)?
+                && row.settled <= job.stamp.size
+                && change::tail(file, row.settled).map_err(unreadable)? == row.tail_hash
+                && is_missing(&row.path)
+            {
+                return Ok(Recognised::Moved(SourceRow { path: job.path.clone(), gone: Gone::There, ..row }));
+            }
+        }
         Ok(Recognised::New)
     }
 
@@ -166,6 +197,7 @@ impl Run<'_> {
             container == Container::Plain && format.info().traits.pieces && format.info().framing == Framing::Lines;
         let mut file = file;
         loop {
+            self.reading = (row.id != 0).then_some(row.id);
             let writer = self.take_writer()?;
             let read = if in_pieces {
                 self.read_on(&writer, job, &mut file, format, &mut row, start, report, progress, watch)
@@ -182,6 +214,7 @@ impl Run<'_> {
             // So much of one source is worth a commit of its own.
             self.commit()?;
             self.catalogue.begin()?;
+            self.catalogue.mark()?;
             if watch.is_stopped() {
                 report.stopped = true;
                 return Ok(());
@@ -232,6 +265,7 @@ impl Run<'_> {
         }
         if format.is_none() {
             if row.id != 0 {
+                self.part_copies(row)?;
                 self.catalogue.remove(row)?;
             }
             report.added = report.added.saturating_sub(u64::from(row.id == 0));
@@ -418,10 +452,23 @@ impl Run<'_> {
         self.catalogue.bury(row.lot)?;
         if row.id != 0 {
             self.catalogue.forget_unknown(row.id)?;
+            self.part_copies(row)?;
         }
         row.lot = self.catalogue.new_lot()?;
         (row.lot_events, row.settled, row.line) = (0, 0, 1);
+        // What the archive has is what the file was.
+        row.kept_length = 0;
         (row.trail, row.tally, row.first_key) = (String::new(), Tally::default(), None);
+        Ok(())
+    }
+
+    /// Copies have no documents of their own: when what they are copies of is not what it was, they are read.
+    fn part_copies(&mut self, row: &SourceRow) -> Result<(), Error> {
+        for (id, path) in self.catalogue.part_copies(row.id)? {
+            if let Ok(stat) = Stat::of(&path) {
+                self.parted.push(Job { path, stamp: Stamp::from(stat), named: Named::default(), known: Some(id) });
+            }
+        }
         Ok(())
     }
 
