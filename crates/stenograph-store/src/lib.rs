@@ -14,6 +14,7 @@ mod error;
 pub mod files;
 pub mod folder;
 pub mod follow;
+pub mod gather;
 mod identity;
 pub mod index;
 pub mod journal;

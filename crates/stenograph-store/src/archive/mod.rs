@@ -14,15 +14,18 @@ mod open;
 mod packs;
 mod read;
 mod reclaim;
+mod spare;
 mod spell;
 mod stage;
 mod state;
 mod verify;
 
 use std::fmt;
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, UNIX_EPOCH};
 
 use crate::error::{Error, Problem};
 use crate::files::Files;
@@ -36,6 +39,7 @@ pub use frame::Damage;
 pub use keeper::{Change, Keeper, Kept};
 pub use read::CopyReader;
 pub use reclaim::Reclaimed;
+pub use spare::Standing;
 pub use verify::{Damaged, Progress, Verified};
 
 /// Which copy. The number of a copy is never given to another one.
@@ -172,6 +176,11 @@ impl Archive {
         self.state().is_forgotten(label, begin)
     }
 
+    /// The sessions that were forgotten, in no order.
+    pub fn forgotten(&self) -> impl Iterator<Item = Label> {
+        self.state().forgotten.labels()
+    }
+
     /// How much there is.
     pub fn size(&self) -> Size {
         let state = self.state();
@@ -205,6 +214,12 @@ impl Archive {
             _ => Error::at(to, Problem::Unwritable, error),
         })?;
         file.commit()?;
+        let held = self.state().copies.get(&copy.0).filter(|_| which == Which::Last);
+        if let Some(modified_ns) = held.and_then(|held| u64::try_from(held.modified_ns).ok()) {
+            // Agents go by the time of a file; that it could not be set takes nothing from what is in it.
+            let moment = UNIX_EPOCH + Duration::from_nanos(modified_ns);
+            let _ = File::options().write(true).open(to).and_then(|file| file.set_modified(moment));
+        }
         Ok(length)
     }
 

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use super::Label;
 use super::frame::Hash;
 use super::line::{FrameLine, FramePieces, Head, KeepLine, Known, Line};
 
@@ -279,6 +280,13 @@ impl Forgotten {
     fn recall(&mut self, format: &str, session: Option<&str>, head: Option<&Head>) {
         if let Some(session) = session {
             self.labels.remove(&(format.to_owned(), session.to_owned()));
+            // However its sources begin, they are of that session.
+            let session = Some(session.to_owned());
+            for (head, sessions) in &mut self.heads {
+                let count = self.head_lengths.entry(head.length).or_default();
+                *count = count.saturating_sub(usize::from(sessions.remove(&session)));
+            }
+            self.heads.retain(|_, sessions| !sessions.is_empty());
         }
         let matching = |head: &Head| self.heads.contains_key(head);
         if let Some(head) = head.copied().filter(matching) {
@@ -299,6 +307,11 @@ impl Forgotten {
                 session.is_none() || sessions.iter().any(|other| other.is_none() || other.as_deref() == session)
             })
         })
+    }
+
+    /// The sessions, in no order.
+    pub fn labels(&self) -> impl Iterator<Item = Label> {
+        self.labels.iter().map(|(format, session)| Label { format: format.clone(), session: Some(session.clone()) })
     }
 
     pub fn by_label(&self, format: &str, session: Option<&str>) -> bool {

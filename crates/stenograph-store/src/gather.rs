@@ -1,0 +1,142 @@
+//! Copies sources into the archive without indexing them. Which file is a source is decided by what it says, as when it is indexed; what
+//! the catalogue knows of it is said along, where there is one.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use stenograph::format::{Detected, Format, detect};
+
+use crate::archive::{Change, CopyInfo, Keeper, Label};
+use crate::discover::Found;
+use crate::files::Disk;
+use crate::index::Store;
+use crate::index::catalogue::Catalogue;
+use crate::tail::Remark;
+use crate::{Error, Passes, Source};
+
+/// What became of the sources.
+#[derive(Debug, Default)]
+pub struct Gathered {
+    /// Sources that were not kept before.
+    pub new: u64,
+    /// Sources with something new at their end.
+    pub grown: u64,
+    /// Sources that were written anew; what they were is still kept.
+    pub rewritten: u64,
+    /// Sources as they were.
+    pub unchanged: u64,
+    /// Files whose session was forgotten on purpose.
+    pub forgotten: u64,
+    /// Files that are no transcripts.
+    pub strangers: Vec<PathBuf>,
+    /// Bytes of all sources.
+    pub bytes: u64,
+    /// Bytes that had to be stored, before they were compressed.
+    pub added: u64,
+    /// What could not be kept.
+    pub remarks: Vec<Remark>,
+    /// Whether somebody ended it early.
+    pub stopped: bool,
+}
+
+/// How many bytes are kept between two commits.
+const BATCH_SIZE: u64 = 1 << 30;
+
+/// Keeps these files. `progress` is told how many of their bytes are done, and says with `false` that it is enough.
+pub fn gather(
+    store: &Store,
+    found: &[Found],
+    now_ms: i64,
+    progress: &mut dyn FnMut(u64) -> bool,
+) -> Result<Gathered, Error> {
+    let mut keeper = Keeper::open(Arc::new(Disk), &store.archive())?;
+    let known: HashMap<PathBuf, CopyInfo> = keeper.copies().map(|copy| (copy.path.clone(), copy)).collect();
+    let catalogue = store.catalogue().ok();
+    let mut gathered = Gathered { remarks: keeper.remarks().to_vec(), ..Gathered::default() };
+    let (mut done, mut uncommitted) = (0, 0);
+    for file in found {
+        if !progress(done) {
+            gathered.stopped = true;
+            break;
+        }
+        done += file.stat.size;
+        let is_as_it_was =
+            |copy: &&CopyInfo| copy.length == file.stat.size && copy.modified_ns == file.stat.modified_ns;
+        if known.get(&file.path).filter(is_as_it_was).is_some() {
+            gathered.unchanged += 1;
+            gathered.bytes += file.stat.size;
+            continue;
+        }
+        uncommitted += take(&mut keeper, file, catalogue.as_ref(), &mut gathered)?;
+        if uncommitted >= BATCH_SIZE {
+            keeper.commit(now_ms)?;
+            uncommitted = 0;
+        }
+    }
+    keeper.commit(now_ms)?;
+    progress(done);
+    Ok(gathered)
+}
+
+/// Keeps one file; how many bytes had to be stored.
+fn take(
+    keeper: &mut Keeper,
+    file: &Found,
+    catalogue: Option<&Catalogue>,
+    gathered: &mut Gathered,
+) -> Result<u64, Error> {
+    let format = match Source::open(&file.path, Passes::Many) {
+        Ok(source) => format_of(source.head(), file),
+        Err(error) => {
+            gathered.remarks.push(Remark::new(&file.path, format!("not kept: {error}")));
+            return Ok(0);
+        }
+    };
+    let Some(format) = format else {
+        gathered.strangers.push(file.path.clone());
+        return Ok(0);
+    };
+    let row = catalogue.map(|catalogue| catalogue.source_at(&file.path)).transpose()?.flatten();
+    let session = match (catalogue, row) {
+        (Some(catalogue), Some(row)) => catalogue.session_name(row.session)?,
+        _ => None,
+    };
+    let label = Label { format: format.info().name.to_owned(), session: session.or_else(|| file.named.session.clone()) };
+    let kept = match keeper.keep(&file.path, &label) {
+        Ok(Some(kept)) => kept,
+        Ok(None) => {
+            gathered.forgotten += 1;
+            return Ok(0);
+        }
+        // One bad file does not stop the rest; a disk that fails is told by the commit.
+        Err(error) => {
+            gathered.remarks.push(Remark::new(&file.path, format!("not kept: {error}")));
+            return Ok(0);
+        }
+    };
+    match kept.change {
+        Change::New => gathered.new += 1,
+        Change::Same => gathered.unchanged += 1,
+        Change::Grown => gathered.grown += 1,
+        Change::Rewritten => gathered.rewritten += 1,
+    }
+    gathered.bytes += kept.length;
+    gathered.added += kept.added;
+    Ok(kept.added)
+}
+
+/// Which format a file is: by what it says. Where that leaves a choice, its place decides.
+fn format_of(head: &[u8], file: &Found) -> Option<&'static dyn Format> {
+    match detect(head) {
+        Detected::Format(format) => Some(format),
+        Detected::Tie(formats) => {
+            let expected = [file.named.format, file.named.like];
+            let is_expected = |format: &&&'static dyn Format| {
+                expected.iter().flatten().any(|other| other.info().name == format.info().name)
+            };
+            formats.iter().find(is_expected).or_else(|| formats.first()).copied()
+        }
+        Detected::Unknown => None,
+    }
+}
