@@ -141,6 +141,7 @@ impl Run<'_> {
             return Ok(Recognised::New);
         }
         let head = change::head(file, length).map_err(unreadable)?;
+        let mut copy = None;
         for row in self.catalogue.sources_with_head(head)? {
             let mark = if row.settled > 0 { row.settled } else { row.stamp.size };
             let begins = row.head_length == length && mark <= job.stamp.size;
@@ -151,20 +152,24 @@ impl Run<'_> {
             if is_missing(&row.path) && grows {
                 return Ok(Recognised::Moved(SourceRow { path: job.path.clone(), gone: Gone::There, ..row }));
             }
-            if row.stamp.size == job.stamp.size && change::is_copy(&row.path, &job.path).unwrap_or(false) {
-                let copy = SourceRow {
-                    id: 0,
-                    path: job.path.clone(),
-                    stamp: job.stamp,
-                    seen: self.plan.now,
-                    lot: 0,
-                    tail: 0,
-                    copy_of: Some(row.id),
-                    gone: Gone::There,
-                    ..row
-                };
-                return Ok(Recognised::Copy(copy));
+            // Another one that says the same may be the one that moved.
+            let same_size = copy.is_none() && row.stamp.size == job.stamp.size;
+            if same_size && change::is_copy(&row.path, &job.path).unwrap_or(false) {
+                copy = Some(row);
             }
+        }
+        if let Some(row) = copy {
+            return Ok(Recognised::Copy(SourceRow {
+                id: 0,
+                path: job.path.clone(),
+                stamp: job.stamp,
+                seen: self.plan.now,
+                lot: 0,
+                tail: 0,
+                copy_of: Some(row.id),
+                gone: Gone::There,
+                ..row
+            }));
         }
         for (id, head, length) in self.catalogue.short_heads(length)? {
             if change::head(file, length).map_err(unreadable)? == head
