@@ -341,3 +341,18 @@ fn what_only_the_text_knows_never_counts_whoever_comes_next() {
     assert_eq!(ground.find("penguin").len(), 2);
     assert_eq!(ground.find("walrus"), ["a walrus"]);
 }
+
+#[test]
+fn a_text_for_people_beside_its_exact_twin_is_not_found_twice() {
+    let ground = Ground::new();
+    let context = ground.home.join(".chibi/contexts/research");
+    fs::create_dir_all(&context).unwrap();
+    let entry = r#"{"id":"4d0c6a3e-0000-4000-8000-000000000001","timestamp":1705123456,"from":"alice","to":"research","content":"a walrus here","entry_type":"message"}"#;
+    fs::write(context.join("context.jsonl"), format!("{entry}\n")).unwrap();
+    fs::write(context.join("transcript.md"), "[USER]: a walrus here\n\n[USER]: an older walrus\n\n").unwrap();
+    ground.index();
+    assert_eq!(ground.store.catalogue().unwrap().sessions().unwrap().len(), 1);
+    let mut found = ground.find("walrus");
+    found.sort();
+    assert_eq!(found, ["a walrus here", "an older walrus"]);
+}

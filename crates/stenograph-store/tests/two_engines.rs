@@ -114,7 +114,7 @@ fn agree(home: &Path, queries: &[&str]) -> usize {
             queries: &parsed,
             facts: &source.facts,
             session: source.session,
-            trail: Trail::default(),
+            trail: Trail::default().through(source.format),
             source: source.id,
             event: 0,
             found: &mut found,

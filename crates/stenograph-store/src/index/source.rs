@@ -301,7 +301,7 @@ impl Run<'_> {
             self.renew(row)?;
         }
         let (batch, tail_lot) = (self.batch, self.catalogue.new_lot()?);
-        let mut intake = Intake::resumed(writer, batch, row);
+        let mut intake = Intake::resumed(writer, format, batch, row);
         let at = Span { offset: row.settled, length: 0, line: row.line };
         let mut reading = Reading::from_line(format, Want::All, at);
         file.seek(SeekFrom::Start(row.settled)).map_err(unreadable)?;
@@ -395,7 +395,7 @@ impl Run<'_> {
         report: &mut Report,
     ) -> Result<(), Error> {
         self.renew(row)?;
-        let mut intake = Intake::resumed(writer, self.batch, row);
+        let mut intake = Intake::resumed(writer, format, self.batch, row);
         let mut reading = Reading::new(format, Want::All);
         let place = Place::Path(job.path.clone());
         if let Some(stream) = self.archive()?.read(row, 0)? {
@@ -430,7 +430,7 @@ impl Run<'_> {
         (row.tail, row.tail_events) = (0, 0);
         self.renew(row)?;
         let batch = self.batch;
-        let mut intake = Intake::resumed(writer, batch, row);
+        let mut intake = Intake::resumed(writer, format, batch, row);
         let mut reading = Reading::new(format, Want::All);
         let mut source = Source::open(&job.path, Passes::Many)?;
         let read = source.pass().map(|mut pass| reading.feed_all(&mut pass, &mut intake));

@@ -66,7 +66,7 @@ fn scan(query: &Query, path: &Path, number: i64, found: &mut Vec<Shown>) -> Resu
         agent,
         name,
         projects: Vec::new(),
-        trail: Trail::default(),
+        trail: Trail::default().through(input.format),
         event: 0,
         number,
         found: Vec::new(),
