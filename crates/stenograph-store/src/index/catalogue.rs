@@ -4,6 +4,7 @@
 mod batch;
 mod row;
 mod schema;
+mod session;
 mod view;
 
 use std::path::{Path, PathBuf};
@@ -12,7 +13,8 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags};
 
 pub use row::{Gone, Packed, SourceId, SourceRow, Stamp, Tally};
-pub use view::{Lot, Lots, Project, Session, SessionId, Stamped, Touched, Unknown};
+pub use session::{Project, Session, SessionId};
+pub use view::{Lot, Lots, Stamped, Touched, Unknown};
 
 use crate::{Error, Place, Problem};
 

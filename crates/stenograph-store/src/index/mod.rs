@@ -7,6 +7,7 @@ mod held;
 mod intake;
 mod keeper;
 mod place;
+mod reading;
 mod run;
 pub mod search;
 mod source;
