@@ -34,6 +34,8 @@ mod devflow;
 mod help;
 #[path = "cli/inbox.rs"]
 mod inbox;
+#[path = "cli/keep.rs"]
+mod keep;
 #[path = "cli/leslie.rs"]
 mod leslie;
 #[path = "cli/list.rs"]

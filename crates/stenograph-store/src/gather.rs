@@ -102,7 +102,8 @@ fn take(
         (Some(catalogue), Some(row)) => catalogue.session_name(row.session)?,
         _ => None,
     };
-    let label = Label { format: format.info().name.to_owned(), session: session.or_else(|| file.named.session.clone()) };
+    let label =
+        Label { format: format.info().name.to_owned(), session: session.or_else(|| file.named.session.clone()) };
     let kept = match keeper.keep(&file.path, &label) {
         Ok(Some(kept)) => kept,
         Ok(None) => {
