@@ -4,8 +4,8 @@ use clap::builder::PossibleValuesParser;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    check, compact, completions, config, context, r#continue, convert, cut, demo, find, formats, inbox, index, list,
-    man, record, recover, resume, run, show, status, tail, trim,
+    check, compact, completions, config, context, r#continue, convert, cut, demo, find, formats, inbox, index, keep,
+    list, man, prune, record, recover, resume, run, show, status, tail, trim,
 };
 
 /// Keep the record of what AI agents did
@@ -41,6 +41,8 @@ pub enum Command {
     Find(find::Options),
     List(list::Options),
     Resume(resume::Options),
+    Keep(keep::Options),
+    Prune(prune::Options),
     Tail(tail::Options),
     Status(status::Options),
     Record(record::Options),

@@ -36,6 +36,8 @@ mod find;
 mod help;
 #[path = "cli/inbox.rs"]
 mod inbox;
+#[path = "cli/keep.rs"]
+mod keep;
 #[path = "cli/leslie.rs"]
 mod leslie;
 #[path = "cli/list.rs"]

@@ -1,8 +1,13 @@
-//! Whether two names mean the same file, however they spell it. Nothing here reads what is in a file.
+//! Whether two names mean the same: the same file, however they spell it, or the same session. Nothing here reads what is in a file.
 
 use std::fs::{File, Metadata};
 use std::io;
 use std::path::Path;
+
+/// Whether the name of a session is one of its kind in the world: long, with digits, such as a UUID.
+pub(crate) fn is_unique(name: &str) -> bool {
+    name.len() >= 16 && name.bytes().filter(u8::is_ascii_hexdigit).count() >= 16
+}
 
 /// What makes a file the one it is: device and inode where the system has them, else the whole path.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -14,6 +14,7 @@ use crate::error::{CommandError, Status};
 use crate::output::{Output, counted, harmless_json};
 use crate::store::{Shorts, Where};
 use choose::Choice;
+pub(super) use choose::narrow;
 use tree::{Row, Shape};
 
 /// List the sessions of all agents, the newest first

@@ -4,7 +4,7 @@ use stenograph::formats::FORMATS;
 
 use crate::runner::{Folder, names};
 
-const COMMANDS: [&str; 23] = [
+const COMMANDS: [&str; 25] = [
     "formats",
     "check",
     "convert",
@@ -13,6 +13,8 @@ const COMMANDS: [&str; 23] = [
     "find",
     "list",
     "resume",
+    "keep",
+    "prune",
     "tail",
     "status",
     "record",
@@ -31,7 +33,7 @@ const COMMANDS: [&str; 23] = [
 ];
 
 /// What some of them do in several ways.
-const ACTIONS: [(&str, &str); 14] = [
+const ACTIONS: [(&str, &str); 19] = [
     ("config", "get"),
     ("config", "list"),
     ("config", "set"),
@@ -42,6 +44,11 @@ const ACTIONS: [(&str, &str); 14] = [
     ("inbox", "peek"),
     ("inbox", "send"),
     ("inbox", "take"),
+    ("keep", "folder"),
+    ("keep", "list"),
+    ("keep", "recall"),
+    ("keep", "restore"),
+    ("keep", "verify"),
     ("run", "archive"),
     ("run", "clean"),
     ("run", "list"),

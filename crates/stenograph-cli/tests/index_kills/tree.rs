@@ -280,7 +280,7 @@ fn odd_name(id: &str) -> std::ffi::OsString {
 }
 
 fn line(session: &str, word: u32) -> String {
-    let (role, minute, second) = (if word % 2 == 0 { "assistant" } else { "user" }, word / 60 % 60, word % 60);
+    let (role, minute, second) = (if word.is_multiple_of(2) { "assistant" } else { "user" }, word / 60 % 60, word % 60);
     let record = json!({
         "type": role, "uuid": format!("{word:08}-d9cb-469f-a165-70867728950e"), "sessionId": session,
         "timestamp": format!("2026-01-02T03:{minute:02}:{second:02}.000Z"), "cwd": "/work/app", "gitBranch": "main",

@@ -315,6 +315,8 @@ impl Forgotten {
     }
 
     pub fn by_label(&self, format: &str, session: Option<&str>) -> bool {
-        session.is_some_and(|session| self.labels.contains(&(format.to_owned(), session.to_owned())))
+        // Many sessions are called main, and only one of them was forgotten: that one is known by how it begins.
+        let is_one = |session: &&str| crate::identity::is_unique(session);
+        session.filter(is_one).is_some_and(|session| self.labels.contains(&(format.to_owned(), session.to_owned())))
     }
 }

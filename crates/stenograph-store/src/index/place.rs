@@ -9,6 +9,7 @@ use super::catalogue::SourceRow;
 use super::run::{Job, Run};
 use crate::Error;
 use crate::discover::Named;
+use crate::identity::is_unique;
 use crate::project::{Project, State};
 
 impl Run<'_> {
@@ -81,9 +82,4 @@ impl Run<'_> {
 fn believed(named: &Named, format: &'static dyn Format) -> Named {
     let is = |other: Option<&'static dyn Format>| other.is_some_and(|other| other.info().agent == format.info().agent);
     if is(named.format) || is(named.like) { named.clone() } else { Named::default() }
-}
-
-/// Whether a name is one of its kind in the world: long, with digits, such as a UUID.
-fn is_unique(name: &str) -> bool {
-    name.len() >= 16 && name.bytes().filter(u8::is_ascii_hexdigit).count() >= 16
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use stenograph_store::archive::{Change, CopyId, Label};
+use stenograph_store::archive::{Change, CopyId, Label, Standing};
 
 use crate::place::{Place, assert_change, assert_whole, label, last, lines};
 
@@ -39,6 +39,48 @@ fn what_was_forgotten_does_not_come_back_until_it_is_recalled() {
     keeper.commit(6).unwrap();
     assert_eq!(last(&place.archive(), &path), grown);
     assert!(keeper.forget(&[CopyId(99)], "").is_err());
+}
+
+#[test]
+fn a_name_that_many_have_is_forgotten_by_what_it_said_and_recalled_by_name() {
+    let mut place = Place::new();
+    let mut keeper = place.keeper();
+    let (path, other) = (place.write("one-main", &lines(1, 200)), place.write("two-main", &lines(2, 200)));
+    let kept = keeper.keep(&path, &label("main")).unwrap().unwrap();
+    keeper.forget(&[kept.copy], "").unwrap();
+    keeper.commit(1).unwrap();
+    assert_eq!(keeper.keep(&path, &label("main")).unwrap(), None);
+    assert!(keeper.keep(&other, &label("main")).unwrap().is_some());
+    assert_eq!(place.archive().forgotten().collect::<Vec<_>>(), [label("main")]);
+    keeper.recall(&label("main"), &[]).unwrap();
+    assert!(keeper.keep(&path, &label("main")).unwrap().is_some());
+    keeper.commit(2).unwrap();
+    assert_eq!(place.archive().forgotten().count(), 0);
+}
+
+#[test]
+fn only_what_stands_whole_elsewhere_can_be_spared() {
+    let mut place = Place::new();
+    let mut keeper = place.keeper();
+    let bytes = lines(1, 3_000);
+    let copy = place.keep(&mut keeper, "a.jsonl", &bytes).copy;
+    let twin = place.keep(&mut keeper, "twin.jsonl", &bytes).copy;
+    keeper.commit(1).unwrap();
+    let (archive, path) = (place.archive(), place.path("a.jsonl"));
+    assert_eq!(archive.standing(copy, &path).unwrap(), Standing::Whole);
+    place.write("a.jsonl", &[bytes.as_slice(), b"more"].concat());
+    assert_eq!(archive.standing(copy, &path).unwrap(), Standing::Whole);
+    let mut changed = bytes.clone();
+    *changed.last_mut().unwrap() ^= 1;
+    place.write("a.jsonl", &changed);
+    assert_eq!(archive.standing(copy, &path).unwrap(), Standing::Other);
+    place.write("a.jsonl", &bytes[..bytes.len() - 1]);
+    assert_eq!(archive.standing(copy, &path).unwrap(), Standing::Other);
+    fs::remove_file(&path).unwrap();
+    assert_eq!(archive.standing(copy, &path).unwrap(), Standing::Nothing);
+    // What another copy has too gives no room.
+    assert_eq!(archive.room(&[copy]), 0);
+    assert!(archive.room(&[copy, twin]) > 0);
 }
 
 #[test]

@@ -60,15 +60,27 @@ impl Choice {
                 && (!options.gone || session.gone == session.sources)
                 && self.conditions.iter().all(|condition| matches(condition.expr(), session))
         });
-        let Some(query) = &self.query else { return Ok(sessions) };
-        if speaks_of_events(query.expr()) {
-            let found = found(store, query, output)?;
-            sessions.retain(|session| found.contains(&session.id));
-        } else {
-            sessions.retain(|session| matches(query.expr(), session));
+        if let Some(query) = &self.query {
+            narrow(&mut sessions, store, query, output)?;
         }
         Ok(sessions)
     }
+}
+
+/// Leaves the sessions that are what a query asks for, or in which it is found.
+pub(in crate::commands) fn narrow(
+    sessions: &mut Vec<Session>,
+    store: &Store,
+    query: &Query,
+    output: &mut Output<'_>,
+) -> Result<(), CommandError> {
+    if speaks_of_events(query.expr()) {
+        let found = found(store, query, output)?;
+        sessions.retain(|session| found.contains(&session.id));
+    } else {
+        sessions.retain(|session| matches(query.expr(), session));
+    }
+    Ok(())
 }
 
 /// The sessions in which a query is found.

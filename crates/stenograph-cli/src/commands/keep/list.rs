@@ -1,0 +1,108 @@
+//! `steno keep list`: the copies that the archive has.
+
+use stenograph::json::Draft;
+use stenograph_store::archive::{CopyInfo, VersionInfo};
+
+use super::{archive, tell_remarks};
+use crate::clock;
+use crate::error::{CommandError, Status};
+use crate::output::{Ink, Output, grouped, harmless_json, harmless_line, shortened};
+use crate::store::{self, Where};
+use crate::table::{self, Side};
+
+/// List what is kept
+///
+/// One line a copy, in the order they were first kept in. [gone] marks what only the archive has.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  steno keep list
+  steno keep list --json | jq -r 'select(.gone).path'     what only the archive has
+
+Exit codes: 0 there are some, 1 nothing is kept, 2 error")]
+pub struct Options {
+    #[command(flatten)]
+    place: Where,
+    /// Print one JSON object a copy
+    #[arg(long)]
+    json: bool,
+}
+
+const HEADINGS: [(&str, Side); 6] = [
+    ("SESSION", Side::Left),
+    ("AGENT", Side::Left),
+    ("KEPT", Side::Right),
+    ("SIZE", Side::Right),
+    ("VERSIONS", Side::Right),
+    ("PATH", Side::Left),
+];
+
+/// How much of a session's name is shown.
+const NAME_LENGTH_MAX: usize = 36;
+
+/// Runs it.
+pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
+    let archive = archive(&options.place.store()?)?;
+    let root = options.place.root();
+    let is_inside = |copy: &CopyInfo| root.as_ref().is_none_or(|root| copy.path.starts_with(root));
+    let copies: Vec<CopyInfo> = archive.copies().filter(is_inside).collect();
+    tell_remarks(archive.remarks(), output);
+    if copies.is_empty() {
+        return Err(
+            CommandError::nothing("nothing is kept yet").hint("steno index keeps what it finds; so does steno keep")
+        );
+    }
+    if options.json {
+        for copy in &copies {
+            output.line(&harmless_json(&json(copy)))?;
+        }
+        return Ok(Status::Done);
+    }
+    let now = clock::millis();
+    let rows: Vec<[String; 6]> = copies.iter().map(|copy| cells(copy, now)).collect();
+    let mut lines = table::lines(HEADINGS, &rows, table::screen_width());
+    if let Some(heading) = lines.first_mut() {
+        *heading = output.colour().ink(Ink::Faint, heading);
+    }
+    for line in lines {
+        output.line(&line)?;
+    }
+    let size = archive.size();
+    output.say(&format!("{} are kept in {}", store::bytes(size.sources), store::bytes(size.stored)));
+    Ok(Status::Done)
+}
+
+fn cells(copy: &CopyInfo, now: i64) -> [String; 6] {
+    let short = |text: &str| shortened(&harmless_line(text), NAME_LENGTH_MAX).into_owned();
+    let gone = if copy.path.exists() { "" } else { "[gone] " };
+    [
+        copy.label.session.as_deref().map_or("-".to_owned(), short),
+        short(&copy.label.format),
+        table::ago(now - copy.last_ms),
+        store::bytes(copy.length),
+        grouped(copy.versions.len() as u64),
+        format!("{gone}{}", harmless_line(&copy.path.display().to_string())),
+    ]
+}
+
+fn json(copy: &CopyInfo) -> String {
+    let mut draft = Draft::new();
+    draft.set_number("copy", Some(u64::from(copy.id.0)));
+    draft.set_str("path", &copy.path.display().to_string());
+    draft.set_str("format", &copy.label.format);
+    draft.set_opt("session", copy.label.session.as_deref());
+    draft.set_number("length", Some(copy.length));
+    draft.set("gone", (!copy.path.exists()).to_string());
+    draft.set_opt("first", clock::iso(Some(copy.first_ms)).as_deref());
+    draft.set_opt("last", clock::iso(Some(copy.last_ms)).as_deref());
+    let version = |version: &VersionInfo| {
+        let mut draft = Draft::new();
+        draft.set_number("version", Some(u64::from(version.number)));
+        draft.set_number("length", Some(version.length));
+        draft.set_opt("first", clock::iso(Some(version.first_ms)).as_deref());
+        draft.set_opt("last", clock::iso(Some(version.last_ms)).as_deref());
+        draft.render(None)
+    };
+    draft.set("versions", format!("[{}]", copy.versions.iter().map(version).collect::<Vec<_>>().join(",")));
+    draft.render(None)
+}

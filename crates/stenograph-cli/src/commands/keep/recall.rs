@@ -1,0 +1,72 @@
+//! `steno keep recall`: lets a session that was pruned come back. It keeps nothing itself.
+
+use std::collections::BTreeSet;
+
+use stenograph_store::archive::Label;
+
+use super::{archive, keeper};
+use crate::clock;
+use crate::error::{CommandError, Status};
+use crate::output::{Output, harmless_json};
+use crate::store::Where;
+use stenograph::json::Draft;
+
+/// Let a session that was pruned come back
+///
+/// A session that steno prune forgot is passed over wherever it is found. This takes that back: the next steno index or steno keep takes the
+/// session in again, if its files are still there.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  steno keep recall 0198f2c4 && steno index
+
+Exit codes: 0 done, 1 no such session was pruned, 2 error")]
+pub struct Options {
+    /// The session: the beginning of its id
+    #[arg(value_name = "SESSION")]
+    session: String,
+    #[command(flatten)]
+    place: Where,
+    /// Report as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs it.
+pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
+    let store = options.place.store()?;
+    let name = options.session.as_str();
+    let is_begun = |session: &str| {
+        !name.is_empty() && session.get(..name.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(name))
+    };
+    let mut labels: Vec<Label> =
+        archive(&store)?.forgotten().filter(|label| label.session.as_deref().is_some_and(is_begun)).collect();
+    if labels.iter().any(|label| label.session.as_deref() == Some(name)) {
+        labels.retain(|label| label.session.as_deref() == Some(name));
+    }
+    let sessions: BTreeSet<&str> = labels.iter().filter_map(|label| label.session.as_deref()).collect();
+    let session = match (sessions.first(), sessions.len()) {
+        (Some(session), 1) => (*session).to_owned(),
+        (None, _) => {
+            return Err(CommandError::nothing(format!("{name}: no session that was pruned is called so"))
+                .hint("write the beginning of its id; steno list shows the sessions that were not pruned"));
+        }
+        (Some(_), count) => {
+            let error = CommandError::new(format!("{name}: {count} sessions can be meant"));
+            return Err(sessions.iter().take(6).fold(error, |error, session| error.hint(*session)));
+        }
+    };
+    let mut keeper = keeper(&store)?;
+    for label in &labels {
+        keeper.recall(label, &[])?;
+    }
+    keeper.commit(clock::millis())?;
+    if options.json {
+        let mut draft = Draft::new();
+        draft.set_str("recalled", &session);
+        output.line(&harmless_json(&draft.render(None)))?;
+    } else {
+        output.say(&format!("{session}: may come back; steno index takes it in if its files are still there"));
+    }
+    Ok(Status::Done)
+}

@@ -1,0 +1,174 @@
+//! `steno keep restore`: gives the bytes of sources back, as they were. Nothing that is there is written over unasked, and all of that is
+//! looked at before the first file is written.
+
+use std::path::{Component, Path, PathBuf};
+
+use stenograph::json::Draft;
+use stenograph_store::archive::{Archive, CopyInfo, Present, Standing, Which};
+
+use super::{archive, meant};
+use crate::error::{CommandError, Status};
+use crate::output::{Output, counted, harmless_json, harmless_line};
+use crate::store::{self, Where};
+
+/// Give the files of a session back, byte for byte
+///
+/// Writes what was kept to where it stood, or to where -o says. A session that is in several files comes back with all of them; below -o they
+/// stand to each other as they stood. Files that are there already are left alone.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  steno keep restore 0198f2c4                         to where it stood
+  steno keep restore 0198f2c4 -o rescued/
+  steno keep restore ~/old/session.jsonl -o session.jsonl --version 2
+
+Exit codes: 0 done, 1 nothing of it is kept, 2 error")]
+pub struct Options {
+    /// The session, by the beginning of its id, or the path of a file as it was
+    #[arg(value_name = "SESSION|PATH")]
+    session: String,
+    #[command(flatten)]
+    place: Where,
+    /// Write to this file, or into this folder
+    #[arg(short, long, value_name = "FILE|DIR")]
+    output: Option<PathBuf>,
+    /// What a file was before it was written anew; steno keep list --json names the versions
+    #[arg(long, value_name = "N")]
+    version: Option<u32>,
+    /// Write over what is there
+    #[arg(long)]
+    force: bool,
+    /// Print one JSON object a file
+    #[arg(long)]
+    json: bool,
+}
+
+/// A copy on its way back.
+struct Way {
+    copy: CopyInfo,
+    to: PathBuf,
+    /// Whether what is there is what was kept already.
+    is_there: bool,
+}
+
+/// Runs it.
+pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
+    let store = options.place.store()?;
+    let archive = archive(&store)?;
+    let copies = meant(&options.place, &store, &archive, &options.session)?;
+    let which = which(options, &copies)?;
+    let mut ways = ways(copies, options.output.as_deref())?;
+    for way in &mut ways {
+        way.is_there = is_there(way, which, &archive, options)?;
+    }
+    for way in &ways {
+        let restored = if way.is_there { None } else { Some(write(way, which, &archive, options)?) };
+        if options.json {
+            output.line(&harmless_json(&json(way, restored)))?;
+        } else {
+            let what = restored.map_or("is there already, as it was kept".to_owned(), store::bytes);
+            output.line(&harmless_line(&format!("{}: {what}", way.to.display())))?;
+        }
+    }
+    if !options.json {
+        let written = ways.iter().filter(|way| !way.is_there).count() as u64;
+        output.say(&format!("{} restored", counted(written, "file")));
+    }
+    Ok(Status::Done)
+}
+
+/// The version that is meant, if there is such a one.
+fn which(options: &Options, copies: &[CopyInfo]) -> Result<Which, CommandError> {
+    let Some(number) = options.version else { return Ok(Which::Last) };
+    let [copy] = copies else {
+        let count = counted(copies.len() as u64, "file");
+        return Err(CommandError::new(format!("--version is of one file, and {} has {count}", options.session))
+            .hint("name the file by its path; steno keep list shows them"));
+    };
+    if copy.versions.iter().any(|version| version.number == number) {
+        return Ok(Which::Number(number));
+    }
+    let there: Vec<String> = copy.versions.iter().map(|version| version.number.to_string()).collect();
+    Err(CommandError::nothing(format!("{}: version {number} is not kept", copy.path.display()))
+        .hint(format!("these are: {}", there.join(", "))))
+}
+
+/// Where each copy goes.
+fn ways(copies: Vec<CopyInfo>, output: Option<&Path>) -> Result<Vec<Way>, CommandError> {
+    let is_one = copies.len() == 1;
+    let shared = shared_folder(&copies);
+    let way = |copy: CopyInfo| {
+        let to = match output {
+            None => copy.path.clone(),
+            Some(output) if is_one && !output.is_dir() && !ends_as_folder(output) => output.to_owned(),
+            Some(output) => {
+                let inside = copy.path.strip_prefix(&shared).unwrap_or(&copy.path);
+                // What the archive's log says is not trusted to stay below the folder.
+                let plain = inside.components().filter(|part| matches!(part, Component::Normal(_)));
+                output.join(plain.collect::<PathBuf>())
+            }
+        };
+        Way { copy, to, is_there: false }
+    };
+    if let Some(output) = output.filter(|output| !is_one && output.exists() && !output.is_dir()) {
+        return Err(CommandError::new(format!("{}: is a file, and several are to be restored", output.display()))
+            .hint("name a folder"));
+    }
+    Ok(copies.into_iter().map(way).collect())
+}
+
+fn ends_as_folder(path: &Path) -> bool {
+    path.as_os_str().to_string_lossy().ends_with(std::path::is_separator)
+}
+
+/// The deepest folder that all copies stood below.
+fn shared_folder(copies: &[CopyInfo]) -> PathBuf {
+    let mut folders = copies.iter().map(|copy| copy.path.parent().unwrap_or(Path::new("")));
+    let first = folders.next().unwrap_or(Path::new("")).to_owned();
+    folders.fold(first, |shared, folder| {
+        shared
+            .components()
+            .zip(folder.components())
+            .take_while(|(one, other)| one == other)
+            .map(|(one, _)| one)
+            .collect()
+    })
+}
+
+/// Whether there is nothing to do; that something else stands there is an error.
+fn is_there(way: &Way, which: Which, archive: &Archive, options: &Options) -> Result<bool, CommandError> {
+    let Ok(metadata) = way.to.symlink_metadata() else { return Ok(false) };
+    if options.force && !metadata.is_dir() {
+        return Ok(false);
+    }
+    let is_same = which == Which::Last
+        && metadata.is_file()
+        && metadata.len() == way.copy.length
+        && archive.standing(way.copy.id, &way.to)? == Standing::Whole;
+    if is_same {
+        return Ok(true);
+    }
+    Err(CommandError::new(format!("{}: is there already, and says something else", way.to.display()))
+        .hint("-o FILE puts it elsewhere, --force writes over it"))
+}
+
+fn write(way: &Way, which: Which, archive: &Archive, options: &Options) -> Result<u64, CommandError> {
+    if let Some(folder) = way.to.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        std::fs::create_dir_all(folder).map_err(|error| {
+            CommandError::new(format!("{}: cannot be made: {error}", folder.display()))
+                .hint("-o FILE puts it elsewhere")
+        })?;
+    }
+    let present = if options.force { Present::Replaced } else { Present::Stays };
+    Ok(archive.restore(way.copy.id, which, &way.to, present)?)
+}
+
+fn json(way: &Way, restored: Option<u64>) -> String {
+    let mut draft = Draft::new();
+    draft.set_str("path", &way.to.display().to_string());
+    draft.set_str("from", &way.copy.path.display().to_string());
+    draft.set_number("copy", Some(u64::from(way.copy.id.0)));
+    draft.set_number("length", Some(restored.unwrap_or(way.copy.length)));
+    draft.set("restored", restored.is_some().to_string());
+    draft.render(None)
+}

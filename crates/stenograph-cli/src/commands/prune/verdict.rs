@@ -1,0 +1,72 @@
+//! Whether a session may be let go of, or why not.
+
+use stenograph_store::archive::{Archive, CopyInfo, Label, Standing};
+
+use super::Candidate;
+use crate::output::counted;
+
+/// Whether a session may go.
+pub(super) enum Verdict {
+    Goes,
+    /// It stays, and why.
+    Stays(String),
+}
+
+/// Whether the only copy may go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Force {
+    No,
+    Yes,
+}
+
+impl From<bool> for Force {
+    fn from(force: bool) -> Force {
+        if force { Force::Yes } else { Force::No }
+    }
+}
+
+/// Decides about a session.
+pub(super) fn verdict(archive: &Archive, candidate: &Candidate, force: Force) -> Verdict {
+    if candidate.copies.is_empty() {
+        // Somebody who was ended in the middle may have left it in the index.
+        let is_forgotten = candidate.rows.iter().any(|row| {
+            let label = Label { format: row.format.clone(), session: Some(candidate.session.name.clone()) };
+            archive.is_forgotten(&label, &[])
+        });
+        return match is_forgotten {
+            true => Verdict::Goes,
+            false => Verdict::Stays("nothing of it is kept, so there is nothing to let go of".to_owned()),
+        };
+    }
+    if force == Force::Yes {
+        return Verdict::Goes;
+    }
+    match candidate.copies.iter().find_map(|copy| reason(archive, copy, candidate)) {
+        Some(why) => Verdict::Stays(why),
+        None => Verdict::Goes,
+    }
+}
+
+/// Why a copy must stay.
+fn reason(archive: &Archive, copy: &CopyInfo, candidate: &Candidate) -> Option<String> {
+    let path = copy.path.display();
+    // A file that was moved says under its new name what was kept under its old one.
+    let places = candidate.rows.iter().map(|row| &row.path).filter(|place| **place != copy.path);
+    let mut worst = Standing::Nothing;
+    for place in std::iter::once(&copy.path).chain(places) {
+        match archive.standing(copy.id, place) {
+            Ok(Standing::Whole) => {
+                let earlier = (copy.versions.len() as u64).saturating_sub(1);
+                let versions = counted(earlier, "earlier version");
+                return (earlier > 0).then(|| format!("{versions} of {path} only the archive has"));
+            }
+            Ok(Standing::Other) if *place == copy.path => worst = Standing::Other,
+            Ok(Standing::Other | Standing::Nothing) => {}
+            Err(error) => return Some(format!("it cannot be compared: {error}")),
+        }
+    }
+    Some(match worst {
+        Standing::Other => format!("{path} says something else now, so this is the only copy of what it said"),
+        Standing::Nothing | Standing::Whole => format!("{path} is gone, so this is the only copy"),
+    })
+}
