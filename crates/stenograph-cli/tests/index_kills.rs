@@ -4,7 +4,13 @@
 //! `STENO_SEED` sets what is random, `STENO_ROUNDS` how much of it there is. And the same with power cuts, see `index_kills/power.rs`.
 
 #![cfg(unix)]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may fail loudly")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::print_stderr,
+    reason = "a test may fail loudly"
+)]
 
 #[path = "index_kills/ground.rs"]
 mod ground;
