@@ -100,7 +100,7 @@ fn live(ground: &mut Ground, longest: Duration, random: &mut fastrand::Rng) {
     let watches = random.u8(..4) == 0;
     let mut command = ground.index();
     if watches {
-        command.arg("--watch");
+        command.args(["--watch", "--keep-every", "0"]);
     }
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let micros = u64::try_from(longest.as_micros()).unwrap();

@@ -58,6 +58,11 @@ impl Watcher {
         Watcher { _system: system, changes, sweep, next: Instant::now() + sweep }
     }
 
+    /// Has everything looked at before long.
+    pub fn sweep_within(&mut self, time: Duration) {
+        self.next = self.next.min(Instant::now() + time);
+    }
+
     /// Waits until something may have changed, or `is_stopped`.
     pub fn wait(&mut self, is_stopped: &dyn Fn() -> bool) -> Woken {
         let mut files = BTreeSet::new();

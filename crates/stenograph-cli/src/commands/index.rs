@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use stenograph::text::quote;
 use stenograph_store::discover::Places;
@@ -46,6 +46,9 @@ pub struct Options {
     /// Copy nothing into the archive
     #[arg(long)]
     no_keep: bool,
+    /// While watching, copy what grows into the archive at most so often
+    #[arg(long, value_name = "SECONDS", default_value_t = 5, requires = "watch")]
+    keep_every: u64,
     /// How much memory to use at most
     #[arg(long, value_name = "SIZE", default_value = "256MB", value_parser = size)]
     memory: u64,
@@ -129,17 +132,26 @@ fn follow(
     output: &mut Output<'_>,
 ) -> Result<(), CommandError> {
     const SWEEP: Duration = Duration::from_secs(15);
+    let pause = Duration::from_secs(options.keep_every);
     let mut watcher = Watcher::new(places, SWEEP);
+    let mut kept = Instant::now();
     if !options.json {
         output.say("watching; Ctrl-C ends it");
     }
     while !stop.load(Ordering::Relaxed) {
-        // What is said is searchable at once; it is kept with the next sweep, for each time costs the archive a line in its log.
+        // What is said is searchable at once; it is kept a moment later, for each time costs the archive a line in its log.
         let (scope, keep) = match watcher.wait(&|| stop.load(Ordering::Relaxed)) {
-            Woken::Files(paths) => (Scope::Files(paths), Keep::No),
+            Woken::Files(paths) if kept.elapsed() >= pause => (Scope::Files(paths), options.keep()),
+            Woken::Files(paths) => {
+                watcher.sweep_within(pause);
+                (Scope::Files(paths), Keep::No)
+            }
             Woken::Sweep => (Scope::All, options.keep()),
             Woken::Stopped => break,
         };
+        if keep == Keep::Yes {
+            kept = Instant::now();
+        }
         let report = match once(store, places, scope, keep, options, stop, output) {
             Ok(report) => report,
             // Somebody else indexes at the moment: what there is to see will still be there.

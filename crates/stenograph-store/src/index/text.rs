@@ -149,6 +149,8 @@ impl TextIndex {
         // A lock that a killed process left is no lock: the system lets go of it, and ours stands before it.
         let writer = self.index.writer_with_options(options).map_err(|error| of_engine(&self.place, error))?;
         writer.set_merge_policy(Box::new(NoMergePolicy));
+        // A run that was killed may have left files under the very names that this one is going to write.
+        writer.garbage_collect_files().wait().map_err(|error| of_engine(&self.place, error))?;
         Ok(TextWriter { writer, fields: self.fields, place: self.place.clone(), load: Load::new(memory / 4) })
     }
 }
