@@ -184,10 +184,17 @@ fn commands(overview: &str) -> Vec<String> {
 }
 
 fn help(command: &[&str]) -> Result<Option<String>, Failure> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    // Whoever has just built the command says where it is; else it is built.
+    let mut steno = match std::env::var_os("STENO") {
+        Some(steno) => Command::new(std::path::absolute(steno)?),
+        None => {
+            let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+            cargo.args(["run", "--quiet", "--package", "stenograph-cli", "--"]);
+            cargo
+        }
+    };
     // No terminal and a fixed width: the page must be the same on every machine.
-    let output = Command::new(cargo)
-        .args(["run", "--quiet", "--package", "stenograph-cli", "--"])
+    let output = steno
         .args(command)
         .arg("--help")
         .current_dir(tree::root())

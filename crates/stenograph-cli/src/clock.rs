@@ -60,3 +60,17 @@ pub fn span_seconds(text: &str) -> Option<i64> {
     let plain = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
     number.parse::<i64>().ok().filter(|_| plain)?.checked_mul(scale)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stretch_of_time_is_a_number_and_a_unit() {
+        assert_eq!(span_seconds("90m"), Some(5400));
+        assert_eq!(span_seconds("2w"), Some(14 * 24 * 60 * 60));
+        for bad in ["", "d", "7", "-7d", "7y", "7 d", "99999999999999999999d", "+7d", "7é"] {
+            assert_eq!(span_seconds(bad), None, "{bad}");
+        }
+    }
+}

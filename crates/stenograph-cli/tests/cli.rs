@@ -30,6 +30,8 @@ mod cycod;
 mod demo;
 #[path = "cli/devflow.rs"]
 mod devflow;
+#[path = "cli/find.rs"]
+mod find;
 #[path = "cli/help.rs"]
 mod help;
 #[path = "cli/inbox.rs"]
@@ -62,6 +64,8 @@ mod status;
 mod tail;
 #[path = "cli/trim.rs"]
 mod trim;
+#[path = "cli/watch.rs"]
+mod watch;
 
 /// Every file in the folder is in the list above.
 #[test]

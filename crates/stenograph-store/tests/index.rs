@@ -1,5 +1,7 @@
 //! The index with real files that grow, shrink, move, are copied and vanish; and the law that it finds what a plain scan finds.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stderr, reason = "a test may fail loudly")]
+
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -205,4 +207,152 @@ fn records_that_nobody_understands_are_told_once() {
     append(&path, "{\"type\":\"from-the-future\",\"sessionId\":\"x\",\"payload\":\"again\"}\n");
     assert!(ground.index().unknown.is_empty());
     assert_eq!(ground.store.catalogue().unwrap().unknown(0).unwrap()[0].count, 2);
+}
+
+#[test]
+fn a_file_that_is_written_anew_and_shorter_is_kept_as_it_is_now() {
+    let ground = Ground::new();
+    let path = ground.session(SESSION);
+    append(&path, &line(SESSION, 1, "user", "an old walrus, and very long in the tooth"));
+    append(&path, &line(SESSION, 2, "user", "an old penguin"));
+    ground.index();
+    fs::write(&path, line(SESSION, 3, "user", "a seal")).unwrap();
+    ground.index();
+    fs::remove_file(&path).unwrap();
+    ground.index();
+    assert_eq!(ground.find("seal"), ["a seal"]);
+    assert!(ground.find("walrus").is_empty());
+}
+
+#[test]
+fn a_copy_is_found_when_what_it_is_a_copy_of_says_something_else() {
+    for truncated in [String::new(), line(SESSION, 2, "user", "a seal")] {
+        let ground = Ground::new();
+        let path = ground.session(SESSION);
+        append(&path, &line(SESSION, 1, "user", "a walrus"));
+        ground.index();
+        fs::copy(&path, ground.session("copy")).unwrap();
+        assert_eq!(ground.index().copies, 1);
+        fs::write(&path, truncated).unwrap();
+        ground.index();
+        assert_eq!(ground.find("walrus"), ["a walrus"]);
+        fs::remove_file(ground.session("copy")).unwrap();
+        ground.index();
+        assert_eq!(ground.find("walrus"), ["a walrus"]);
+    }
+}
+
+struct Impatient;
+
+impl stenograph_store::index::Watch for Impatient {
+    fn progress(&mut self, _progress: &stenograph_store::index::Progress) {}
+
+    fn is_stopped(&self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn who_stops_an_index_that_is_made_anew_does_not_lose_what_is_gone() {
+    let ground = Ground::new();
+    let path = ground.session(SESSION);
+    append(&path, &line(SESSION, 1, "user", "a walrus"));
+    append(&ground.session("other"), &line(SESSION, 2, "user", "a seal"));
+    ground.index();
+    fs::remove_file(&path).unwrap();
+    ground.index();
+    fs::remove_dir_all(ground.store.index()).unwrap();
+    let places = Places::below(ground.home.clone());
+    let plan =
+        Plan { places: &places, scope: Scope::All, keep: Keep::Yes, memory: 256 << 20, threads: 1, now: i64::MAX };
+    assert!(run(&ground.store, &plan, &mut Impatient).unwrap().stopped);
+    assert!(ground.index().made.is_none());
+    assert_eq!(ground.find("walrus OR seal").len(), 2);
+}
+
+#[test]
+fn a_small_file_that_moved_and_grew_stays_one_in_index_and_archive() {
+    let ground = Ground::new();
+    let path = ground.session(SESSION);
+    append(&path, &line(SESSION, 1, "user", "a walrus"));
+    ground.index();
+    let moved = ground.session("moved");
+    fs::rename(&path, &moved).unwrap();
+    append(&moved, &line(SESSION, 2, "user", "a seal"));
+    let report = ground.index();
+    assert_eq!((report.moved, report.added, report.events), (1, 0, 1));
+    fs::write(&moved, line(SESSION, 3, "user", "nobody")).unwrap();
+    ground.index();
+    // What the archive knows of it is not read as another file, either.
+    fs::remove_dir_all(ground.store.index()).unwrap();
+    ground.index();
+    assert!(ground.find("walrus OR seal").is_empty());
+    assert_eq!(ground.store.catalogue().unwrap().sources().unwrap().len(), 1);
+}
+
+#[test]
+fn a_file_whose_place_a_folder_takes_is_gone() {
+    let ground = Ground::new();
+    let path = ground.session(SESSION);
+    append(&path, &line(SESSION, 1, "user", "a walrus"));
+    ground.index();
+    fs::remove_file(&path).unwrap();
+    fs::create_dir(&path).unwrap();
+    let report = ground.index();
+    assert_eq!((report.gone, report.remarks.len()), (1, 0));
+    assert_eq!(ground.find("walrus"), ["a walrus"]);
+    fs::remove_dir(&path).unwrap();
+    let folder = path.parent().unwrap();
+    fs::remove_dir(folder).unwrap();
+    fs::write(folder, "a file").unwrap();
+    assert_eq!(ground.index().gone, 0);
+    assert_eq!(ground.find("walrus"), ["a walrus"]);
+}
+
+#[test]
+fn what_only_the_text_knows_never_counts_whoever_comes_next() {
+    let ground = Ground::new();
+    let (path, other) = (ground.session(SESSION), ground.session("other"));
+    append(&path, &line(SESSION, 1, "user", "a walrus"));
+    append(&other, &line(SESSION, 2, "user", "a seal"));
+    ground.index();
+    let (database, beside) = (ground.store.index().join("catalogue.db"), ground.home.join("catalogue.db"));
+    assert!(!ground.store.index().join("catalogue.db-wal").exists());
+    fs::copy(&database, &beside).unwrap();
+    append(&path, &line(SESSION, 3, "user", "a ghost"));
+    append(&ground.session("third"), &line(SESSION, 4, "user", "a ghost"));
+    ground.index();
+    // As if the power had gone between the two commits.
+    fs::copy(&beside, &database).unwrap();
+    fs::remove_file(ground.session("third")).unwrap();
+    fs::write(&path, line(SESSION, 1, "user", "a walrus")).unwrap();
+    assert!(ground.find("ghost").is_empty());
+    let catalogue = ground.store.catalogue().unwrap();
+    let source = catalogue.source_at(&other).unwrap().unwrap().id;
+    drop(catalogue);
+    let places = Places::below(ground.home.clone());
+    let plan = Plan { places: &places, scope: Scope::All, keep: Keep::No, memory: 256 << 20, threads: 1, now: 1 };
+    stenograph_store::index::remove(&ground.store, &[source], &plan).unwrap();
+    append(&path, &line(SESSION, 5, "user", "a penguin"));
+    append(&ground.session("fourth"), &line(SESSION, 6, "user", "a penguin"));
+    let report = ground.index();
+    assert!(report.made.is_none());
+    assert!(ground.find("ghost").is_empty());
+    assert_eq!(ground.find("penguin").len(), 2);
+    assert_eq!(ground.find("walrus"), ["a walrus"]);
+}
+
+#[test]
+fn a_text_for_people_beside_its_exact_twin_is_not_found_twice() {
+    let ground = Ground::new();
+    let context = ground.home.join(".chibi/contexts/research");
+    fs::create_dir_all(&context).unwrap();
+    let entry = r#"{"id":"4d0c6a3e-0000-4000-8000-000000000001","timestamp":1705123456,"from":"alice","to":"research","content":"a walrus here","entry_type":"message"}"#;
+    fs::write(context.join("context.jsonl"), format!("{entry}\n")).unwrap();
+    fs::write(context.join("transcript.md"), "[USER]: a walrus here\n\n[USER]: an older walrus\n\n").unwrap();
+    ground.index();
+    assert_eq!(ground.store.catalogue().unwrap().sessions().unwrap().len(), 1);
+    let mut found = ground.find("walrus");
+    found.sort();
+    assert_eq!(found, ["a walrus here", "an older walrus"]);
 }

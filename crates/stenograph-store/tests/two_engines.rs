@@ -1,6 +1,8 @@
 //! The law of two engines: a query over the index and over the events themselves gives the same answer. Held over a small tree of our
 //! own, and over the shared corpus where it is at hand.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stderr, reason = "a test may fail loudly")]
+
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
@@ -112,7 +114,7 @@ fn agree(home: &Path, queries: &[&str]) -> usize {
             queries: &parsed,
             facts: &source.facts,
             session: source.session,
-            trail: Trail::default(),
+            trail: Trail::default().through(source.format),
             source: source.id,
             event: 0,
             found: &mut found,

@@ -14,7 +14,7 @@ pub struct Slot {
 /// What stands at such a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Hexadecimal digits: a hash, a short id, the end of a UUID.
+    /// Hexadecimal digits: a hash, a short id, the first or the last digits of a UUID.
     Hex,
     /// The end of an id of digits and letters.
     Mixed,
@@ -192,7 +192,9 @@ fn id(rest: &[u8]) -> Option<(Range<usize>, Kind, usize)> {
         return Some((0..10, Kind::Day, 10));
     }
     if run.len() == 8 && matches_shape(rest, b"xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx") {
-        return Some((24..36, Kind::Hex, 36));
+        // One that begins with the time keeps it. The last digits of the others follow by themselves.
+        let timed = rest.get(14) == Some(&b'7');
+        return Some(if timed { (24..36, Kind::Hex, 36) } else { (0..8, Kind::Hex, 24) });
     }
     let digits = run.iter().filter(|byte| byte.is_ascii_digit()).count();
     let whole = 0..run.len();

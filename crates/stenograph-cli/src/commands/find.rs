@@ -95,6 +95,8 @@ struct Answered {
     total: u64,
     is_exact: bool,
     next: Option<String>,
+    /// How well it went: a file that cannot be read may hide hits.
+    status: Status,
 }
 
 /// How many characters of a hit are shown.
@@ -126,7 +128,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
         }
         tell(&answered, &query, options, output);
     }
-    Ok(if answered.hits.is_empty() { Status::No } else { Status::Done })
+    Ok(answered.status.max(if answered.hits.is_empty() { Status::No } else { Status::Done }))
 }
 
 /// The query, or what is wrong with it.
@@ -163,7 +165,7 @@ fn indexed(options: &Options, query: &Query) -> Result<Answered, CommandError> {
         let short = session.as_ref().map(|session| shorts.name(session)).unwrap_or_default();
         hits.push(Shown { session, short, source, hit, read: read.unwrap_or(Err("it cannot be read")) });
     }
-    Ok(Answered { hits, total: answer.total, is_exact: answer.is_exact, next })
+    Ok(Answered { hits, total: answer.total, is_exact: answer.is_exact, next, status: Status::Done })
 }
 
 impl Seen {

@@ -225,25 +225,19 @@ fn tell_drift(
     options: &Options,
     output: &mut Output<'_>,
 ) -> Result<(), CommandError> {
-    for unknown in unknown.iter().take(REMARKS_MAX) {
-        let Unknown { format, name, count, sources, path, line, .. } = unknown;
-        let (records, files) = (counted(*count, "record"), counted(*sources, "file"));
-        let text = format!(
-            "{format}: {records} of the unknown type \"{name}\" in {files}, first at {}:{line}",
-            path.display()
-        );
+    let unknown =
+        unknown.iter().take(REMARKS_MAX).map(|Unknown { format, name, count, sources, path, line, .. }| {
+            let (records, files) = (counted(*count, "record"), counted(*sources, "file"));
+            format!("{format}: {records} of the unknown type \"{name}\" in {files}, first at {}:{line}", path.display())
+        });
+    let unrecognised = unrecognised.iter().take(REMARKS_MAX).map(|(path, expected)| {
+        format!("{}: stands where {expected} is found, and is of no known format", path.display())
+    });
+    for text in unknown.chain(unrecognised).collect::<Vec<_>>() {
         if options.drift {
-            output.line(&crate::output::harmless(&text))?
+            output.line(&crate::output::harmless_line(&text))?;
         } else {
-            output.say(&format!("drift: {text}"))
-        }
-    }
-    for (path, expected) in unrecognised.iter().take(REMARKS_MAX) {
-        let text = format!("{}: stands where {expected} is found, and is of no known format", path.display());
-        if options.drift {
-            output.line(&crate::output::harmless(&text))?
-        } else {
-            output.say(&format!("drift: {text}"))
+            output.say(&format!("drift: {}", crate::output::harmless_line(&text)));
         }
     }
     Ok(())

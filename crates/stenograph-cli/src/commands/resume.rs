@@ -35,7 +35,7 @@ pub struct Options {
     place: Where,
     /// For this shell; the usual one of this system if none is named
     #[arg(long, value_name = "SHELL", value_enum)]
-    shell: Option<Shell>,
+    shell: Option<Syntax>,
     /// Print a JSON object with the command and what it is made of
     #[arg(long)]
     json: bool,
@@ -43,7 +43,7 @@ pub struct Options {
 
 /// Whose syntax the command has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Shell {
+enum Syntax {
     /// sh, bash, zsh, fish
     Sh,
     /// PowerShell
@@ -53,22 +53,22 @@ enum Shell {
     Cmd,
 }
 
-impl Shell {
-    const HERE: Shell = if cfg!(windows) { Shell::PowerShell } else { Shell::Sh };
+impl Syntax {
+    const HERE: Syntax = if cfg!(windows) { Syntax::PowerShell } else { Syntax::Sh };
 
     fn quoting(self) -> resume::Shell {
         match self {
-            Shell::Sh => resume::Shell::Sh,
-            Shell::PowerShell => resume::Shell::PowerShell,
-            Shell::Cmd => resume::Shell::Cmd,
+            Syntax::Sh => resume::Shell::Sh,
+            Syntax::PowerShell => resume::Shell::PowerShell,
+            Syntax::Cmd => resume::Shell::Cmd,
         }
     }
 
     fn name(self) -> &'static str {
         match self {
-            Shell::Sh => "sh",
-            Shell::PowerShell => "powershell",
-            Shell::Cmd => "cmd",
+            Syntax::Sh => "sh",
+            Syntax::PowerShell => "powershell",
+            Syntax::Cmd => "cmd",
         }
     }
 }
@@ -86,7 +86,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
             false => gone.hint("it was never kept; what the index knows of it is found with steno find"),
         });
     }
-    let shell = options.shell.unwrap_or(Shell::HERE);
+    let shell = options.shell.unwrap_or(Syntax::HERE);
     let line = line(template, &session, &source, shell.quoting()).map_err(|refused| {
         CommandError::nothing(format!("{short}: there is no safe command: {refused}"))
             .hint(format!("steno show {short} shows what happened in it"))
@@ -149,7 +149,7 @@ pub fn here(session: &Session, catalogue: &Catalogue) -> Result<Option<String>, 
     let Some(source) = catalogue.source_at(&session.path)?.filter(|source| source.gone == Gone::There) else {
         return Ok(None);
     };
-    let line = template(&source).map(|template| line(template, session, &source, Shell::HERE.quoting()));
+    let line = template(&source).map(|template| line(template, session, &source, Syntax::HERE.quoting()));
     Ok(line.and_then(Result::ok))
 }
 

@@ -46,7 +46,15 @@ fn the_examples_of_the_readme_are_true() {
     assert!(examples.len() >= 5);
     for example in examples {
         let shell = format!("{{ {}; }} 2>&1", example.command);
-        let done = Command::new("sh").arg("-c").arg(&shell).current_dir(&demo).env("PATH", &path).output().unwrap();
+        let done = Command::new("sh")
+            .arg("-c")
+            .arg(&shell)
+            .current_dir(&demo)
+            .env("PATH", &path)
+            .env("TZ", "UTC")
+            .env("STENO_HOME", folder.path("store"))
+            .output()
+            .unwrap();
         let printed = String::from_utf8(done.stdout).unwrap();
         assert_eq!(printed, example.printed, "$ {}", example.command);
     }

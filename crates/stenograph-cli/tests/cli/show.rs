@@ -119,7 +119,12 @@ fn an_event_is_shown_by_its_number_with_what_stands_around_it() {
     assert_eq!((lines("show a --event 1"), lines("show a --event 1,4 --around 0")), (6, 5));
     assert_eq!(folder.run("show a --event 4 --text").ends(0).text(), "ok\n");
     assert_eq!(folder.run("show a --event 2 --json").ends(0).json()[0]["id"], "e2");
-    folder.run("show a --event 2,9").ends(1).says("> 2").talks("there is no event 9").talks("hint: there are 4 events");
+    folder
+        .run("show a --event 2,9")
+        .ends(1)
+        .says(">  2")
+        .talks("there is no event 9")
+        .talks("hint: there are 4 events");
     folder.run("show a --event 0").ends(2);
     folder.run("show a --around 1").ends(2).talks("--event");
 }

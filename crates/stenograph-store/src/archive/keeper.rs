@@ -129,6 +129,25 @@ impl Keeper {
         }
     }
 
+    /// Says that a source stands somewhere else now: what it says there belongs to its copy. A place that has a copy keeps that one.
+    pub fn moved(&mut self, copy: CopyId, to: &Path) -> Result<(), Error> {
+        self.ready()?;
+        let state = &self.history.state;
+        let Some(held) = state.copies.get(&copy.0).filter(|held| held.path != to) else { return Ok(()) };
+        let Some(last) = held.versions.last().filter(|_| state.copy_at(to).is_none()) else { return Ok(()) };
+        let keep = KeepLine {
+            copy: copy.0,
+            version: last.number,
+            path: Some(to.to_owned()),
+            length: last.length,
+            modified_ns: held.modified_ns,
+            same: last.pieces.len() as u32,
+            loose: held.loose as u32,
+            ..KeepLine::default()
+        };
+        self.follow(keep)
+    }
+
     /// Stores a source from an offset on, as what follows the pieces that stay.
     fn store(
         &mut self,

@@ -4,6 +4,7 @@
 mod batch;
 mod row;
 mod schema;
+mod session;
 mod view;
 
 use std::path::{Path, PathBuf};
@@ -12,7 +13,8 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags};
 
 pub use row::{Gone, Packed, SourceId, SourceRow, Stamp, Tally};
-pub use view::{Lot, Lots, Project, Session, SessionId, Stamped, Touched, Unknown};
+pub use session::{Project, Session, SessionId};
+pub use view::{Lot, Lots, Stamped, Touched, Unknown};
 
 use crate::{Error, Place, Problem};
 
@@ -53,14 +55,13 @@ impl Catalogue {
     fn checked(path: &Path, flags: OpenFlags) -> Result<Opened, Error> {
         let place = Place::Path(path.to_owned());
         match Catalogue::prepared(path, flags) {
-            Ok(Some(catalogue)) => Ok(Opened::Current(catalogue)),
-            Ok(None) => Ok(Opened::Unusable("it was made by another version".to_owned())),
+            Ok(opened) => Ok(opened),
             Err(error) if is_damage(&error) => Ok(Opened::Unusable(format!("it is damaged ({error})"))),
             Err(error) => Err(of_database(&place, &error)),
         }
     }
 
-    fn prepared(path: &Path, flags: OpenFlags) -> rusqlite::Result<Option<Catalogue>> {
+    fn prepared(path: &Path, flags: OpenFlags) -> rusqlite::Result<Opened> {
         let connection = Connection::open_with_flags(path, flags)?;
         connection.busy_timeout(Duration::from_secs(10))?;
         connection.pragma_update(None, "journal_mode", "WAL")?;
@@ -70,17 +71,24 @@ impl Catalogue {
         match schema::look(&connection)? {
             schema::Found::Current => {}
             schema::Found::Empty if flags.contains(OpenFlags::SQLITE_OPEN_CREATE) => schema::make(&connection)?,
-            schema::Found::Empty | schema::Found::Other => return Ok(None),
+            // Whoever made the file did not get to the tables.
+            schema::Found::Empty => return Ok(Opened::Missing),
+            schema::Found::Other => return Ok(Opened::Unusable("it was made by another version".to_owned())),
         }
         // Whether the file holds what it says is seen now, not in the middle of a search.
         let _: i64 = connection.query_row("SELECT batch FROM state", [], |row| row.get(0))?;
         connection.set_prepared_statement_cache_capacity(64);
-        Ok(Some(Catalogue { connection, path: path.to_owned() }))
+        Ok(Opened::Current(Catalogue { connection, path: path.to_owned() }))
     }
 
     /// The last batch that was committed.
     pub fn batch_number(&self) -> Result<u64, Error> {
         self.ask(|connection| connection.query_row("SELECT batch FROM state", [], |row| row.get(0).map(row::bits)))
+    }
+
+    /// Whether everything that only the archive has was read, too.
+    pub fn is_complete(&self) -> Result<bool, Error> {
+        self.ask(|connection| connection.query_row("SELECT complete FROM state", [], |row| row.get(0)))
     }
 
     /// Lots whose documents the next batch deletes.

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use stenograph::format::Format;
 use stenograph::model::{Body, Event, Kind, Note, Role};
 use stenograph::query::{Entry, Has, Is, Touch, Trail};
 use stenograph::read::Sink;
@@ -157,7 +158,7 @@ impl<'w> Intake<'w> {
 
 impl<'w> Intake<'w> {
     /// Goes on where a source was left.
-    pub(super) fn resumed(writer: &'w TextWriter, batch: u64, row: &SourceRow) -> Intake<'w> {
+    pub(super) fn resumed(writer: &'w TextWriter, format: &dyn Format, batch: u64, row: &SourceRow) -> Intake<'w> {
         let (counts, trail) = row.trail.split_once('\n').unwrap_or_default();
         let mut counts = counts.split(' ').map(|count| count.parse().unwrap_or(0));
         let mut tally = row.tally.clone();
@@ -166,7 +167,7 @@ impl<'w> Intake<'w> {
         }
         Intake {
             event: row.lot_events,
-            trail: Trail::restore(trail),
+            trail: Trail::restore(trail).through(format),
             tally,
             first_key: row.first_key,
             ..Intake::new(writer, batch, row.lot)

@@ -37,6 +37,7 @@ struct Worker {
 
 enum Work {
     Keep { id: SourceId, path: PathBuf, label: Label },
+    Move { copy: CopyId, to: PathBuf },
     Commit,
 }
 
@@ -66,6 +67,13 @@ impl Keeper {
         let label = Label { format: row.format.clone(), session };
         // A worker that is gone has left a word about it, which the commit reads.
         let _ = worker.work.send(Work::Keep { id: row.id, path: row.path.clone(), label });
+    }
+
+    /// Says where a source that was kept stands now.
+    pub(super) fn moved(&mut self, row: &SourceRow) {
+        let Some(copy) = copy_of(row).filter(|_| self.keep == Keep::Yes) else { return };
+        let worker = self.worker.get_or_insert_with(|| Worker::start(self.folder.clone(), self.now));
+        let _ = worker.work.send(Work::Move { copy, to: row.path.clone() });
     }
 
     /// How many bytes had to be stored so far.
@@ -121,7 +129,11 @@ fn keep_all(folder: &Path, now: i64, queue: &Receiver<Work>, sender: &Sender<Don
                 // One bad file does not stop the rest; a disk that fails is told by the commit.
                 Err(error) => done.remarks.push(Remark::new(&path, format!("not kept: {error}"))),
             },
-            (Work::Keep { .. }, Err(_)) => {}
+            (Work::Move { copy, to }, Ok(keeper)) => {
+                let moved = keeper.moved(copy, &to);
+                done.remarks.extend(moved.err().map(|error| Remark::new(&to, format!("not kept: {error}"))));
+            }
+            (Work::Keep { .. } | Work::Move { .. }, Err(_)) => {}
             (Work::Commit, keeper) => {
                 done.failed = match keeper {
                     Ok(keeper) => keeper.commit(now).err(),
@@ -133,6 +145,11 @@ fn keep_all(folder: &Path, now: i64, queue: &Receiver<Work>, sender: &Sender<Don
             }
         }
     }
+}
+
+/// What a source is in the archive.
+fn copy_of(row: &SourceRow) -> Option<CopyId> {
+    row.kept.as_deref()?.parse().ok().map(CopyId)
 }
 
 /// The archive, to read from.
@@ -162,8 +179,8 @@ impl Kept {
 
     /// The bytes of a source, from an offset on, where they were kept.
     pub(super) fn read(&self, row: &SourceRow, from: u64) -> Result<Option<Box<dyn Read + '_>>, Error> {
-        let Some(copy) = row.kept.as_deref().and_then(|kept| kept.parse().ok()) else { return Ok(None) };
-        match self.0.read(CopyId(copy), Which::Last, from) {
+        let Some(copy) = copy_of(row) else { return Ok(None) };
+        match self.0.read(copy, Which::Last, from) {
             Ok(reader) => Ok(Some(Box::new(reader))),
             // It may have been forgotten since.
             Err(Error { problem: Problem::NotKept, .. }) => Ok(None),

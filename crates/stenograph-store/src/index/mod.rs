@@ -7,6 +7,7 @@ mod held;
 mod intake;
 mod keeper;
 mod place;
+mod reading;
 mod run;
 pub mod search;
 mod source;
@@ -100,6 +101,10 @@ impl Store {
         let Some(text) = text::TextIndex::open(&text::folder(&self.index())) else {
             return Ok(Err(Made::Again("the text index is missing or damaged".to_owned())));
         };
+        // A folder from which files are missing opens; whoever searches would hear of it.
+        if text.reader().is_err() {
+            return Ok(Err(Made::Again("the text index is damaged".to_owned())));
+        }
         let batch = catalogue.batch_number()?;
         Ok(match text.batch_number() {
             Some(number) if number == batch => Ok(Pair { catalogue, text, behind: Behind::No, made: None }),

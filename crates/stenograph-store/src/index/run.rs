@@ -146,11 +146,9 @@ pub fn run(store: &Store, plan: &Plan<'_>, watch: &mut dyn Watch) -> Result<Repo
     let (mut jobs, gone) = survey(&catalogue, plan, &mut report)?;
     // What is new is wanted first, should somebody end the run early.
     jobs.sort_by_key(|job| std::cmp::Reverse(job.stamp.changed));
-    let mut run = Run::new(store, plan, &catalogue, &text, before + 1);
+    let mut run = Run::new(store, plan, &catalogue, &text, behind)?;
     if behind == Behind::Yes {
-        let writer = run.take_writer()?;
-        writer.delete_after(before)?;
-        run.give_writer(writer);
+        run.open_writer()?;
     }
     let work = run.work(&jobs, &gone, &mut report, watch);
     if work.is_err() {
@@ -211,18 +209,22 @@ fn survey_files(
         let Some(known) = known.get(path) else { continue };
         report.found += 1;
         match Stat::of(path).map(Stamp::from) {
+            _ if is_missing(path) => gone.extend((known.gone == Gone::There).then_some(known.id)),
             Ok(stamp) if is_settled(known, &stamp, plan.keep) => report.unchanged += 1,
             Ok(stamp) => jobs.push(Job { path: path.clone(), stamp, named: Named::default(), known: Some(known.id) }),
-            Err(_) if known.gone == Gone::There && is_missing(path) => gone.push(known.id),
             Err(_) => {}
         }
     }
     (jobs, gone)
 }
 
-/// A folder that may not be looked into is no proof.
+/// Whether a file is not there. A folder that may not be looked into is no proof; one that has taken its place is.
 pub(super) fn is_missing(path: &Path) -> bool {
-    matches!(path.symlink_metadata(), Err(error) if error.kind() == std::io::ErrorKind::NotFound)
+    use std::io::ErrorKind;
+    match path.symlink_metadata() {
+        Ok(metadata) => metadata.is_dir(),
+        Err(error) => matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory),
+    }
 }
 
 impl From<Stat> for Stamp {
@@ -242,8 +244,13 @@ pub(super) struct Run<'r> {
     pub batch: u64,
     /// Bytes read since the last commit.
     pub read: u64,
-    /// Lots whose documents this batch deletes.
+    /// Lots whose documents this batch deletes: those that were dead before it began, so that who still sees them finds them.
     dead: Vec<u64>,
+    behind: Behind,
+    /// The source that is read, if it is a known one.
+    pub reading: Option<SourceId>,
+    /// Copies of what was read anew, which have to be read now.
+    pub parted: Vec<Job>,
     /// The archive as it was, opened when it is first asked.
     archive: Option<Kept>,
     /// Which project a working folder is.
@@ -252,9 +259,29 @@ pub(super) struct Run<'r> {
 }
 
 impl<'r> Run<'r> {
-    fn new(store: &'r Store, plan: &'r Plan<'r>, catalogue: &'r Catalogue, text: &'r TextIndex, batch: u64) -> Run<'r> {
-        let (keeper, dead, projects) = (Keeper::new(store, plan), Vec::new(), HashMap::new());
-        Run { catalogue, text, plan, writer: None, keeper, batch, read: 0, dead, archive: None, projects, store }
+    fn new(
+        store: &'r Store,
+        plan: &'r Plan<'r>,
+        catalogue: &'r Catalogue,
+        text: &'r TextIndex,
+        behind: Behind,
+    ) -> Result<Run<'r>, Error> {
+        Ok(Run {
+            catalogue,
+            text,
+            plan,
+            writer: None,
+            keeper: Keeper::new(store, plan),
+            batch: catalogue.batch_number()? + 1,
+            read: 0,
+            dead: catalogue.dead_lots()?,
+            behind,
+            reading: None,
+            parted: Vec::new(),
+            archive: None,
+            projects: HashMap::new(),
+            store,
+        })
     }
 
     /// The writer of the text, opened when it is first needed. Whoever takes it gives it back.
@@ -264,11 +291,20 @@ impl<'r> Run<'r> {
             None => {
                 // What is left is for reading, packing and the database.
                 let writer = self.text.writer(self.plan.memory * 2 / 5, self.plan.threads)?;
-                self.dead = self.catalogue.dead_lots()?;
                 self.dead.iter().for_each(|lot| writer.delete_lot(*lot));
+                if self.behind == Behind::Yes {
+                    writer.delete_after(self.batch - 1)?;
+                }
                 Ok(writer)
             }
         }
+    }
+
+    /// Has the writer ready.
+    fn open_writer(&mut self) -> Result<(), Error> {
+        let writer = self.take_writer()?;
+        self.give_writer(writer);
+        Ok(())
     }
 
     /// Gives the writer back.
@@ -315,8 +351,14 @@ impl<'r> Run<'r> {
             }
         }
         watch.progress(&progress);
-        if report.made.is_some() && !report.stopped {
+        while !report.stopped
+            && let Some(job) = self.parted.pop()
+        {
+            self.take_in(&job, report, &mut progress, watch)?;
+        }
+        if !report.stopped && !self.catalogue.is_complete()? {
             self.take_in_kept(report)?;
+            self.catalogue.set_complete()?;
         }
         self.commit()?;
         report.kept = self.keeper.added();
@@ -329,11 +371,16 @@ impl<'r> Run<'r> {
         for (id, name, length) in self.keeper.commit()? {
             self.catalogue.set_kept(id, &name, length)?;
         }
+        // What is deleted by the next number must be dead in everything of this one, so a catalogue that buries needs a new number.
+        if self.writer.is_none() && !self.catalogue.dead_lots()?.is_empty() {
+            self.open_writer()?;
+        }
         let Some(writer) = &mut self.writer else {
             // The text has nothing to say, so the number stays.
             return self.catalogue.commit(self.batch - 1);
         };
         writer.commit(self.batch)?;
+        self.behind = Behind::No;
         self.catalogue.buried(&self.dead)?;
         self.catalogue.commit(self.batch)?;
         self.batch += 1;
@@ -359,11 +406,9 @@ impl<'r> Run<'r> {
 /// Takes sources out of the index, with all that is known of them. What the archive has is not touched.
 pub fn remove(store: &Store, sources: &[SourceId], plan: &Plan<'_>) -> Result<(), Error> {
     let _lock = store.lock()?;
-    let Pair { catalogue, text, .. } = store.open()?;
-    let batch = catalogue.batch_number()? + 1;
-    let mut run = Run::new(store, plan, &catalogue, &text, batch);
-    let writer = run.take_writer()?;
-    run.give_writer(writer);
+    let Pair { catalogue, text, behind, .. } = store.open()?;
+    let mut run = Run::new(store, plan, &catalogue, &text, behind)?;
+    run.open_writer()?;
     catalogue.begin()?;
     for id in sources {
         if let Some(row) = catalogue.source(*id)? {

@@ -82,7 +82,7 @@ pub struct Answer {
     pub hits: Vec<Hit>,
     /// How many there are altogether.
     pub total: u64,
-    /// Whether that is exact: with very many hits, copies among them are not told apart.
+    /// Whether that is exact: with very many hits, copies among them are not told apart, and not all are read that would have to be.
     pub is_exact: bool,
     /// Whether there are more after these.
     pub has_more: bool,
@@ -110,12 +110,25 @@ impl std::fmt::Debug for Searcher {
 /// How many hits are looked at to find copies among them, beyond those that are wanted.
 const MARGIN: usize = 64;
 
+/// How often the index is opened anew while somebody writes to it.
+const TRIES: usize = 100;
+
 /// So many hits are always looked at as a whole, so that their number is exact.
 const WHOLE_MAX: usize = 4_096;
 
 impl Store {
     /// Opens the index for questions.
     pub fn searcher(&self) -> Result<Searcher, Error> {
+        for _ in 1..TRIES {
+            if let Some(searcher) = self.try_searcher()? {
+                return Ok(searcher);
+            }
+        }
+        self.try_searcher()?.ok_or_else(|| Error::about(&self.index(), Problem::Locked { holder: None }))
+    }
+
+    /// The same, unless two batches were committed in between: the second may have deleted what the catalogue still speaks of.
+    fn try_searcher(&self) -> Result<Option<Searcher>, Error> {
         let catalogue = self.catalogue()?;
         // First what counts, then the text: what the text has more is passed over.
         catalogue.hold()?;
@@ -127,7 +140,10 @@ impl Store {
             return Err(damaged());
         }
         let engine = text.reader()?.searcher();
-        Ok(Searcher {
+        if text.batch_number().is_none_or(|number| catalogue.batch_number().is_ok_and(|batch| number > batch + 1)) {
+            return Ok(None);
+        }
+        Ok(Some(Searcher {
             store: self.clone(),
             catalogue,
             engine,
@@ -137,7 +153,7 @@ impl Store {
             sessions: HashMap::new(),
             sources: HashMap::new(),
             archive: None,
-        })
+        }))
     }
 }
 
@@ -173,13 +189,15 @@ impl Searcher {
         let wanted = request.offset.saturating_add(request.limit);
         let matching = self.engine.search(&translated.query, &Count).map_err(|error| of_engine(&self.place, error))?;
         let mut fetch = wanted.saturating_mul(2).saturating_add(MARGIN);
-        if matching <= WHOLE_MAX || translated.must_check() {
+        // What has to be read to be checked is not read for the sake of a number.
+        if matching <= WHOLE_MAX && !translated.must_check() {
             fetch = fetch.max(matching);
         }
         loop {
             let all = fetch >= matching;
             let fetched = self.fetch(&translated.query, request.order, fetch.min(matching).max(1))?;
-            let fetched = if translated.must_check() { self.checked(fetched, request.query)? } else { fetched };
+            let fetched =
+                if translated.must_check() { self.checked(fetched, request.query, translated.depth)? } else { fetched };
             let same: Vec<Same<SessionId>> = fetched
                 .iter()
                 .map(|hit| Same { session: hit.session, key: hit.key, twin: hit.twin, restates: hit.restates })
@@ -191,7 +209,7 @@ impl Searcher {
                 fetch = fetch.saturating_mul(4);
                 continue;
             }
-            let total = if all { shown.len() } else { matching };
+            let total = if all || translated.must_check() { shown.len() } else { matching };
             let hits = shown.iter().skip(request.offset).take(request.limit).filter_map(|shown| {
                 fetched.get(shown.hit).map(|hit| Hit { copies: shown.copies.len(), ..hit.clone() })
             });
@@ -239,15 +257,15 @@ impl Searcher {
     }
 
     /// Of these hits those that really answer, read one by one: the index only narrowed them down.
-    fn checked(&mut self, hits: Vec<Hit>, query: &Query) -> Result<Vec<Hit>, Error> {
+    fn checked(&mut self, hits: Vec<Hit>, query: &Query, depth: Depth) -> Result<Vec<Hit>, Error> {
         let mut facts = HashMap::new();
         for hit in &hits {
-            if !facts.contains_key(&hit.session) {
-                facts.insert(hit.session, self.facts(hit.session)?);
+            if let std::collections::hash_map::Entry::Vacant(entry) = facts.entry(hit.session) {
+                entry.insert(self.facts(hit.session)?);
             }
         }
         let mut answers = vec![false; hits.len()];
-        self.read_each(&hits, Depth::Everything, &mut |at, read| {
+        self.read_each(&hits, depth, &mut |at, read| {
             let session = hits.get(at).and_then(|hit| facts.get(&hit.session));
             if let (Ok((_, entry)), Some(facts), Some(answer)) = (read, session, answers.get_mut(at)) {
                 *answer = query.matches(entry, &facts.borrowed());

@@ -15,6 +15,7 @@ use tantivy::{Index, IndexReader, IndexWriter, ReloadPolicy, Term};
 pub use feed::Document;
 use feed::Load;
 
+use crate::files::{Disk, Files as _};
 use crate::{Error, Place, Problem};
 
 /// The fields of a document.
@@ -202,7 +203,14 @@ impl TextWriter {
         let place = &self.place;
         let mut prepared = self.writer.prepare_commit().map_err(|error| of_engine(place, error))?;
         prepared.set_payload(&batch.to_string());
-        prepared.commit().map(drop).map_err(|error| of_engine(place, error))
+        prepared.commit().map_err(|error| of_engine(place, error))?;
+        // The engine leaves it to the system when the name of its last file becomes durable, and the catalogue is about to rely on it.
+        match place {
+            Place::Path(folder) => {
+                Disk.sync_folder(folder).map_err(|error| Error::at(folder, Problem::Unwritable, error))
+            }
+            Place::StandardInput | Place::StandardOutput | Place::Temporary => Ok(()),
+        }
     }
 
     /// Merges the smallest segments when there are too many. `documents_max` bounds what one merge takes, and so its memory.

@@ -9,6 +9,7 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use super::entry::{self, Entry};
 use super::touch;
+use crate::format::Format;
 use crate::json::{Object, items_within};
 use crate::model::{Body, Content, Event, Kind, Role, print, speaker};
 use crate::text::{Text, quote};
@@ -22,12 +23,19 @@ pub struct Trail {
     calls: Calls,
     /// What was said so far by records that have neither id nor time: a copy says the same up to where it parts.
     chain: u64,
+    /// Whether its source is a text for people, beside which another one may say the same exactly.
+    is_for_people: bool,
 }
 
 /// An id that is shorter than this only counts within its file.
 const ID_LENGTH_MIN: usize = 8;
 
 impl Trail {
+    /// The same trail through a source of this format.
+    pub fn through(self, format: &dyn Format) -> Trail {
+        Trail { is_for_people: format.info().traits.lossy, ..self }
+    }
+
     /// Takes notice of the next event, and gives what of it can be found: `None` when nothing can.
     pub fn entry<'e>(&mut self, event: &'e Event<'_>) -> Option<Entry<'e>> {
         remember(&mut self.model, event.model.as_deref());
@@ -65,7 +73,7 @@ impl Trail {
             key: self.key(event, said),
             twin,
             piece_twins: piece_twins(event, &texts),
-            restates: event.restates || may_restate(event, error),
+            restates: self.is_for_people || event.restates || may_restate(event, error),
             texts,
         })
     }
@@ -112,6 +120,7 @@ impl Trail {
             cwd: text("cwd"),
             calls: Calls { open: calls("open"), answered: calls("answered") },
             chain: chain.unwrap_or(0),
+            is_for_people: false,
         }
     }
 }

@@ -79,8 +79,8 @@ fn scanned(ground: &Ground, query: &Query) -> Result<Option<Duration>, Failure> 
 
 fn report(kinds: &[Kind], all: &[Asked], goals: &mut Goals) {
     println!(
-        "\n{:<22} {:>8} {:>8} {:>9} {:>9} {:>9}   others, ms",
-        "ms, middle and p99", "inside", "p99", "command", "p99", "rg"
+        "\n{:<22} {:>8} {:>8} {:>9} {:>9} {:>9} {:>9}   others",
+        "ms", "inside", "p99", "command", "best", "p99", "rg"
     );
     let mut worst = [("", 0.0_f64), ("", 0.0_f64)];
     for (kind, asked) in kinds.iter().zip(all) {
@@ -98,9 +98,10 @@ fn report(kinds: &[Kind], all: &[Asked], goals: &mut Goals) {
         let theirs = asked.theirs.iter().map(|(name, times)| format!("{name} {:.0}", percentile(times, 50)));
         let scan = if asked.scans.is_empty() { "-".to_owned() } else { format!("{:.1}", percentile(&asked.scans, 50)) };
         println!(
-            "{:<22} {inside:>8.3} {:>8.3} {command:>9.1} {:>9.1} {scan:>9}   {}",
+            "{:<22} {inside:>8.3} {:>8.3} {command:>9.1} {:>9.1} {:>9.1} {scan:>9}   {}",
             kind.name,
             percentile(&asked.inside, 99),
+            percentile(&asked.commands, 0),
             percentile(&asked.commands, 99),
             theirs.collect::<Vec<_>>().join("; ")
         );

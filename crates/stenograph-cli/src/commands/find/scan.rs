@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use stenograph::model::{Event, Note, Span};
+use stenograph::model::{Event, Note};
 use stenograph::query::{Query, Same, SessionFacts, Trail, collapse_pieces};
 use stenograph::read::Sink;
 use stenograph_store::Passes;
@@ -10,7 +10,7 @@ use stenograph_store::index::catalogue::{Session, SourceRow};
 use stenograph_store::index::search::Hit;
 
 use super::{Answered, Options, Seen, Shown};
-use crate::error::CommandError;
+use crate::error::{CommandError, Status};
 use crate::input::{self, Go};
 use crate::output::{Output, shortened};
 use crate::progress::Progress;
@@ -25,11 +25,12 @@ pub(super) fn answer(
     files: &[PathBuf],
     output: &mut Output<'_>,
 ) -> Result<Answered, CommandError> {
-    let mut found = Vec::new();
+    let (mut found, mut status) = (Vec::new(), Status::Done);
     for (number, path) in (0_i64..).zip(files) {
         // One bad file does not stop the rest.
         if let Err(error) = scan(query, path, number, &mut found) {
             output.error(&error);
+            status = Status::Error;
         }
     }
     // Without an index there is nothing to rank by.
@@ -43,21 +44,16 @@ pub(super) fn answer(
     let kept = collapse_pieces(&same, pieces);
     let total = kept.len() as u64;
     let offset = super::offset(options.cursor.as_deref())?;
-    let mut wanted = kept.iter().skip(offset).take(options.limit).map(|kept| (kept.hit, kept.copies.len())).peekable();
     let mut hits = Vec::new();
-    let mut order: Vec<(usize, usize)> = Vec::new();
-    while let Some(next) = wanted.next() {
-        order.push(next);
-    }
     let mut found: Vec<Option<Shown>> = found.into_iter().map(Some).collect();
-    for (at, copies) in order {
-        if let Some(mut shown) = found.get_mut(at).and_then(Option::take) {
-            shown.hit.copies = copies;
+    for kept in kept.iter().skip(offset).take(options.limit) {
+        if let Some(mut shown) = found.get_mut(kept.hit).and_then(Option::take) {
+            shown.hit.copies = kept.copies.len();
             hits.push(shown);
         }
     }
     let next = (offset + hits.len() < kept.len()).then(|| (offset + hits.len()).to_string());
-    Ok(Answered { hits, total, is_exact: true, next })
+    Ok(Answered { hits, total, is_exact: true, next, status })
 }
 
 fn scan(query: &Query, path: &Path, number: i64, found: &mut Vec<Shown>) -> Result<(), CommandError> {
@@ -70,7 +66,7 @@ fn scan(query: &Query, path: &Path, number: i64, found: &mut Vec<Shown>) -> Resu
         agent,
         name,
         projects: Vec::new(),
-        trail: Trail::default(),
+        trail: Trail::default().through(input.format),
         event: 0,
         number,
         found: Vec::new(),
@@ -124,7 +120,7 @@ impl Sink for Scanning<'_> {
             source: self.number,
             session: self.number,
             event: number,
-            at: event.at.unwrap_or(Span::default()),
+            at: event.at.unwrap_or_default(),
             part: event.part.index,
             time: entry.time,
             key: entry.key,

@@ -95,11 +95,6 @@ mod tests {
 
     #[test]
     fn a_moment_is_a_date_or_some_time_ago() {
-        assert_eq!(ago("90m"), Some(5400));
-        assert_eq!(ago("2w"), Some(14 * 24 * 60 * 60));
-        for bad in ["", "d", "7", "-7d", "7y", "7 d", "99999999999999999999d", "+7d", "7é"] {
-            assert_eq!(ago(bad), None, "{bad}");
-        }
         assert_eq!(seconds("1970-01-02T00:00:00Z"), Ok(86_400));
         assert!(seconds("yesterday").is_err());
         assert!(seconds("2025-02-30").is_err());

@@ -1,12 +1,12 @@
 //! Changes: what a batch says about sources, sessions and files. It takes effect as a whole or not at all.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use rusqlite::{OptionalExtension as _, params};
+use rusqlite::{OptionalExtension as _, Row, params};
 
 use stenograph::query::Touch;
 
-use super::row::{bits, path_bytes, word};
+use super::row::{bits, path_bytes, path_of, word};
 use super::{Catalogue, SourceId, SourceRow, Stamp};
 use crate::Error;
 
@@ -19,6 +19,47 @@ impl Catalogue {
     /// Takes back what was said since the batch began.
     pub fn roll_back(&self) -> Result<(), Error> {
         self.ask(|connection| connection.execute_batch("ROLLBACK"))
+    }
+
+    /// Remembers this place in the batch, to come back to.
+    pub fn mark(&self) -> Result<(), Error> {
+        self.ask(|connection| connection.execute_batch("SAVEPOINT mark"))
+    }
+
+    /// Nobody wants to come back to [`Catalogue::mark`].
+    pub fn unmark(&self) -> Result<(), Error> {
+        self.ask(|connection| connection.execute_batch("RELEASE mark"))
+    }
+
+    /// Takes back what was said since [`Catalogue::mark`]. Documents cannot be taken back: those of new lots are as good as deleted, and
+    /// the source has to be read anew, for there may be documents that go on from what it has.
+    pub fn take_back(&self, source: Option<SourceId>) -> Result<(), Error> {
+        self.ask(|connection| {
+            let next_lot = || connection.query_row("SELECT next_lot FROM state", [], |row| row.get::<_, i64>(0));
+            let next = next_lot()?;
+            connection.execute_batch("ROLLBACK TO mark; RELEASE mark")?;
+            for lot in next_lot()?..next {
+                connection.prepare_cached("INSERT OR IGNORE INTO dead VALUES (?1)")?.execute([lot])?;
+            }
+            connection.prepare_cached("UPDATE state SET next_lot = ?1")?.execute([next])?;
+            let sql = "UPDATE sources SET size = 0, changed = 0, settled = 0, head = 0, head_length = 0, tail_hash = 0 WHERE id = ?1";
+            connection.prepare_cached(sql)?.execute([source]).map(drop)
+        })
+    }
+
+    /// Says that everything that only the archive has was read.
+    pub fn set_complete(&self) -> Result<(), Error> {
+        self.ask(|connection| connection.execute("UPDATE state SET complete = 1", []).map(drop))
+    }
+
+    /// Has copies of a source looked at again, whatever their stat says: it does not say any more what they say. Gives where they stand.
+    pub fn part_copies(&self, source: SourceId) -> Result<Vec<(SourceId, PathBuf)>, Error> {
+        self.ask(|connection| {
+            let sql = "UPDATE sources SET size = 0, changed = 0 WHERE copy_of = ?1 RETURNING id, path";
+            let mut statement = connection.prepare_cached(sql)?;
+            let read = |row: &Row<'_>| Ok((row.get(0)?, path_of(row.get_ref(1)?.as_bytes().unwrap_or_default())));
+            statement.query_map([source], read)?.collect()
+        })
     }
 
     /// A mark for documents that no document has had. Numbers are never given twice, so that a mark means one thing for ever.
@@ -166,7 +207,7 @@ impl Catalogue {
 
     /// Says what the archive has of a source.
     pub fn set_kept(&self, source: SourceId, name: &str, length: u64) -> Result<(), Error> {
-        let sql = "UPDATE sources SET kept = ?2, kept_length = ?3 WHERE id = ?1";
+        let sql = "UPDATE sources SET kept = ?2, kept_length = ?3 WHERE id = ?1 OR copy_of = ?1";
         self.ask(|connection| connection.prepare_cached(sql)?.execute(params![source, name, word(length)]).map(drop))
     }
 

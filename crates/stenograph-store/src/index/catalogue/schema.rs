@@ -4,12 +4,14 @@
 use rusqlite::Connection;
 
 /// What the tables below are. Whoever changes them, or what is put into documents, counts it up.
-pub(super) const VERSION: i64 = 1;
+pub(super) const VERSION: i64 = 3;
 
 /// Everything here can be read out of the sources and the archive again.
 const TABLES: &str = "
-CREATE TABLE state (one INTEGER PRIMARY KEY CHECK (one = 1), batch INTEGER NOT NULL, next_lot INTEGER NOT NULL) STRICT;
-INSERT INTO state VALUES (1, 0, 1);
+-- `complete` says whether sources that are gone were read out of the archive, which whoever makes the tables has yet to do.
+CREATE TABLE state (
+  one INTEGER PRIMARY KEY CHECK (one = 1), batch INTEGER NOT NULL, next_lot INTEGER NOT NULL, complete INTEGER NOT NULL) STRICT;
+INSERT INTO state VALUES (1, 0, 1, 0);
 
 -- A project: one repository wherever it stands, or a folder.
 CREATE TABLE projects (
@@ -33,6 +35,8 @@ CREATE TABLE sources (
   messages INTEGER NOT NULL, calls INTEGER NOT NULL, errors INTEGER NOT NULL, notes INTEGER NOT NULL) STRICT;
 CREATE INDEX sources_session ON sources (session);
 CREATE INDEX sources_head ON sources (head);
+-- What is gone may have moved and grown since, so that it begins with more than it had.
+CREATE INDEX sources_short ON sources (head_length) WHERE gone = 1 AND head_length < 4096;
 CREATE INDEX sources_first ON sources (first_key) WHERE first_key IS NOT NULL;
 
 -- Files that were looked at and are no transcripts: a second look costs a stat.

@@ -1,4 +1,5 @@
-//! What the catalogue answers: sources, sessions, projects, files touched, records not understood. It only reads.
+//! What the catalogue answers: sources, which documents count, projects, files touched, records not understood. It only reads;
+//! sessions are in `session.rs`.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -6,98 +7,8 @@ use std::path::{Path, PathBuf};
 use rusqlite::{OptionalExtension as _, Row, params};
 
 use super::row::{COLUMNS, Gone, bits, path_bytes, path_of, word};
-use super::{Catalogue, SourceId, SourceRow, Stamp};
+use super::{Catalogue, SessionId, SourceId, SourceRow, Stamp};
 use crate::Error;
-
-/// The number of a session.
-pub type SessionId = i64;
-
-/// A project.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Project {
-    /// What people call it.
-    pub name: String,
-    /// Where it stands, or stood last.
-    pub root: String,
-    /// Where it comes from.
-    pub remote: Option<String>,
-}
-
-/// A session: what all its sources say together.
-#[derive(Clone, Debug)]
-pub struct Session {
-    /// Its number.
-    pub id: SessionId,
-    /// The name of the format of its main source.
-    pub agent: String,
-    /// Its own id, as its agent calls it.
-    pub name: String,
-    /// The session it follows from, and how.
-    pub parent: Option<(SessionId, String)>,
-    /// Its project.
-    pub project: Option<Project>,
-    /// Its title.
-    pub title: Option<String>,
-    /// The beginning of the first thing a user said.
-    pub query: Option<String>,
-    /// The working folder.
-    pub cwd: Option<String>,
-    /// The branch.
-    pub branch: Option<String>,
-    /// The model.
-    pub model: Option<String>,
-    /// When it began, in milliseconds since 1970.
-    pub started: Option<i64>,
-    /// When the last thing happened in it.
-    pub ended: Option<i64>,
-    /// How many files it is in.
-    pub sources: u64,
-    /// How many of those are not there any more.
-    pub gone: u64,
-    /// How many of those are not in the archive either.
-    pub lost: u64,
-    /// How many bytes they have.
-    pub size: u64,
-    /// What was counted in all of them.
-    pub events: u64,
-    /// What users and models said.
-    pub messages: u64,
-    /// Tool calls.
-    pub calls: u64,
-    /// Failures.
-    pub errors: u64,
-    /// Where its main source stands, or stood.
-    pub path: PathBuf,
-}
-
-impl Session {
-    /// A session of which nothing is known but where it stands.
-    pub fn bare(agent: &str, name: &str, path: &Path) -> Session {
-        Session {
-            id: 0,
-            agent: agent.to_owned(),
-            name: name.to_owned(),
-            parent: None,
-            project: None,
-            title: None,
-            query: None,
-            cwd: None,
-            branch: None,
-            model: None,
-            started: None,
-            ended: None,
-            sources: 1,
-            gone: 0,
-            lost: 0,
-            size: 0,
-            events: 0,
-            messages: 0,
-            calls: 0,
-            errors: 0,
-            path: path.to_owned(),
-        }
-    }
-}
 
 /// Which lots count, and how many events of each.
 #[derive(Clone, Debug, Default)]
@@ -258,6 +169,17 @@ impl Catalogue {
         self.sources_where("head = ?1 AND copy_of IS NULL", [word(head)])
     }
 
+    /// Sources that are gone and began with fewer bytes than these, all they had: number, fingerprint, and of how many bytes.
+    pub fn short_heads(&self, length: u64) -> Result<Vec<(SourceId, u64, u64)>, Error> {
+        self.ask(|connection| {
+            let sql = "SELECT id, head, head_length FROM sources INDEXED BY sources_short WHERE gone = 1 AND head_length < 4096 \
+                       AND head_length > 0 AND head_length < ?1 AND copy_of IS NULL AND settled > 0";
+            let mut statement = connection.prepare_cached(sql)?;
+            let read = |row: &Row<'_>| Ok((row.get(0)?, bits(row.get(1)?), bits(row.get(2)?)));
+            statement.query_map([word(length)], read)?.collect()
+        })
+    }
+
     /// The sources of a session, the main conversation first.
     pub fn sources_of(&self, session: SessionId) -> Result<Vec<SourceRow>, Error> {
         self.sources_where("session = ?1 ORDER BY copy_of IS NOT NULL, thread IS NOT NULL, size DESC, id", [session])
@@ -309,56 +231,6 @@ impl Catalogue {
                 }
             }
             Ok(lots)
-        })
-    }
-
-    /// All sessions, in no order.
-    pub fn sessions(&self) -> Result<Vec<Session>, Error> {
-        self.sessions_where("1", [])
-    }
-
-    /// The session of this number.
-    pub fn session(&self, id: SessionId) -> Result<Option<Session>, Error> {
-        Ok(self.sessions_where("sessions.id = ?1", [id])?.pop())
-    }
-
-    /// What the agent calls a session.
-    pub fn session_name(&self, id: SessionId) -> Result<Option<String>, Error> {
-        let sql = "SELECT name FROM sessions WHERE id = ?1";
-        self.ask(|connection| connection.prepare_cached(sql)?.query_row([id], |row| row.get(0)).optional())
-    }
-
-    /// What agents call all sessions that have a source.
-    pub fn session_names(&self) -> Result<Vec<(SessionId, String)>, Error> {
-        self.ask(|connection| {
-            let sql = "SELECT id, name FROM sessions WHERE id IN (SELECT session FROM sources)";
-            let mut statement = connection.prepare_cached(sql)?;
-            statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
-        })
-    }
-
-    /// Sessions whose id begins so.
-    pub fn sessions_named(&self, prefix: &str) -> Result<Vec<Session>, Error> {
-        self.sessions_where("substr(sessions.name, 1, length(?1)) = ?1 COLLATE NOCASE", [prefix])
-    }
-
-    fn sessions_where(&self, condition: &str, values: impl rusqlite::Params) -> Result<Vec<Session>, Error> {
-        self.ask(|connection| {
-            // The main source of a session is the one that is no side conversation, is there, and has the most to say.
-            let sql = format!(
-                "SELECT sessions.id, sessions.agent, sessions.name, parent, link, projects.name, projects.root, projects.remote, \
-                   main.title, main.query, main.cwd, main.branch, main.model, main.path, min(each.started), max(each.ended), \
-                   count(*), sum(each.gone), sum(each.gone AND each.kept IS NULL), sum(each.size * (each.copy_of IS NULL)), \
-                   sum((each.lot_events + each.tail_events) * (each.copy_of IS NULL)), sum(each.messages * (each.copy_of IS NULL)), \
-                   sum(each.calls * (each.copy_of IS NULL)), sum(each.errors * (each.copy_of IS NULL)) \
-                 FROM sessions JOIN sources AS each ON each.session = sessions.id \
-                 JOIN sources AS main ON main.id = (SELECT id FROM sources WHERE session = sessions.id \
-                   ORDER BY copy_of IS NOT NULL, thread IS NOT NULL, gone, messages DESC, id LIMIT 1) \
-                 LEFT JOIN projects ON projects.id = sessions.project \
-                 WHERE {condition} GROUP BY sessions.id"
-            );
-            let mut statement = connection.prepare_cached(&sql)?;
-            statement.query_map(values, read_session)?.collect()
         })
     }
 
@@ -423,37 +295,4 @@ impl Catalogue {
             Ok(found.optional()?.unwrap_or(false))
         })
     }
-}
-
-fn read_session(row: &Row<'_>) -> rusqlite::Result<Session> {
-    let parent: Option<SessionId> = row.get(3)?;
-    let link: Option<String> = row.get(4)?;
-    let name: Option<String> = row.get(5)?;
-    let project = match name {
-        Some(name) => Some(Project { name, root: row.get(6)?, remote: row.get(7)? }),
-        None => None,
-    };
-    Ok(Session {
-        id: row.get(0)?,
-        agent: row.get(1)?,
-        name: row.get(2)?,
-        parent: parent.map(|parent| (parent, link.unwrap_or_default())),
-        project,
-        title: row.get(8)?,
-        query: row.get(9)?,
-        cwd: row.get(10)?,
-        branch: row.get(11)?,
-        model: row.get(12)?,
-        path: path_of(row.get_ref(13)?.as_bytes().unwrap_or_default()),
-        started: row.get(14)?,
-        ended: row.get(15)?,
-        sources: bits(row.get(16)?),
-        gone: bits(row.get(17)?),
-        lost: bits(row.get(18)?),
-        size: bits(row.get(19)?),
-        events: bits(row.get(20)?),
-        messages: bits(row.get(21)?),
-        calls: bits(row.get(22)?),
-        errors: bits(row.get(23)?),
-    })
 }

@@ -126,7 +126,7 @@ impl Searcher {
         let mut problem = None;
         match Source::open(&row.path, Passes::Many) {
             Ok(mut source) => {
-                let mut all = AllFound { left: &mut left, each, trail: Trail::default(), event: 0 };
+                let mut all = AllFound { left: &mut left, each, trail: Trail::default().through(format), event: 0 };
                 let mut reading = Reading::new(format, Want::All);
                 if let Ok(mut pass) = source.pass() {
                     let _ = reading.feed_all(&mut pass, &mut all);
@@ -141,7 +141,7 @@ impl Searcher {
         {
             let place = Place::Path(row.path.clone());
             if let Ok(mut stream) = decode(stream, &place, &Counter::default(), Guard::USUAL) {
-                let mut all = AllFound { left: &mut left, each, trail: Trail::default(), event: 0 };
+                let mut all = AllFound { left: &mut left, each, trail: Trail::default().through(format), event: 0 };
                 let mut reading = Reading::new(format, Want::All);
                 let _ = reading.feed_all(&mut stream, &mut all);
                 reading.end(&mut all);

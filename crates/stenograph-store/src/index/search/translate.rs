@@ -10,7 +10,7 @@ use tantivy::query::{
 };
 use tantivy::schema::{Field as Column, IndexRecordOption};
 
-use super::{Request, Searcher};
+use super::{Depth, Request, Searcher};
 use crate::Error;
 use crate::index::catalogue::{Session, SessionId};
 
@@ -18,6 +18,8 @@ use crate::index::catalogue::{Session, SessionId};
 pub(super) struct Translated {
     pub query: Box<dyn EngineQuery>,
     is_wider: Wider,
+    /// What has to be known of a hit to check it.
+    pub depth: Depth,
 }
 
 /// Whether a translation finds more than was asked for.
@@ -71,7 +73,8 @@ impl Searcher {
                 Box::new(BooleanQuery::new(vec![(Occur::Must, query), (Occur::Must, self.of_lots(lots))]))
             }
         };
-        Ok(Translated { query, is_wider: if is_wider(expr) { Wider::Yes } else { Wider::No } })
+        let depth = if is_of_record(expr) { Depth::Texts } else { Depth::Everything };
+        Ok(Translated { query, is_wider: if is_wider(expr) { Wider::Yes } else { Wider::No }, depth })
     }
 
     pub(super) fn facts(&mut self, session: SessionId) -> Result<Facts, Error> {
@@ -174,6 +177,25 @@ impl Searcher {
                 Box::new(BooleanQuery::intersection(near.collect()))
             }
         }
+    }
+}
+
+/// Whether a record alone answers, without those before it.
+fn is_of_record(expr: &Expr) -> bool {
+    match expr {
+        Expr::All(parts) | Expr::Any(parts) => parts.iter().all(is_of_record),
+        Expr::Not(inner) => is_of_record(inner),
+        Expr::Words(_) | Expr::Pattern(_) => true,
+        Expr::Field(field) => match field {
+            Field::Tool(_) | Field::File(_) | Field::Model(_) | Field::Branch(_) | Field::Has(_) => false,
+            Field::Agent(_)
+            | Field::Project(_)
+            | Field::Session(_)
+            | Field::Role(_)
+            | Field::Is(_)
+            | Field::After(_)
+            | Field::Before(_) => true,
+        },
     }
 }
 

@@ -1,0 +1,100 @@
+//! `steno index` and `steno find`, as a person uses them.
+
+use std::fs;
+
+use crate::list::{home, index, path, said};
+use crate::runner::Folder;
+
+const SESSION: &str = "0198aaaa-1111-4222-8333-444455556666";
+
+#[test]
+fn a_hit_says_what_where_and_how_to_open_it() {
+    let folder = home();
+    let done = folder.run("find herring --root home");
+    let text = done.ends(0).text();
+    assert!(text.contains("Count the «herring»"), "{text}");
+    assert!(text.contains("agent-a1b2.jsonl:1"), "{text}");
+    assert!(text.contains("steno show ") && text.contains(" --event 1"), "{text}");
+    assert!(done.talk.contains("1 hit"), "{}", done.talk);
+    let done = folder.run("find fed role:assistant --root home --json --limit 2");
+    let json = done.ends(0).json();
+    assert_eq!(json.len(), 3);
+    assert_eq!((&json[0]["line"], &json[0]["event"], &json[0]["kind"]), (&2.into(), &2.into(), &"message".into()));
+    assert_eq!((&json[2]["total"], &json[2]["exact"], &json[2]["next"]), (&3.into(), &true.into(), &"2".into()));
+    let rest = folder.run("find fed role:assistant --root home --json --limit 2 --cursor 2");
+    assert_eq!(rest.ends(0).json().len(), 2);
+    assert!(json[0]["resume"].as_str().unwrap().starts_with("cd "), "{}", json[0]["resume"]);
+}
+
+#[test]
+fn nothing_found_is_a_no_and_a_bad_query_an_error() {
+    let folder = home();
+    folder.run("find penguin --root home").finds_nothing("nothing found");
+    folder.run("find projct:x --root home").fails("hint:");
+    folder.run("find walrus --root elsewhere").ends(1);
+    Folder::new().run("find walrus").fails("steno index");
+}
+
+#[test]
+fn an_answer_fits_into_so_many_tokens() {
+    let folder = home();
+    let all = folder.run("find walrus --root home --json").ends(0).json().len();
+    let one = folder.run("find walrus --root home --json --tokens 200").ends(0).json();
+    assert!(one.len() < all, "{one:?}");
+    assert!(!one.last().unwrap()["next"].is_null());
+}
+
+#[test]
+fn files_are_searched_without_an_index_and_answer_alike() {
+    let folder = home();
+    let file = path(SESSION);
+    fs::remove_dir_all(folder.path("store")).unwrap();
+    let done = folder.run(&format!("find walrus --json --in {file}"));
+    let json = done.ends(0).json();
+    assert_eq!((json.len(), &json[0]["line"]), (2, &1.into()));
+    folder.run(&format!("find penguin --in {file}")).ends(1);
+    folder.run("find walrus --in nowhere.jsonl").ends(2).talks("nowhere.jsonl");
+}
+
+#[test]
+fn who_touched_a_file_and_how() {
+    let folder = home();
+    let call = r#"{"type":"assistant","uuid":"0198aaaa-1111-0000-8333-000000000077","sessionId":"SESSION","timestamp":"2026-01-02T03:40:00.000Z","cwd":"/work/app","message":{"role":"assistant","content":[{"type":"tool_use","id":"c1","name":"Edit","input":{"file_path":"src/pool.rs","old_string":"a","new_string":"b"}}]}}"#;
+    let mut text = folder.read(&path(SESSION));
+    text.extend(format!("{}\n", call.replace("SESSION", SESSION)).as_bytes());
+    folder.write(&path(SESSION), text);
+    index(&folder);
+    let done = folder.run("find --file src/pool.rs --root home");
+    assert!(done.ends(0).text().contains("/work/app/src/pool.rs: edited once"), "{}", done.text());
+    let json = folder.run("find --file pool.rs --root home --json").ends(0).json();
+    assert_eq!((&json[0]["how"]["edited"], &json[0]["events"][0]), (&1.into(), &3.into()));
+    assert_eq!(folder.run("find file:pool tool:edit --root home --json").ends(0).json().len(), 2);
+    folder.run("find --file other.rs --root home").ends(1);
+}
+
+#[test]
+fn a_second_run_reads_nothing_and_the_drift_is_told() {
+    let folder = home();
+    let json = folder.run("index --root home --json").ends(0).json();
+    assert_eq!((&json[0]["bytes"], &json[0]["new"]), (&0.into(), &0.into()));
+    folder.run("index --root home --drift").ends(0);
+    let mut text = folder.read(&path(SESSION));
+    text.extend(b"{\"type\":\"from-the-future\",\"sessionId\":\"x\"}\n");
+    folder.write(&path(SESSION), text);
+    assert!(folder.run("index --root home").talk.contains("from-the-future"));
+    folder.run("index --root home --drift").ends(1);
+    folder.run("index --memory 1MB --root home").fails("hint:");
+    folder.run("index --root nowhere").fails("no folder");
+}
+
+#[test]
+fn hostile_text_does_nothing_to_a_terminal() {
+    let folder = home();
+    let file = path(SESSION);
+    let mut text = folder.read(&file);
+    text.extend(said(SESSION, 50, "user", "evil \\u001b[2Jseal \\u202e").as_bytes());
+    folder.write(&file, text);
+    index(&folder);
+    let done = folder.run("find evil --root home");
+    assert!(!done.ends(0).text().contains(['\u{1b}', '\u{202e}']), "{}", done.text());
+}

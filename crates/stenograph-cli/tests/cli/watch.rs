@@ -1,0 +1,97 @@
+//! `steno index --watch` with real files that grow, shrink, rotate and vanish while it runs.
+
+use std::fs;
+use std::io::Write as _;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::list::{home, path, said};
+use crate::runner::Folder;
+
+const SESSION: &str = "0198aaaa-1111-4222-8333-444455556666";
+
+/// A watcher that ends with the test.
+struct Watching(Child);
+
+impl Watching {
+    fn start(folder: &Folder) -> Watching {
+        let mut command = folder.command("index --watch --root home --json");
+        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        Watching(child)
+    }
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Waits until a query finds so many events. The patience is for slow machines only.
+fn wait_for(folder: &Folder, query: &str, count: usize) {
+    let patience = Instant::now() + Duration::from_secs(60);
+    loop {
+        let done = folder.run(&format!("find {query} --root home --json"));
+        let found = done.json().len() - 1;
+        if found == count {
+            return;
+        }
+        assert!(Instant::now() < patience, "{query}: {found} found, not {count}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+fn append(folder: &Folder, name: &str, text: &str) {
+    let mut file = fs::File::options().create(true).append(true).open(folder.path(name)).unwrap();
+    file.write_all(text.as_bytes()).unwrap();
+}
+
+#[test]
+fn what_is_written_while_it_watches_is_found() {
+    let folder = home();
+    let file = path(SESSION);
+    let _watching = Watching::start(&folder);
+    append(&folder, &file, &said(SESSION, 40, "user", "a penguin grows"));
+    wait_for(&folder, "penguin", 1);
+    // In two halves: the first is no line yet.
+    let line = said(SESSION, 41, "user", "a penguin comes in halves");
+    let (one, two) = line.split_at(150);
+    append(&folder, &file, one);
+    append(&folder, &file, two);
+    wait_for(&folder, "penguin", 2);
+    // It shrinks.
+    folder.write(&file, said(SESSION, 1, "user", "one seal is left"));
+    wait_for(&folder, "seal", 1);
+    wait_for(&folder, "penguin", 0);
+    // It rotates: the old one goes aside under another name, a new one begins.
+    let aside = file.replace("0198aaaa-1111", "0198aaaa-1112");
+    fs::rename(folder.path(&file), folder.path(&aside)).unwrap();
+    append(&folder, &file, &said(SESSION, 42, "user", "a seal in the new file"));
+    wait_for(&folder, "seal", 2);
+    // It vanishes, and is still found in the archive.
+    fs::remove_file(folder.path(&aside)).unwrap();
+    append(&folder, &file, &said(SESSION, 43, "user", "a third seal"));
+    wait_for(&folder, "seal", 3);
+    // A file of a new session, in a folder that was not there.
+    fs::create_dir_all(folder.path("home/.claude/projects/-new")).unwrap();
+    let other = "0298aaaa-1111-4222-8333-444455556666";
+    append(
+        &folder,
+        &format!("home/.claude/projects/-new/{other}.jsonl"),
+        &said(other, 44, "user", "a brand new otter"),
+    );
+    wait_for(&folder, "otter", 1);
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupt_ends_it_well() {
+    let folder = home();
+    let mut watching = Watching::start(&folder);
+    append(&folder, &path(SESSION), &said(SESSION, 40, "user", "a penguin grows"));
+    wait_for(&folder, "penguin", 1);
+    let killed = std::process::Command::new("kill").args(["-INT", &watching.0.id().to_string()]).status().unwrap();
+    assert!(killed.success());
+    assert_eq!(watching.0.wait().unwrap().code(), Some(0));
+}

@@ -1,0 +1,232 @@
+//! The events of one source on their way into the index: from where the last run left off, as a whole, or out of the archive. Which
+//! source, and why, is in `source.rs`.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+
+use stenograph::format::{Format, Want};
+use stenograph::model::Span;
+use stenograph::read::Reading;
+
+use super::catalogue::{Gone, SourceRow, Stamp, Tally};
+use super::intake::Intake;
+use super::run::{Job, Progress, Report, Run, Watch, is_missing};
+use super::source::{Reach, Start};
+use super::text::TextWriter;
+use crate::decode::{Counter, Guard, decode};
+use crate::discover::Named;
+use crate::tail::Remark;
+use crate::{Error, Passes, Place, Problem, Source};
+
+/// How much is read at a time.
+const CHUNK_SIZE: usize = 256 << 10;
+
+/// How many bytes of one source are read between two commits.
+const PIECE_SIZE: u64 = 1 << 30;
+
+/// Files touched are told to the database so many at a time.
+const TOUCHES_MAX: usize = 4096;
+
+impl Run<'_> {
+    /// Reads lines from where the last run left off, as far as a batch goes.
+    #[expect(clippy::too_many_arguments, reason = "what a source is, where it stands, and who wants to know")]
+    pub(super) fn read_on(
+        &mut self,
+        writer: &TextWriter,
+        job: &Job,
+        file: &mut File,
+        format: &'static dyn Format,
+        row: &mut SourceRow,
+        start: Start,
+        report: &mut Report,
+        progress: &mut Progress,
+        watch: &mut dyn Watch,
+    ) -> Result<Reach, Error> {
+        let unreadable = |error| Error::at(&job.path, Problem::Unreadable, error);
+        self.catalogue.bury(row.tail)?;
+        (row.tail, row.tail_events) = (0, 0);
+        if start == Start::Anew {
+            self.renew(row)?;
+        }
+        let (batch, tail_lot) = (self.batch, self.catalogue.new_lot()?);
+        let mut intake = Intake::resumed(writer, format, batch, row);
+        let at = Span { offset: row.settled, length: 0, line: row.line };
+        let mut reading = Reading::from_line(format, Want::All, at);
+        file.seek(SeekFrom::Start(row.settled)).map_err(unreadable)?;
+        let mut left = job.stamp.size.saturating_sub(row.settled);
+        let (mut buffer, mut taken) = (vec![0; CHUNK_SIZE], 0_u64);
+        let mut reach = Reach::End;
+        while left > 0 {
+            let want = usize::try_from(left).unwrap_or(CHUNK_SIZE).min(CHUNK_SIZE);
+            let length = match file.read(buffer.get_mut(..want).unwrap_or_default()) {
+                Ok(0) => break,
+                Ok(length) => length,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(unreadable(error)),
+            };
+            let chunk = buffer.get(..length).unwrap_or_default();
+            row.line += memchr::memchr_iter(b'\n', chunk).count() as u64;
+            reading.feed(chunk, &mut intake);
+            left -= length as u64;
+            taken += length as u64;
+            progress.bytes_done += length as u64;
+            watch.progress(progress);
+            if let Some(failed) = intake.failed.take() {
+                return Err(failed);
+            }
+            if intake.touches.len() > TOUCHES_MAX {
+                self.catalogue.touch_all(&mut intake.touches)?;
+            }
+            if left > 0 && (taken >= PIECE_SIZE || watch.is_stopped()) {
+                reach = Reach::Part;
+                break;
+            }
+        }
+        report.events += intake.event - row.lot_events;
+        report.bytes += taken;
+        row.settled = reading.settled();
+        row.lot_events = intake.event;
+        row.trail = intake.state();
+        if reach == Reach::End && row.settled < job.stamp.size {
+            intake.lot = tail_lot;
+            reading.end(&mut intake);
+            row.tail_events = intake.event - row.lot_events;
+            row.tail = if row.tail_events > 0 { tail_lot } else { 0 };
+            report.events += row.tail_events;
+        }
+        self.finish(job, format, row, intake)?;
+        self.read += taken;
+        Ok(reach)
+    }
+
+    /// Reads sources that are gone out of the archive: an index that is made anew must not forget them.
+    pub(super) fn take_in_kept(&mut self, report: &mut Report) -> Result<(), Error> {
+        for copy in self.archive()?.copies() {
+            let known = self.catalogue.source_at(&copy.path)?.is_some();
+            let Some(format) = stenograph::format::named(&copy.label.format) else { continue };
+            if known || !is_missing(&copy.path) {
+                continue;
+            }
+            let mut row = SourceRow::new(&copy.path);
+            row.kept = Some(copy.id.to_string());
+            row.kept_length = copy.length;
+            row.format = format.info().name.to_owned();
+            row.stamp = Stamp { size: copy.length, changed: copy.modified_ns, ..Stamp::default() };
+            let named = Named { format: Some(format), session: copy.label.session.clone(), ..Named::default() };
+            let job = Job { path: copy.path.clone(), stamp: row.stamp, named, known: None };
+            let writer = self.take_writer()?;
+            let taken = self.read_kept(&writer, &job, format, &mut row, report);
+            self.give_writer(writer);
+            taken?;
+            report.gone += 1;
+        }
+        Ok(())
+    }
+
+    fn read_kept(
+        &mut self,
+        writer: &TextWriter,
+        job: &Job,
+        format: &'static dyn Format,
+        row: &mut SourceRow,
+        report: &mut Report,
+    ) -> Result<(), Error> {
+        self.renew(row)?;
+        let mut intake = Intake::resumed(writer, format, self.batch, row);
+        let mut reading = Reading::new(format, Want::All);
+        let place = Place::Path(job.path.clone());
+        if let Some(stream) = self.archive()?.read(row, 0)? {
+            let stream = decode(stream, &place, &Counter::default(), Guard::USUAL);
+            let read = stream.map(|mut stream| reading.feed_all(&mut stream, &mut intake));
+            if let Ok(Err(error)) = read {
+                report.remarks.push(Remark::new(&job.path, error.to_string()));
+            }
+        }
+        reading.end(&mut intake);
+        if let Some(failed) = intake.failed.take() {
+            return Err(failed);
+        }
+        (row.lot_events, row.trail) = (intake.event, intake.state());
+        report.events += intake.event;
+        self.finish(job, format, row, intake)?;
+        row.gone = Gone::Gone;
+        self.catalogue.put(row).map(drop)
+    }
+
+    /// Reads what only makes sense as a whole.
+    pub(super) fn read_whole(
+        &mut self,
+        writer: &TextWriter,
+        job: &Job,
+        format: &'static dyn Format,
+        row: &mut SourceRow,
+        report: &mut Report,
+        progress: &mut Progress,
+    ) -> Result<Reach, Error> {
+        self.catalogue.bury(row.tail)?;
+        (row.tail, row.tail_events) = (0, 0);
+        self.renew(row)?;
+        let batch = self.batch;
+        let mut intake = Intake::resumed(writer, format, batch, row);
+        let mut reading = Reading::new(format, Want::All);
+        let mut source = Source::open(&job.path, Passes::Many)?;
+        let read = source.pass().map(|mut pass| reading.feed_all(&mut pass, &mut intake));
+        // What is damaged further on is still a source up to there.
+        if let Ok(Err(error)) = read {
+            report.remarks.push(Remark::new(&job.path, error.to_string()));
+        }
+        reading.end(&mut intake);
+        if let Some(failed) = intake.failed.take() {
+            return Err(failed);
+        }
+        row.lot_events = intake.event;
+        row.trail = intake.state();
+        report.events += intake.event;
+        report.bytes += job.stamp.size;
+        progress.bytes_done += job.stamp.size;
+        self.finish(job, format, row, intake)?;
+        self.read += job.stamp.size;
+        Ok(Reach::End)
+    }
+
+    /// Begins a source anew: what it said before is put aside.
+    fn renew(&mut self, row: &mut SourceRow) -> Result<(), Error> {
+        self.catalogue.bury(row.lot)?;
+        if row.id != 0 {
+            self.catalogue.forget_unknown(row.id)?;
+            self.part_copies(row)?;
+        }
+        row.lot = self.catalogue.new_lot()?;
+        (row.lot_events, row.settled, row.line) = (0, 0, 1);
+        // What the archive has is what the file was.
+        row.kept_length = 0;
+        (row.trail, row.tally, row.first_key) = (String::new(), Tally::default(), None);
+        Ok(())
+    }
+
+    /// Puts into the catalogue what was found.
+    fn finish(
+        &mut self,
+        job: &Job,
+        format: &'static dyn Format,
+        row: &mut SourceRow,
+        mut intake: Intake<'_>,
+    ) -> Result<(), Error> {
+        self.catalogue.touch_all(&mut intake.touches)?;
+        row.tally = std::mem::take(&mut intake.tally);
+        row.first_key = intake.first_key;
+        let (sessions, thread) = (std::mem::take(&mut intake.sessions), intake.thread.take().flatten());
+        let unknown = std::mem::take(&mut intake.unknown);
+        drop(intake);
+        if row.session == 0 {
+            self.place(job, format, row, &sessions, thread)?;
+        }
+        row.path.clone_from(&job.path);
+        (row.gone, row.copy_of) = (Gone::There, None);
+        row.id = self.catalogue.put(row)?;
+        for (name, (count, line)) in unknown {
+            self.catalogue.count_unknown(row.id, &name, count, line, self.batch)?;
+        }
+        Ok(())
+    }
+}
