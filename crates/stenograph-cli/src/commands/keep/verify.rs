@@ -15,7 +15,7 @@ use crate::store::{self, Where};
 /// Read every copy and compare it with what was kept
 ///
 /// Every piece of every copy is read and hashed again. What is damaged is said by copy: which file, from which byte on, how much of it.
-/// What the source still has is kept again by the next steno keep once the damaged copy is pruned.
+/// Nothing is repaired.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
