@@ -11,6 +11,7 @@ mod error;
 mod home;
 mod input;
 mod live;
+mod memory;
 mod output;
 mod progress;
 mod store;

@@ -84,6 +84,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
             CommandError::new(format!("--memory is less than {least}")).hint(format!("give it {least} or more"))
         );
     }
+    crate::memory::bound_heaps();
     let stop = Arc::new(AtomicBool::new(false));
     store::on_interrupt(&stop);
     let mut places = options.place.places(&store)?;

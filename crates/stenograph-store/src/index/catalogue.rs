@@ -67,7 +67,7 @@ impl Catalogue {
         connection.pragma_update(None, "journal_mode", "WAL")?;
         connection.pragma_update(None, "synchronous", "FULL")?;
         connection.pragma_update(None, "foreign_keys", "ON")?;
-        connection.pragma_update(None, "cache_size", -8192)?;
+        connection.pragma_update(None, "cache_size", -24_576)?;
         match schema::look(&connection)? {
             schema::Found::Current => {}
             schema::Found::Empty if flags.contains(OpenFlags::SQLITE_OPEN_CREATE) => schema::make(&connection)?,

@@ -197,6 +197,8 @@ impl Catalogue {
             let mut file = connection.prepare_cached("INSERT OR IGNORE INTO files (path) VALUES (?1)")?;
             let sql = "INSERT OR IGNORE INTO touches SELECT id, ?2, ?3, ?4, ?5 FROM files WHERE path = ?1";
             let mut touch = connection.prepare_cached(sql)?;
+            // In the order of the files, so that neighbours in the table are written together.
+            touches.sort_by(|one, other| one.2.path.cmp(&other.2.path));
             for (lot, event, touched, at) in touches.drain(..) {
                 file.execute([&touched.path])?;
                 touch.execute(params![touched.path, word(lot), word(event), touched.how.name(), at])?;
