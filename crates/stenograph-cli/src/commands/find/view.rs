@@ -76,7 +76,9 @@ fn place(shown: &Shown) -> String {
         let path = harmless_line(&path);
         if shown.hit.at.line > 0 { format!("{path}:{}", shown.hit.at.line) } else { path }
     });
-    [open, line].into_iter().flatten().collect::<Vec<_>>().join("   ")
+    let resume =
+        resume_line(shown).filter(|_| is_main).map(|_| format!("steno resume {}", harmless_line(&shown.short)));
+    [open, resume, line].into_iter().flatten().collect::<Vec<_>>().join("   ")
 }
 
 /// A path as one word for a shell.
