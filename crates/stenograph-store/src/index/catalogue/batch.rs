@@ -209,8 +209,13 @@ impl Catalogue {
 
     /// Says what the archive has of a source.
     pub fn set_kept(&self, source: SourceId, name: &str, length: u64) -> Result<(), Error> {
-        let sql = "UPDATE sources SET kept = ?2, kept_length = ?3 WHERE id = ?1 OR copy_of = ?1";
-        self.ask(|connection| connection.prepare_cached(sql)?.execute(params![source, name, word(length)]).map(drop))
+        self.ask(|connection| {
+            for which in ["id", "copy_of"] {
+                let sql = format!("UPDATE sources SET kept = ?2, kept_length = ?3 WHERE {which} = ?1");
+                connection.prepare_cached(&sql)?.execute(params![source, name, word(length)])?;
+            }
+            Ok(())
+        })
     }
 
     /// Counts records of a type that nobody understands.

@@ -4,7 +4,7 @@
 use rusqlite::Connection;
 
 /// What the tables below are. Whoever changes them, or what is put into documents, counts it up.
-pub(super) const VERSION: i64 = 3;
+pub(super) const VERSION: i64 = 4;
 
 /// Everything here can be read out of the sources and the archive again.
 const TABLES: &str = "
@@ -37,6 +37,7 @@ CREATE INDEX sources_session ON sources (session);
 CREATE INDEX sources_head ON sources (head);
 -- What is gone may have moved and grown since, so that it begins with more than it had.
 CREATE INDEX sources_short ON sources (head_length) WHERE gone = 1 AND head_length < 4096;
+CREATE INDEX sources_copy ON sources (copy_of) WHERE copy_of IS NOT NULL;
 CREATE INDEX sources_first ON sources (first_key) WHERE first_key IS NOT NULL;
 
 -- Files that were looked at and are no transcripts: a second look costs a stat.
