@@ -290,7 +290,7 @@ impl<'r> Run<'r> {
             Some(writer) => Ok(writer),
             None => {
                 // What is left is for reading, packing and the database.
-                let writer = self.text.writer(self.plan.memory * 2 / 5, self.plan.threads)?;
+                let writer = self.text.writer(self.plan.memory * 7 / 20, self.plan.threads)?;
                 self.dead.iter().for_each(|lot| writer.delete_lot(*lot));
                 if self.behind == Behind::Yes {
                     writer.delete_after(self.batch - 1)?;
