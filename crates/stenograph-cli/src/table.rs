@@ -128,6 +128,6 @@ mod tests {
         let lines = lines([("ID", Side::Left), ("N", Side::Right), ("TITLE", Side::Left)], &rows, 30);
         assert_eq!(lines[0], "ID   N  TITLE");
         assert_eq!(lines[1], format!("a    1  {}…", "x".repeat(21)));
-        assert_eq!(lines[2], format!("bb  22  {}数据…", "数据库".repeat(3)));
+        assert_eq!(lines[2], format!("bb  22  {}数…", "数据库".repeat(3)));
     }
 }
