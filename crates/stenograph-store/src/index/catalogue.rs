@@ -99,14 +99,9 @@ impl Catalogue {
         })
     }
 
-    /// Sees everything from here on as it is now, until [`Catalogue::release`]. Search takes this first, then the text.
+    /// Sees everything from here on as it is now, as long as it is open. Search takes this first, then the text.
     pub fn hold(&self) -> Result<(), Error> {
         self.ask(|connection| connection.execute_batch("BEGIN; SELECT batch FROM state"))
-    }
-
-    /// Ends what [`Catalogue::hold`] began.
-    pub fn release(&self) -> Result<(), Error> {
-        self.ask(|connection| connection.execute_batch("COMMIT"))
     }
 
     fn ask<T>(&self, question: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, Error> {

@@ -133,18 +133,10 @@ impl Run<'_> {
     ) -> Result<(), Error> {
         self.renew(row)?;
         let mut intake = Intake::resumed(writer, format, self.batch, row);
-        let mut reading = Reading::new(format, Want::All);
         let place = Place::Path(job.path.clone());
         if let Some(stream) = self.archive()?.read(row, 0)? {
             let stream = decode(stream, &place, &Counter::default(), Guard::USUAL);
-            let read = stream.map(|mut stream| reading.feed_all(&mut stream, &mut intake));
-            if let Ok(Err(error)) = read {
-                report.remarks.push(Remark::new(&job.path, error.to_string()));
-            }
-        }
-        reading.end(&mut intake);
-        if let Some(failed) = intake.failed.take() {
-            return Err(failed);
+            read_through(format, stream, &mut intake, job, report)?;
         }
         (row.lot_events, row.trail) = (intake.event, intake.state());
         report.events += intake.event;
@@ -166,19 +158,9 @@ impl Run<'_> {
         self.catalogue.bury(row.tail)?;
         (row.tail, row.tail_events) = (0, 0);
         self.renew(row)?;
-        let batch = self.batch;
-        let mut intake = Intake::resumed(writer, format, batch, row);
-        let mut reading = Reading::new(format, Want::All);
+        let mut intake = Intake::resumed(writer, format, self.batch, row);
         let mut source = Source::open(&job.path, Passes::Many)?;
-        let read = source.pass().map(|mut pass| reading.feed_all(&mut pass, &mut intake));
-        // What is damaged further on is still a source up to there.
-        if let Ok(Err(error)) = read {
-            report.remarks.push(Remark::new(&job.path, error.to_string()));
-        }
-        reading.end(&mut intake);
-        if let Some(failed) = intake.failed.take() {
-            return Err(failed);
-        }
+        read_through(format, source.pass(), &mut intake, job, report)?;
         row.lot_events = intake.event;
         row.trail = intake.state();
         report.events += intake.event;
@@ -229,4 +211,24 @@ impl Run<'_> {
         }
         Ok(())
     }
+}
+
+/// Reads a stream to its end. What is damaged further on is still a source up to there, with a remark.
+fn read_through(
+    format: &'static dyn Format,
+    stream: Result<impl Read, Error>,
+    intake: &mut Intake<'_>,
+    job: &Job,
+    report: &mut Report,
+) -> Result<(), Error> {
+    let mut reading = Reading::new(format, Want::All);
+    let read = match stream {
+        Ok(mut stream) => reading.feed_all(&mut stream, intake).map_err(|error| error.to_string()),
+        Err(error) => Err(error.to_string()),
+    };
+    if let Err(error) = read {
+        report.remarks.push(Remark::new(&job.path, error));
+    }
+    reading.end(intake);
+    intake.failed.take().map_or(Ok(()), Err)
 }

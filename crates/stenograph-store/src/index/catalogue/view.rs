@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use rusqlite::{OptionalExtension as _, Row, params};
+use rusqlite::{Row, params};
 
 use super::row::{COLUMNS, Gone, bits, path_bytes, path_of, word};
 use super::{Catalogue, SessionId, SourceId, SourceRow, Stamp};
@@ -284,15 +284,6 @@ impl Catalogue {
         self.ask(|connection| {
             let mut statement = connection.prepare_cached("SELECT root FROM projects")?;
             statement.query_map([], |row| row.get::<_, String>(0).map(PathBuf::from))?.collect()
-        })
-    }
-
-    /// Where an event of that number stands, if a source has it.
-    pub fn has_event(&self, source: SourceId, event: u64) -> Result<bool, Error> {
-        let sql = "SELECT lot_events + tail_events > ?2 FROM sources WHERE id = ?1";
-        self.ask(|connection| {
-            let found = connection.prepare_cached(sql)?.query_row(params![source, word(event)], |row| row.get(0));
-            Ok(found.optional()?.unwrap_or(false))
         })
     }
 }
