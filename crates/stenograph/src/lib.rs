@@ -9,7 +9,8 @@
 //! 5. [`edit`] changes a source and leaves every byte alone that it need not change.
 //! 6. [`query`] says what of an event can be found, and finds it.
 //! 7. [`status`] tells from the last events how a run stands.
-//! 8. [`formats`] is the one list of formats; [`laws`] is what every one of them keeps.
+//! 8. [`ledger`] counts what model calls took.
+//! 9. [`formats`] is the one list of formats; [`laws`] is what every one of them keeps.
 //!
 //! This crate opens no files, reads no clock and no environment, starts no threads and prints nothing.
 
@@ -21,6 +22,7 @@ pub mod formats;
 pub mod frame;
 pub mod json;
 pub mod laws;
+pub mod ledger;
 pub mod loss;
 pub mod model;
 pub mod query;

@@ -1,0 +1,6 @@
+//! What a session took: one row for each model call, wherever and however often a source tells of it. Pure folds over events; prices
+//! are in a table, and nothing here reads a clock or a file.
+
+mod tokens;
+
+pub use tokens::{Pace, Tokens};

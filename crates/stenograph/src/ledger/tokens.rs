@@ -1,0 +1,117 @@
+//! What one model call took, as integers that can be added up. Nothing here knows what they cost.
+
+/// What one model call took, or several together. What a source does not state is 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Tokens {
+    /// Tokens read, without those that came from a cache or went into one.
+    pub input: u64,
+    /// Tokens written, thinking included.
+    pub output: u64,
+    /// Tokens read from a cache.
+    pub cache_read: u64,
+    /// Tokens written into a cache, however long they are kept there.
+    pub cache_write: u64,
+    /// Of `cache_write` those that are kept for an hour, which costs more.
+    pub cache_write_hour: u64,
+    /// Of `output` those that were thinking.
+    pub reasoning: u64,
+    /// How often the vendor's own servers searched the web for it.
+    pub searches: u64,
+    /// How often they fetched a page.
+    pub fetches: u64,
+}
+
+impl Tokens {
+    /// Every counter, to go through them all alike. The inverse of [`Tokens::from_counters`].
+    pub fn counters(&self) -> [u64; 8] {
+        [
+            self.input,
+            self.output,
+            self.cache_read,
+            self.cache_write,
+            self.cache_write_hour,
+            self.reasoning,
+            self.searches,
+            self.fetches,
+        ]
+    }
+
+    /// The tokens with these counters.
+    pub fn from_counters(counters: [u64; 8]) -> Tokens {
+        let [input, output, cache_read, cache_write, cache_write_hour, reasoning, searches, fetches] = counters;
+        Tokens { input, output, cache_read, cache_write, cache_write_hour, reasoning, searches, fetches }
+    }
+
+    fn with(&self, other: &Tokens, join: fn(u64, u64) -> u64) -> Tokens {
+        let mut counters = self.counters();
+        for (own, other) in counters.iter_mut().zip(other.counters()) {
+            *own = join(*own, other);
+        }
+        Tokens::from_counters(counters)
+    }
+
+    /// Both together. A sum that no number holds is the largest number: nobody took that much.
+    #[must_use]
+    pub fn plus(&self, other: &Tokens) -> Tokens {
+        self.with(other, u64::saturating_add)
+    }
+
+    /// What is left without the other, and nothing where the other is more.
+    #[must_use]
+    pub fn less(&self, other: &Tokens) -> Tokens {
+        self.with(other, u64::saturating_sub)
+    }
+
+    /// Of each counter the larger.
+    #[must_use]
+    pub fn max(&self, other: &Tokens) -> Tokens {
+        self.with(other, u64::max)
+    }
+
+    /// Whether one of the counters is more than the other's.
+    pub fn exceeds(&self, other: &Tokens) -> bool {
+        self.counters().into_iter().zip(other.counters()).any(|(own, other)| own > other)
+    }
+
+    /// Whether nothing was taken.
+    pub fn is_zero(&self) -> bool {
+        *self == Tokens::default()
+    }
+}
+
+/// At which pace a call was served, which decides what it costs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Pace {
+    /// As usual.
+    #[default]
+    Standard,
+    /// Faster than usual, for more money.
+    Fast,
+    /// Before others, for more money.
+    Priority,
+    /// When there is room, for less.
+    Flex,
+    /// Some time, for less.
+    Batch,
+}
+
+impl Pace {
+    /// Every pace.
+    pub const ALL: [Pace; 5] = [Pace::Standard, Pace::Fast, Pace::Priority, Pace::Flex, Pace::Batch];
+
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Pace::Standard => "standard",
+            Pace::Fast => "fast",
+            Pace::Priority => "priority",
+            Pace::Flex => "flex",
+            Pace::Batch => "batch",
+        }
+    }
+
+    /// The pace of that name.
+    pub fn named(name: &str) -> Option<Pace> {
+        Pace::ALL.into_iter().find(|pace| pace.name() == name)
+    }
+}
