@@ -4,7 +4,8 @@ use std::io;
 
 use crate::frame::Framing;
 use crate::json::Object;
-use crate::model::{Kind, Outline};
+use crate::ledger::Told;
+use crate::model::{Event, Kind, Outline, Residue};
 use crate::read::Reader;
 use crate::write::Writer;
 
@@ -37,6 +38,11 @@ pub trait Format: Sync {
     /// session took no less, and says so.
     fn totals(&self) -> &'static [&'static str] {
         &[]
+    }
+
+    /// What a record tells about model calls, in what is left of it.
+    fn told<'e>(&self, _event: &'e Event<'_>, _left: &'e Residue<'_>) -> Told<'e> {
+        Told::default()
     }
 
     /// What its records say, in words of its own, about how a run stands.

@@ -1,6 +1,16 @@
-//! What a session took: one row for each model call, wherever and however often a source tells of it. Pure folds over events; prices
-//! are in a table, and nothing here reads a clock or a file.
+//! What sessions took: one row for each model call, wherever and however often sources tell of it. Pure folds over events; nothing
+//! here reads a clock or a file.
+//!
+//! [`Counting`] makes a [`Page`] of one source, [`Book`] one ledger of all pages; a format says in [`Told`] what only it knows.
 
+mod book;
+mod counting;
+mod page;
 mod tokens;
+mod told;
 
+pub use book::{Book, Decision, Entry, Ledger};
+pub use counting::{Calls, Counting};
+pub use page::{Aside, How, Name, Page, Reason, Row, State};
 pub use tokens::{Pace, Tokens};
+pub use told::{Inner, Retold, Told, Total};
