@@ -66,20 +66,10 @@ impl Book {
         }
         let number = u32::try_from(self.sources.len() - 1).unwrap_or(u32::MAX);
         let names: Vec<Name> = page.names.iter().map(|name| self.names.number(name)).collect();
-        let of_page =
-            |name: Name| usize::try_from(name).ok().and_then(|at| names.get(at)).copied().unwrap_or(Name::MAX);
         let session = session.map(|session| self.names.number(session));
         for row in &page.rows {
-            let row = Row {
-                agent: of_page(row.agent),
-                session: row.session.map(of_page).or(session),
-                thread: row.thread.map(of_page),
-                model: row.model.map(of_page),
-                cwd: row.cwd.map(of_page),
-                branch: row.branch.map(of_page),
-                tools: row.tools.iter().copied().map(of_page).collect(),
-                ..row.clone()
-            };
+            let mut row = row.clone().renamed(&names);
+            row.session = row.session.or(session);
             self.put(row, number);
         }
         for aside in &page.asides {

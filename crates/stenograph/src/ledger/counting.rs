@@ -56,15 +56,17 @@ impl Counting {
 
     /// Goes on from where another page of the source ended.
     pub fn resumed(agent: &'static str, calls: Calls, state: State) -> Counting {
+        let mut names = Names::default();
+        let tools = state.tools.iter().map(|tool| names.number(tool)).collect();
         Counting {
             agent,
             calls,
-            names: Names::default(),
+            names,
             rows: Vec::new(),
             by_key: HashMap::new(),
             asides: Vec::new(),
             state,
-            tools: Vec::new(),
+            tools,
             answers: HashMap::new(),
         }
     }
@@ -96,11 +98,18 @@ impl Counting {
         }
     }
 
+    /// How many rows there are so far.
+    pub fn rows(&self) -> usize {
+        self.rows.len()
+    }
+
     /// The page, when nothing more comes.
     pub fn page(mut self) -> Page {
         if self.state.total.is_some() {
             self.leave_to_total();
         }
+        let tool = |name: &Name| self.names.list.get(usize::try_from(*name).ok()?).cloned();
+        self.state.tools = self.tools.iter().filter_map(tool).collect();
         Page { names: self.names.list, rows: self.rows, asides: self.asides, state: self.state }
     }
 

@@ -24,6 +24,25 @@ pub struct Page {
 pub type Name = u32;
 
 impl Page {
+    /// Whether there is nothing on it, not even where counting stands.
+    pub fn is_empty(&self) -> bool {
+        *self == Page::default()
+    }
+
+    /// Puts the next page of the same source behind this one.
+    pub fn append(&mut self, next: Page) {
+        let mut names = Names::of(std::mem::take(&mut self.names));
+        let of_next: Vec<Name> = next.names.iter().map(|name| names.number(name)).collect();
+        self.rows.extend(next.rows.into_iter().map(|row| row.renamed(&of_next)));
+        for aside in next.asides {
+            match self.asides.iter_mut().find(|own| own.reason == aside.reason) {
+                Some(own) => own.count += aside.count,
+                None => self.asides.push(aside),
+            }
+        }
+        (self.names, self.state) = (names.list, next.state);
+    }
+
     /// The words of a name.
     pub fn name(&self, name: Option<Name>) -> Option<&str> {
         self.names.get(usize::try_from(name?).ok()?).map(String::as_str)
@@ -65,6 +84,23 @@ pub struct Row {
     pub records: u32,
     /// The line of the first of them.
     pub line: u64,
+}
+
+impl Row {
+    /// The same row where each name has another number.
+    pub(super) fn renamed(self, numbers: &[Name]) -> Row {
+        let new = |name: Name| usize::try_from(name).ok().and_then(|at| numbers.get(at)).copied().unwrap_or(Name::MAX);
+        Row {
+            agent: new(self.agent),
+            session: self.session.map(new),
+            thread: self.thread.map(new),
+            model: self.model.map(new),
+            cwd: self.cwd.map(new),
+            branch: self.branch.map(new),
+            tools: self.tools.iter().copied().map(new).collect(),
+            ..self
+        }
+    }
 }
 
 /// How a source tells of a call. What stands first tells best whose call it is.
@@ -177,6 +213,8 @@ pub struct State {
     pub(super) replay: Option<(String, i64)>,
     /// The last running total.
     pub(super) total: Option<Tokens>,
+    /// Tools that were called since the last call that was counted.
+    pub(super) tools: Vec<String>,
 }
 
 /// Names, each with its number.
@@ -187,6 +225,12 @@ pub(super) struct Names {
 }
 
 impl Names {
+    /// These names, each with its place as its number.
+    pub fn of(list: Vec<String>) -> Names {
+        let numbers = list.iter().zip(0..).map(|(name, number)| (name.clone(), number)).collect();
+        Names { list, numbers }
+    }
+
     /// The number of a name, which is given one if it has none.
     pub fn number(&mut self, name: &str) -> Name {
         if let Some(number) = self.numbers.get(name) {
