@@ -6,6 +6,7 @@ mod bench;
 mod code;
 mod corpus;
 mod generate;
+mod prices;
 mod scaffold;
 mod synthetic;
 mod tidy;
@@ -43,6 +44,8 @@ enum Task {
     },
     /// Make a large tree of sessions out of the real files, to measure on
     Corpus(corpus::Options),
+    /// Write the table of prices anew, from the list that a package publishes
+    Prices(prices::Options),
     /// Measure
     Bench {
         #[command(subcommand)]
@@ -67,6 +70,7 @@ fn main() -> ExitCode {
         Task::Tidy => tidy::tidy(),
         Task::NewFormat { name } => scaffold::new_format(&name),
         Task::Corpus(options) => corpus::make(&options),
+        Task::Prices(options) => prices::write(&options),
         Task::Bench { what: Bench::Read(options) } => bench::read(&options),
         Task::Bench { what: Bench::Record(options) } => bench::record::record(&options),
         Task::Bench { what: Bench::Store(options) } => bench::store::store(&options),

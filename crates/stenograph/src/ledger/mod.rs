@@ -5,12 +5,16 @@
 
 mod book;
 mod counting;
+mod money;
 mod page;
+mod prices;
 mod tokens;
 mod told;
 
 pub use book::{Book, Decision, Entry, Ledger};
 pub use counting::{Calls, Counting};
+pub use money::Money;
 pub use page::{Aside, How, Name, Page, Reason, Row, State};
+pub use prices::{Counter, Line, Origin, Price, Prices, Rates, Tier};
 pub use tokens::{Pace, Tokens};
 pub use told::{Inner, Retold, Told, Total};
