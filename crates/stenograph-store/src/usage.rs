@@ -25,8 +25,12 @@ use crate::{Error, Place, Problem};
 /// What is asked.
 #[derive(Debug)]
 pub struct Asked<'a> {
-    /// Where to look.
-    pub places: &'a Places,
+    /// Where to look; nowhere but in `files` if there is none.
+    pub places: Option<&'a Places>,
+    /// Files that are read whatever the index knows.
+    pub files: &'a [PathBuf],
+    /// Of what is gone, only what stood below this folder.
+    pub below: Option<&'a Path>,
     /// The store.
     pub store: &'a Store,
     /// Whether the index may be asked.
@@ -119,8 +123,13 @@ fn survey(asked: &Asked<'_>, catalogue: Option<&Catalogue>, report: &mut Report)
         let told_of = |page| Told { path: path.to_owned(), session: Some(source.session.clone()), page };
         told.extend(pages.of(source).map(told_of));
     };
+    for path in asked.files {
+        let size = std::fs::metadata(path).map(|metadata| metadata.len()).unwrap_or(0);
+        jobs.push(Job::File { path: path.clone(), size, named: Named::default() });
+    }
+    let Some(places) = asked.places else { return Ok(Surveyed { jobs, told, archive: None }) };
     let mut found = Vec::new();
-    report.remarks.extend(discover(asked.places, &mut |file: Found| found.push(file)));
+    report.remarks.extend(discover(places, &mut |file: Found| found.push(file)));
     for Found { path, stat, named } in found {
         let stamp = Stamp::from(stat);
         let is_known = |known: &Stamped| known.gone == Gone::There && is_unchanged(&known.stamp, known.seen, &stamp);
@@ -133,7 +142,8 @@ fn survey(asked: &Asked<'_>, catalogue: Option<&Catalogue>, report: &mut Report)
             Some(_) | None => jobs.push(Job::File { path, size: stamp.size, named }),
         }
     }
-    for path in known.keys().filter(|path| is_missing(path)) {
+    let is_meant = |path: &Path| asked.below.is_none_or(|below| path.starts_with(below)) && is_missing(path);
+    for path in known.keys().filter(|path| is_meant(path)) {
         report.kept += 1;
         recall(path);
     }
@@ -143,7 +153,7 @@ fn survey(asked: &Asked<'_>, catalogue: Option<&Catalogue>, report: &mut Report)
         folder if folder.exists() && !(is_complete && jobs.is_empty()) => Some(Archive::open(Arc::new(Disk), &folder)?),
         _ => None,
     };
-    let is_gone = |copy: &CopyInfo| !paged.contains_key(&copy.path) && is_missing(&copy.path);
+    let is_gone = |copy: &CopyInfo| !paged.contains_key(&copy.path) && is_meant(&copy.path);
     jobs.extend(archive.iter().flat_map(Archive::copies).filter(is_gone).map(Job::Kept));
     Ok(Surveyed { jobs, told, archive })
 }

@@ -8,6 +8,7 @@ mod counting;
 mod money;
 mod page;
 mod prices;
+mod report;
 mod tokens;
 mod told;
 
@@ -16,5 +17,6 @@ pub use counting::{Calls, Counting};
 pub use money::Money;
 pub use page::{Aside, How, Name, Page, Reason, Row, State};
 pub use prices::{Counter, Line, Origin, Price, Prices, Rates, Tier};
+pub use report::{By, Cost, Group, Question, Report, Unpriced, report};
 pub use tokens::{Pace, Tokens};
 pub use told::{Inner, Retold, Told, Total};
