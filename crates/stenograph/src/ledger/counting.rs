@@ -204,7 +204,7 @@ impl Counting {
         let line = event.at.map_or(0, |at| at.line);
         let before = self.state.total.replace(total.tokens);
         let taken = match before {
-            Some(before) if before == total.tokens => return self.aside(Reason::RepeatedTotal, line),
+            _ if before.unwrap_or_default() == total.tokens => return self.aside(Reason::RepeatedTotal, line),
             // A counter that goes down began anew.
             Some(before) if before.exceeds(&total.tokens) => total.tokens,
             Some(before) => total.tokens.less(&before),
