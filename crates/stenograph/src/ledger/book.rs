@@ -3,6 +3,8 @@
 
 use std::collections::HashMap;
 
+use xxhash_rust::xxh3::Xxh3DefaultBuilder;
+
 use super::page::{How, Name, Names, Page, Reason, Row};
 
 /// How many examples of a decision are kept.
@@ -14,7 +16,7 @@ pub struct Book {
     names: Names,
     sources: Vec<String>,
     entries: Vec<Entry>,
-    by_key: HashMap<u128, usize>,
+    by_key: HashMap<u128, usize, Xxh3DefaultBuilder>,
     decisions: HashMap<Reason, Decision>,
 }
 
