@@ -6,5 +6,5 @@ mod prices;
 mod tokens;
 
 pub use money::Money;
-pub use prices::{Counter, Line, Origin, Price, Prices, Rates, Tier};
+pub use prices::{Counter, Line, Origin, Override, Price, Prices, Rates, Tier};
 pub use tokens::{Pace, Tokens};
