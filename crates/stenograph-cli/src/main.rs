@@ -13,6 +13,7 @@ mod input;
 mod live;
 mod memory;
 mod output;
+mod prices;
 mod progress;
 mod store;
 mod table;
