@@ -28,6 +28,7 @@ pub mod recover;
 mod source;
 pub mod tail;
 pub mod undo;
+pub mod usage;
 pub mod watch;
 
 pub use decode::Container;

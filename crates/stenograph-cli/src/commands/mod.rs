@@ -25,6 +25,7 @@ pub mod show;
 pub mod status;
 pub mod tail;
 pub mod trim;
+pub mod usage;
 
 use crate::args::Command;
 use crate::error::{CommandError, Status};
@@ -50,6 +51,7 @@ pub fn run(command: &Command, output: &mut Output<'_>) -> Result<Status, Command
         Command::Show(options) => show::run(options, output),
         Command::Tail(options) => tail::run(options, output),
         Command::Status(options) => status::run(options, output),
+        Command::Usage(options) => usage::run(options, output),
         Command::Trim(options) => trim::run(options, output),
         Command::Cut(options) => cut::run(options, output),
         Command::Continue(options) => r#continue::run(options, output),

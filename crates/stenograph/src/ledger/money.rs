@@ -80,6 +80,13 @@ impl Money {
         if self.0.checked_rem(parts)? == 0 { self.0.checked_div(parts).map(Money) } else { None }
     }
 
+    /// Shares of equal size, as far as an amount can be shared; what is left over goes to the first.
+    pub fn split(self, parts: usize) -> Vec<Money> {
+        let divisor = i128::try_from(parts.max(1)).unwrap_or(i128::MAX);
+        let (share, rest) = (self.0 / divisor, self.0 % divisor);
+        (0..parts.max(1)).map(|at| Money(if at == 0 { share + rest } else { share })).collect()
+    }
+
     /// All of them together.
     pub fn sum(amounts: impl IntoIterator<Item = Money>) -> Option<Money> {
         amounts.into_iter().try_fold(Money::ZERO, Money::plus)

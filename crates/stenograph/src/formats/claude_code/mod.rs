@@ -6,12 +6,14 @@ mod foreign;
 mod read;
 mod record;
 mod sniff;
+mod usage;
 mod write;
 
 use crate::format::{Format, Head, Info, Signs, Sniff, Traits, Want};
 use crate::frame::Framing;
 use crate::json::JsonLines;
-use crate::model::Outline;
+use crate::ledger::Told;
+use crate::model::{Event, Outline, Residue};
 use crate::read::Reader;
 use crate::write::Writer;
 
@@ -90,6 +92,10 @@ impl Format for ClaudeCode {
 
     fn twins(&self) -> &'static [&'static str] {
         &["toolUseResult", "tool_use_result"]
+    }
+
+    fn told<'e>(&self, _event: &'e Event<'_>, left: &'e Residue<'_>) -> Told<'e> {
+        usage::told(left)
     }
 
     fn signs(&self) -> Signs {

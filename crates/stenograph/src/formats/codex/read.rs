@@ -23,8 +23,9 @@ pub struct Rollout {
 
 impl Reader for Rollout {
     fn record(&mut self, record: Record<'_>, out: &mut dyn Sink) {
-        // Tokens are counted in one kind of record only.
-        if self.want == Want::Usage && memmem::find(record.bytes, b"token_count").is_none() {
+        let states = |name: &&str| memmem::find(record.bytes, name.as_bytes()).is_some();
+        let is_within = matches!(record.place, Place::Line | Place::Item);
+        if self.want == Want::Usage && is_within && !COUNTED.iter().any(states) {
             return;
         }
         let framed = match record.place {
@@ -38,6 +39,9 @@ impl Reader for Rollout {
         }
     }
 }
+
+/// Tokens are counted in one kind of record; which session and which model they are of is said by the others.
+const COUNTED: [&str; 4] = ["token_count", "turn_context", "session_meta", "\"instructions\""];
 
 /// Reads what stands around the items of a document, made whole by what the items would have closed or opened.
 fn frame(
