@@ -90,7 +90,8 @@ impl Recall {
             }
             (Shelf::Source, None, _) | (Shelf::Aside, _, None) => return Ok(None),
         };
-        let bytes = bytes_at(file, mark).map_err(|error| Error::from_system(&Place::Temporary, Problem::Unreadable, error))?;
+        let bytes =
+            bytes_at(file, mark).map_err(|error| Error::from_system(&Place::Temporary, Problem::Unreadable, error))?;
         if mark.shelf == Shelf::Aside {
             // What comes next is put at the end again.
             file.seek(SeekFrom::End(0)).map_err(unwritable)?;
@@ -175,7 +176,12 @@ mod tests {
             assert_eq!(read.len(), again.len());
             for (one, other) in read.iter().zip(&again) {
                 assert_eq!(one.body, other.body, "{}", demo.display());
-                assert_eq!((&one.time, &one.id, one.usage), (&other.time, &other.id, other.usage), "{}", demo.display());
+                assert_eq!(
+                    (&one.time, &one.id, one.usage),
+                    (&other.time, &other.id, other.usage),
+                    "{}",
+                    demo.display()
+                );
             }
             in_place += usize::from(is_in_place);
         }
