@@ -16,7 +16,7 @@ pub use book::{Book, Decision, Entry, Ledger};
 pub use counting::{Calls, Counting};
 pub use money::Money;
 pub use page::{Aside, How, Name, Page, Reason, Row, State};
-pub use prices::{Counter, Line, Origin, Price, Prices, Rates, Tier};
+pub use prices::{Counter, Line, Origin, Override, Price, Prices, Rates, Tier};
 pub use report::{By, Cost, Group, Question, Report, Unpriced, report};
 pub use tokens::{Pace, Tokens};
 pub use told::{Inner, Retold, Told, Total};
