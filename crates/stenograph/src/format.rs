@@ -1,5 +1,7 @@
 //! What a format is: how bytes spell events. Everything that lists formats derives from [`crate::formats::FORMATS`].
 
+pub(crate) mod marks;
+
 use std::io;
 
 use crate::frame::Framing;
@@ -7,6 +9,7 @@ use crate::json::Object;
 use crate::model::{Kind, Outline};
 use crate::read::Reader;
 use crate::write::Writer;
+pub use marks::Marks;
 
 /// A format. To add one, see `formats/README.md`.
 pub trait Format: Sync {
@@ -42,6 +45,11 @@ pub trait Format: Sync {
     /// What its records say, in words of its own, about how a run stands.
     fn signs(&self) -> Signs {
         Signs::default()
+    }
+
+    /// What its records say, in words of its own, about what came of calls.
+    fn marks(&self) -> Marks {
+        Marks::default()
     }
 }
 

@@ -3,12 +3,13 @@
 
 mod answer;
 mod foreign;
+mod marks;
 mod read;
 mod record;
 mod sniff;
 mod write;
 
-use crate::format::{Format, Head, Info, Signs, Sniff, Traits, Want};
+use crate::format::{Format, Head, Info, Marks, Signs, Sniff, Traits, Want};
 use crate::frame::Framing;
 use crate::json::JsonLines;
 use crate::model::Outline;
@@ -94,5 +95,9 @@ impl Format for ClaudeCode {
 
     fn signs(&self) -> Signs {
         Signs { stops: &["message.stop_reason"], interruptions: &["[Request interrupted by user"] }
+    }
+
+    fn marks(&self) -> Marks {
+        marks::MARKS
     }
 }

@@ -2,12 +2,13 @@
 
 mod content;
 mod items;
+mod marks;
 mod notices;
 mod own;
 mod read;
 mod write;
 
-use crate::format::{Format, Head, Info, Sniff, Traits, Want};
+use crate::format::{Format, Head, Info, Marks, Sniff, Traits, Want};
 use crate::frame::{Framing, Items};
 use crate::json::Object;
 use crate::model::Outline;
@@ -120,6 +121,10 @@ impl Format for Codex {
 
     fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
         Box::new(write::Rollout::new(outline))
+    }
+
+    fn marks(&self) -> Marks {
+        marks::MARKS
     }
 }
 
