@@ -3,16 +3,14 @@
 
 use std::path::Path;
 
-use stenograph::format::{Format, named};
+use stenograph::format::Format;
 use stenograph::model::{Event, Note, Outline, Spine};
 use stenograph::read::Sink;
-use stenograph_store::index::catalogue::SourceRow;
-use stenograph_store::index::{Held, Store};
 use stenograph_store::recall::Recall;
-use stenograph_store::{Passes, Problem, folder};
+use stenograph_store::{Passes, folder};
 
 use crate::error::CommandError;
-use crate::input::{self, Go, Input, format_named};
+use crate::input::{self, Go, Input};
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::store::{Asked, Where};
@@ -61,7 +59,7 @@ impl Conversation {
         let path = match place.asked(name)? {
             Asked::File(path) => path,
             Asked::Session(chosen) => {
-                let input = kept(&place.store()?, &chosen.source, from, output)?;
+                let input = input::open_known(&place.store()?, &chosen.source, from, output)?;
                 return Ok(Conversation::of(input));
             }
         };
@@ -129,29 +127,6 @@ impl Conversation {
             From::Parts(_) => Recall::default(),
         }
     }
-}
-
-/// Opens a source that the index knows, from the archive when it is gone.
-pub fn kept(
-    store: &Store,
-    row: &SourceRow,
-    from: Option<&str>,
-    output: &mut Output<'_>,
-) -> Result<Input, CommandError> {
-    let name = row.path.display().to_string();
-    let (source, held) = store.open_source(row).map_err(|error| match error.problem {
-        Problem::Missing => CommandError::nothing(format!("{name}: is gone, and was never kept"))
-            .hint("steno index keeps what it reads from now on"),
-        _ => error.into(),
-    })?;
-    if held == Held::InArchive {
-        output.say(&format!("{name} is gone; this is what was kept of it"));
-    }
-    let format = match from {
-        Some(from) => format_named(from)?,
-        None => named(&row.format).ok_or_else(|| CommandError::new(format!("{name}: the format is unknown")))?,
-    };
-    Ok(Input { source, format })
 }
 
 /// Gives every event to somebody.

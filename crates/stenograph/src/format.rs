@@ -1,5 +1,7 @@
 //! What a format is: how bytes spell events. Everything that lists formats derives from [`crate::formats::FORMATS`].
 
+pub(crate) mod marks;
+
 use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::io;
@@ -10,6 +12,7 @@ use crate::ledger::Told;
 use crate::model::{Event, Kind, Outline, Residue};
 use crate::read::Reader;
 use crate::write::Writer;
+pub use marks::Marks;
 
 /// A format. To add one, see `formats/README.md`.
 pub trait Format: Sync {
@@ -50,6 +53,11 @@ pub trait Format: Sync {
     /// What its records say, in words of its own, about how a run stands.
     fn signs(&self) -> Signs {
         Signs::default()
+    }
+
+    /// What its records say, in words of its own, about what came of calls.
+    fn marks(&self) -> Marks {
+        Marks::default()
     }
 }
 

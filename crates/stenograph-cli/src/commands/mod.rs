@@ -1,5 +1,6 @@
 //! The commands, one file each: what may be typed, and what it does.
 
+pub mod audit;
 pub mod check;
 pub mod compact;
 pub mod completions;
@@ -50,6 +51,7 @@ pub fn run(command: &Command, output: &mut Output<'_>) -> Result<Status, Command
         Command::Run(options) => run::run(options, output),
         Command::Context(options) => context::run(options, output),
         Command::Inbox(options) => inbox::run(options, output),
+        Command::Audit(options) => audit::run(options, output),
         Command::Show(options) => show::run(options, output),
         Command::Tail(options) => tail::run(options, output),
         Command::Status(options) => status::run(options, output),

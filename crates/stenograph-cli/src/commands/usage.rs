@@ -138,7 +138,7 @@ impl By {
 pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
     let zone = options.zone()?;
     let range = options.range(&zone)?;
-    let prices = Prices::shipped();
+    let prices = crate::prices::load()?;
     let Some(ledger) = options.ledger(output)? else { return Ok(Status::No) };
     let mut projects = Projects::default();
     let mut others = Projects::default();

@@ -127,7 +127,7 @@ const PATCH_LINES: [(&str, TouchHow); 4] = [
 ];
 
 /// The files that a call of this tool is to touch.
-pub(super) fn touches(tool: &str, input: &Input<'_>, cwd: Option<&str>) -> Vec<Touch> {
+pub(crate) fn touches(tool: &str, input: &Input<'_>, cwd: Option<&str>) -> Vec<Touch> {
     let mut found = Found { touches: Vec::new(), cwd };
     match input {
         Input::Text(text) => found.patch(&text.decode()),
@@ -208,7 +208,7 @@ fn verb(name: &str) -> Option<TouchHow> {
 }
 
 /// The words of a name, however they are joined: `read_file`, `ReadFile`.
-fn parts(name: &str) -> Vec<String> {
+pub(crate) fn parts(name: &str) -> Vec<String> {
     let mut parts: Vec<String> = vec![String::new()];
     let mut before = ' ';
     for char in name.chars().take(128) {

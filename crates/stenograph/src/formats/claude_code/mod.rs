@@ -3,13 +3,14 @@
 
 mod answer;
 mod foreign;
+mod marks;
 mod read;
 mod record;
 mod sniff;
 mod usage;
 mod write;
 
-use crate::format::{Format, Head, Info, Signs, Sniff, Traits, Want};
+use crate::format::{Format, Head, Info, Marks, Signs, Sniff, Traits, Want};
 use crate::frame::Framing;
 use crate::json::JsonLines;
 use crate::ledger::Told;
@@ -100,5 +101,9 @@ impl Format for ClaudeCode {
 
     fn signs(&self) -> Signs {
         Signs { stops: &["message.stop_reason"], interruptions: &["[Request interrupted by user"] }
+    }
+
+    fn marks(&self) -> Marks {
+        marks::MARKS
     }
 }

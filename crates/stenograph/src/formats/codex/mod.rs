@@ -2,13 +2,14 @@
 
 mod content;
 mod items;
+mod marks;
 mod notices;
 mod own;
 mod read;
 mod usage;
 mod write;
 
-use crate::format::{Format, Head, Info, Sniff, Traits, Want};
+use crate::format::{Format, Head, Info, Marks, Sniff, Traits, Want};
 use crate::frame::{Framing, Items};
 use crate::json::Object;
 use crate::ledger::Told;
@@ -126,6 +127,10 @@ impl Format for Codex {
 
     fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
         Box::new(write::Rollout::new(outline))
+    }
+
+    fn marks(&self) -> Marks {
+        marks::MARKS
     }
 }
 
