@@ -5,7 +5,7 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::{
     check, compact, completions, config, context, r#continue, convert, cut, demo, find, formats, inbox, index, keep,
-    list, man, prune, record, recover, resume, run, show, status, tail, trim,
+    list, man, prune, record, recover, replay, resume, run, show, status, tail, trim,
 };
 
 /// Keep the record of what AI agents did
@@ -43,6 +43,7 @@ pub enum Command {
     Resume(resume::Options),
     Keep(keep::Options),
     Prune(prune::Options),
+    Replay(replay::Options),
     Tail(tail::Options),
     Status(status::Options),
     Record(record::Options),

@@ -6,6 +6,7 @@ mod clock;
 mod commands;
 mod config;
 mod context;
+mod conversation;
 mod edited;
 mod error;
 mod home;
