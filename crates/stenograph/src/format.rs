@@ -221,7 +221,11 @@ impl<'a> Head<'a> {
 
 /// The bytes as text. Raw control characters must not hide what a record is: readers take them as escapes, and here a space will do.
 fn visible(bytes: &[u8]) -> Cow<'_, str> {
-    let is_plain = |byte: &u8| *byte >= b' ' || matches!(byte, b'\n' | b'\r');
+    // Every byte is looked at, for that is done many at a time; stopping at the first one is not.
+    let is_plain = |text: &&str| {
+        let control = |byte: u8| u8::from(byte < b' ' && byte != b'\n' && byte != b'\r');
+        text.bytes().fold(0, |found, byte| found | control(byte)) == 0
+    };
     let good = match std::str::from_utf8(bytes) {
         Ok(text) => Some(text),
         // The head ends within a character.
@@ -230,7 +234,7 @@ fn visible(bytes: &[u8]) -> Cow<'_, str> {
         }
         Err(_) => None,
     };
-    if let Some(text) = good.filter(|text| text.bytes().all(|byte| is_plain(&byte))) {
+    if let Some(text) = good.filter(is_plain) {
         return Cow::Borrowed(text);
     }
     let seen = |char: char| if char < ' ' && !matches!(char, '\n' | '\r') { ' ' } else { char };
