@@ -19,7 +19,7 @@ pub use entry::Entry;
 pub use expr::{Expr, Field, Has, Is, Letters, Pattern, Query, Sought};
 pub use fuzzy::is_near;
 pub use matches::SessionFacts;
-pub use moment::Today;
+pub use moment::{SPELLINGS, Today, moment};
 pub use parse::{Mistake, PHRASE_LENGTH_MAX, QUERY_SIZE_MAX};
 pub use snippet::Snippet;
 pub use touch::{Touch, TouchHow};

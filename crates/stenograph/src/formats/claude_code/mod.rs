@@ -7,12 +7,14 @@ mod marks;
 mod read;
 mod record;
 mod sniff;
+mod usage;
 mod write;
 
 use crate::format::{Format, Head, Info, Marks, Signs, Sniff, Traits, Want};
 use crate::frame::Framing;
 use crate::json::JsonLines;
-use crate::model::Outline;
+use crate::ledger::Told;
+use crate::model::{Event, Outline, Residue};
 use crate::read::Reader;
 use crate::write::Writer;
 
@@ -91,6 +93,10 @@ impl Format for ClaudeCode {
 
     fn twins(&self) -> &'static [&'static str] {
         &["toolUseResult", "tool_use_result"]
+    }
+
+    fn told<'e>(&self, _event: &'e Event<'_>, left: &'e Residue<'_>) -> Told<'e> {
+        usage::told(left)
     }
 
     fn signs(&self) -> Signs {
