@@ -57,7 +57,7 @@ pub trait Format: Sync {
 
     /// What its records say, in words of its own, about what came of calls.
     fn marks(&self) -> Marks {
-        Marks::default()
+        Marks::NONE
     }
 }
 

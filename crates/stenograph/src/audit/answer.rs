@@ -72,10 +72,13 @@ impl Answer {
             self.is_error |= marks.failures.iter().any(|words| text.starts_with(words));
         }
         let said = marks.verdicts.iter().find(|(words, _)| text.starts_with(words)).map(|(_, verdict)| *verdict);
-        let field = || marks.denials.iter().any(|path| residue.at(path).is_some_and(|raw| raw != "null"));
+        let field = || {
+            let mut found = marks.denials.iter().filter_map(|(path, user)| Some((residue.word_at(path)?, user)));
+            found.next().map(|(word, user)| if word.contains(user) { Verdict::Denied } else { Verdict::Refused })
+        };
         // A tool may print such words itself; then the record says that all went well.
         let said = said.filter(|verdict| *verdict == Verdict::Approved || error != Some(false));
-        self.verdict = self.verdict.or(said).or_else(|| field().then_some(Verdict::Denied));
+        self.verdict = self.verdict.or(said).or_else(field);
         let head = cut(text, HEAD_SIZE_MAX);
         self.handles.extend(marks.handles.iter().filter_map(|words| name_after(head, words)));
         let field = |path: &&str| residue.word_at(path).map(|word| word.into_owned());

@@ -1,7 +1,7 @@
 //! What of a call's input tells calls apart, by the shape of what the tool was given: a path, a command, a pattern, an address, a task.
 //! No tool is named here. What a tool is to write into a file is no key.
 
-use crate::format::marks::word;
+use crate::format::marks::{Script, word};
 use crate::json::{Object, items_within};
 use crate::model::Input;
 use crate::text::Text;
@@ -99,13 +99,13 @@ const SHELLS: [&str; 7] = ["bash", "shell", "exec", "terminal", "sh", "powershel
 
 impl Keys {
     /// What this input tells.
-    pub fn of(tool: &str, input: &Input<'_>, paths: &[String]) -> Keys {
+    pub fn of(tool: &str, input: &Input<'_>, paths: &[String], script: Option<Script>) -> Keys {
         let mut keys = Keys::default();
         match input {
-            Input::Text(text) => keys.text(tool, &text.decode(), paths),
+            Input::Text(text) => keys.text(tool, &text.decode(), paths, script),
             Input::Json(raw) => match Object::within(raw).or_else(|| Object::parse(raw)) {
                 Some(object) => keys.object(tool, &object, paths),
-                None => keys.text(tool, &word(raw).unwrap_or_default(), paths),
+                None => keys.text(tool, &word(raw).unwrap_or_default(), paths, script),
             },
         }
         keys
@@ -116,11 +116,19 @@ impl Keys {
         self.fields.first().map(|(_, value)| value.as_str()).unwrap_or_default()
     }
 
-    fn text(&mut self, tool: &str, text: &str, paths: &[String]) {
+    fn text(&mut self, tool: &str, text: &str, paths: &[String], script: Option<Script>) {
         if !paths.is_empty() {
             return self.put("files", &paths.join(", "));
         }
-        if is_named(tool, &SHELLS) && !text.trim().is_empty() {
+        if let Some(script) = script {
+            // Of a script that calls tools, the commands it runs tell more than it does itself.
+            let commands: Vec<String> =
+                Script::texts(text, script.command).into_iter().map(|(_, command)| command).collect();
+            self.command = Some(commands.join("\n")).filter(|command| !command.is_empty()).map(|text| self.kept(&text));
+            if let Some(command) = self.command.clone() {
+                self.put("command", &command);
+            }
+        } else if is_named(tool, &SHELLS) && !text.trim().is_empty() {
             self.command = Some(self.kept(text));
         }
         self.put("input", text);
@@ -269,7 +277,7 @@ mod tests {
     use super::*;
 
     fn keys(tool: &str, json: &'static str) -> Keys {
-        Keys::of(tool, &Input::Json(json.into()), &[])
+        Keys::of(tool, &Input::Json(json.into()), &[], None)
     }
 
     #[test]
@@ -285,7 +293,7 @@ mod tests {
         assert_eq!(keys("shell", r#"{"command":["bash","-lc","ls | wc"]}"#).command.as_deref(), Some("ls | wc"));
         assert_eq!(keys("shell", r#"{"command":["git","status"]}"#).command.as_deref(), Some("git status"));
         assert_eq!(keys("editor", r#"{"command":"view","path":"/a"}"#).command, None);
-        assert_eq!(Keys::of("exec", &Input::Text("ls".into()), &[]).command.as_deref(), Some("ls"));
+        assert_eq!(Keys::of("exec", &Input::Text("ls".into()), &[], None).command.as_deref(), Some("ls"));
     }
 
     #[test]
@@ -305,7 +313,7 @@ mod tests {
         let keys = keys("Write", r#"{"file_path":"/a","content":"everything"}"#);
         assert_eq!(keys.fields, [("file_path".into(), "/a".into())]);
         let long = format!(r#"{{"command":"{}"}}"#, "ä".repeat(VALUE_SIZE_MAX));
-        let keys = Keys::of("Bash", &Input::Json(long.into()), &[]);
+        let keys = Keys::of("Bash", &Input::Json(long.into()), &[], None);
         assert!(keys.is_cut && keys.command.is_some_and(|command| command.len() <= VALUE_SIZE_MAX));
     }
 }

@@ -37,8 +37,9 @@ pub use report::{
     Last, Outcome, Phase, PhaseKind, Place, Step, Thread, Todo, Todos, Tool,
 };
 use thread::{Course, Window};
-use trouble::Trouble;
+use trouble::{Ending, Trouble};
 
+use crate::format::marks::Script;
 pub use crate::format::marks::Verdict;
 
 /// Follows the events of a session, source after source.
@@ -121,7 +122,10 @@ impl Auditor {
             Body::Message { role: Role::User, content } => self.user(event, content, thread),
             Body::Message { role: Role::Assistant, content } => self.assistant(event, content, thread),
             Body::Thinking { .. } => self.moved(thread),
-            Body::ToolCall { call, name, input } => self.call(call.as_deref(), name, input, thread),
+            Body::ToolCall { call, name, input } => {
+                let script = marks(event).find_map(|(marks, _)| marks.script);
+                self.call(call.as_deref(), name, input, script, thread);
+            }
             Body::ToolResult { call, content, error, .. } => {
                 let answer = Answer::of(event, content, *error);
                 match self.calls.answered(call.as_deref(), thread) {
@@ -275,7 +279,7 @@ impl Auditor {
         course.troubles.add(Trouble { fault, kind, call: None, input: Vec::new(), before });
     }
 
-    fn call(&mut self, id: Option<&str>, name: &str, input: &Input<'_>, thread: usize) {
+    fn call(&mut self, id: Option<&str>, name: &str, input: &Input<'_>, script: Option<Script>, thread: usize) {
         let print = Calls::print(name, input);
         if self.calls.is_known(id, thread, print) {
             return;
@@ -287,13 +291,13 @@ impl Auditor {
         course.window.calls += 1;
         let touches = touches(name, input, course.cwd.as_deref().or(self.audit.cwd.as_deref()));
         let paths: Vec<String> = touches.iter().map(|touch| touch.path.clone()).collect();
-        let keys = Keys::of(name, input, if matches!(input, Input::Text(_)) { &paths } else { &[] });
+        let keys = Keys::of(name, input, if matches!(input, Input::Text(_)) { &paths } else { &[] }, script);
         if let Some(command) = &keys.command {
             course.window.command(command);
         }
         let step = course.step_of_call();
         let mut todo = None;
-        match todos::change(name, input) {
+        match todos::change(name, input, script) {
             Some(todos::Change::More(text)) => todo = Some(text),
             Some(change) => todos::apply(&mut self.audit.todos, change, self.place),
             None => {}
@@ -517,7 +521,8 @@ impl Auditor {
             _ => 0,
         };
         self.agents.settle(&self.courses, main);
-        self.ends(main);
+        let open = open.into_iter().rev().find(|open| open.thread == main);
+        self.ends(main, open.as_ref());
         let mut audit = self.audit;
         audit.tools = self.calls.tools;
         audit.calls = self.calls.kept;
@@ -527,8 +532,13 @@ impl Auditor {
     }
 
     /// How each conversation ended, and what the main one leaves.
-    fn ends(&mut self, main: usize) {
-        let last = self.place;
+    fn ends(&mut self, main: usize, open: Option<&Open>) {
+        let open = open.map(|open| {
+            let tool = Some(self.calls.name(open.tool).to_owned());
+            let (text, outcome) = (open.keys.about().to_owned(), Some(Outcome::Unanswered));
+            (Step { place: open.place, tool, text, outcome, exit: None }, open.keys.fields.clone())
+        });
+        let place = self.place;
         for (at, course) in self.courses.iter_mut().enumerate() {
             let status = course.watch.status(None, &Patience::default());
             let end = End { state: status.state, why: status.why, word: status.word };
@@ -537,7 +547,9 @@ impl Auditor {
                 self.audit.end = end.clone();
                 self.audit.context = context.clone();
                 self.audit.last = course.said.take();
-                self.audit.failure = std::mem::take(&mut course.troubles).verdict(&end, last, at);
+                let steps = course.steps.drain(..).collect();
+                let ending = Ending { end: &end, place, thread: at, steps, open: open.clone() };
+                self.audit.failure = std::mem::take(&mut course.troubles).verdict(ending);
                 self.audit.cwd = self.audit.cwd.take().or_else(|| course.cwd.clone());
             }
             let (calls, failed) = (course.calls, course.failed);

@@ -2,7 +2,7 @@
 
 use super::keys::{cut, is_named};
 use super::report::{Place, Todo, Todos};
-use crate::format::marks::word;
+use crate::format::marks::{Script, word};
 use crate::json::{Object, items_within};
 use crate::model::Input;
 
@@ -30,8 +30,11 @@ pub(super) enum Change {
 }
 
 /// What a call does to the list, if it is about it.
-pub(super) fn change(tool: &str, input: &Input<'_>) -> Option<Change> {
-    let Input::Json(raw) = input else { return None };
+pub(super) fn change(tool: &str, input: &Input<'_>, script: Option<Script>) -> Option<Change> {
+    let raw = match input {
+        Input::Json(raw) => raw,
+        Input::Text(text) => return scripted(&text.decode(), &script?),
+    };
     let object = Object::within(raw)?;
     let text = |key: &str| object.peek(key).and_then(word).map(|text| cut(&text, TEXT_SIZE_MAX).to_owned());
     if let Some(list) = LISTS.iter().find_map(|key| object.peek(key).filter(|raw| raw.starts_with('['))) {
@@ -51,6 +54,21 @@ pub(super) fn change(tool: &str, input: &Input<'_>) -> Option<Change> {
     let (status, subject) = (text("status"), text("subject"));
     let is_change = is_named(tool, &["update", "edit", "set", "complete"]) && (status.is_some() || subject.is_some());
     is_change.then_some(Change::One { id, status, text: subject })
+}
+
+/// The list that a script gives to a tool.
+fn scripted(text: &str, script: &Script) -> Option<Change> {
+    let statuses = Script::texts(text, script.status);
+    let steps = Script::texts(text, script.step);
+    let status_after = |at: usize| statuses.iter().find(|(status, _)| *status > at).map(|(_, text)| text.clone());
+    let items: Vec<Todo> = steps
+        .into_iter()
+        .filter_map(|(at, step)| {
+            let text = cut(&step, TEXT_SIZE_MAX).to_owned();
+            Some(Todo { id: None, text, status: status_after(at)? })
+        })
+        .collect();
+    (!items.is_empty()).then_some(Change::All(items, 0))
 }
 
 fn item(raw: &str) -> Option<Todo> {
@@ -114,7 +132,7 @@ mod tests {
     use super::*;
 
     fn of(tool: &str, json: &'static str) -> Option<Change> {
-        change(tool, &Input::Json(json.into()))
+        change(tool, &Input::Json(json.into()), None)
     }
 
     #[test]

@@ -59,7 +59,9 @@ impl Troubles {
     /// A call went well: what is of its kind is made good, and so is whatever was no tool's failure.
     pub fn good(&mut self, kinds: &[u64]) {
         self.last = None;
-        self.list.retain(|held| is_tool(held) && !kinds.contains(&held.trouble.kind));
+        // Who was not allowed something and went on well has found another way.
+        let is_open = |held: &Held| held.trouble.fault.kind == FaultKind::Tool && !kinds.contains(&held.trouble.kind);
+        self.list.retain(is_open);
     }
 
     /// The model answered.
@@ -79,39 +81,56 @@ impl Troubles {
         }
     }
 
-    /// Why the run failed that ended so; nothing if it did not.
-    pub fn verdict(mut self, end: &End, last: Place, thread: usize) -> Option<Failure> {
-        let gave_up = match (end.state, self.last) {
-            (State::Completed, None) => return None,
-            // It ended with an answer, and the last thing it did went wrong.
-            (State::Completed, Some(kind)) => Some(kind),
-            (State::Failed | State::Error | State::Stale | State::Stuck | State::Running | State::Unknown, _) => None,
+    /// Why the run failed that ended so; nothing if it did not. What ends with an answer failed only if the last thing it did went wrong; what
+    /// breaks off, by its last result if that went wrong, else by breaking off.
+    pub fn verdict(mut self, ending: Ending<'_>) -> Option<Failure> {
+        let end = ending.end;
+        let last = || self.list.iter().position(|held| Some(held.trouble.kind) == self.last);
+        let at = match end.state {
+            State::Completed => Some(last()?),
+            State::Failed | State::Error => (!self.list.is_empty()).then_some(0),
+            State::Stale | State::Stuck | State::Running | State::Unknown => last(),
         };
         if end.why == Why::Nothing {
             return None;
         }
-        let at = match gave_up {
-            Some(kind) => self.list.iter().position(|held| held.trouble.kind == kind)?,
-            None => 0,
-        };
         let others = (self.list.len() as u64 + self.more).saturating_sub(1);
-        if at < self.list.len() {
+        if let Some(at) = at.filter(|at| *at < self.list.len()) {
             let Held { trouble, times, after } = self.list.swap_remove(at);
             let Trouble { fault, call, input, before, .. } = trouble;
             return Some(Failure { fault, call, input, times, before, after, others });
         }
-        // Nothing went wrong before the end itself.
-        let kind = match end.why {
+        Some(ending.alone(others))
+    }
+}
+
+/// How a conversation ended, for those that nothing went wrong in before.
+#[derive(Debug)]
+pub(super) struct Ending<'a> {
+    pub end: &'a End,
+    pub place: Place,
+    pub thread: usize,
+    pub steps: Vec<Step>,
+    /// The last call that has no answer, and its input.
+    pub open: Option<(Step, Vec<(String, String)>)>,
+}
+
+impl Ending<'_> {
+    /// The failure that is the end itself.
+    fn alone(self, others: u64) -> Failure {
+        let kind = match self.end.why {
             Why::Interrupted => FaultKind::Interrupted,
             Why::Waiting | Why::Ended | Why::Refused | Why::CutOff | Why::LastError => FaultKind::Stop,
             Why::InCall | Why::Asked | Why::Answering | Why::Failing | Why::Repeating | Why::Nothing => {
                 FaultKind::Unfinished
             }
         };
-        let name = Some(end.word.clone().unwrap_or_else(|| end.why.name().to_owned()));
-        let fault = Fault { place: last, thread, kind, name, text: String::new(), is_recovered: false };
-        let (input, before, after) = (Vec::new(), Vec::new(), Kept::default());
-        Some(Failure { fault, call: None, input, times: 1, before, after, others: 0 })
+        let open = self.open.filter(|_| self.end.why == Why::InCall);
+        let (call, input) = open.map_or_else(Default::default, |(call, input)| (Some(call), input));
+        let name = Some(self.end.word.clone().unwrap_or_else(|| self.end.why.name().to_owned()));
+        let place = call.as_ref().map_or(self.place, |call| call.place);
+        let fault = Fault { place, thread: self.thread, kind, name, text: String::new(), is_recovered: false };
+        Failure { fault, call, input, times: 1, before: self.steps, after: Kept::default(), others }
     }
 }
 

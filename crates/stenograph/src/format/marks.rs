@@ -5,16 +5,18 @@ use crate::model::{Held, Residue};
 use crate::text::{Str, Text};
 
 /// Words and fields of a format about calls and what came of them.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Marks {
+    /// How a script that calls tools spells what it gives them.
+    pub script: Option<Script>,
     /// Where a result states the exit code of a command.
     pub exits: &'static [Exit],
     /// How a result begins that tells of a failure which no field of the record states.
     pub failures: &'static [&'static str],
     /// How a result begins that somebody, or some rule, gave instead of the tool.
     pub verdicts: &'static [(&'static str, Verdict)],
-    /// Fields, left over in results, that only stand there when the call was not allowed.
-    pub denials: &'static [&'static str],
+    /// Fields, left over in results, that only stand there when the call was not allowed, and the word in them when the user said so.
+    pub denials: &'static [(&'static str, &'static str)],
     /// Words in a result after which the name stands by which later calls ask for what goes on.
     pub handles: &'static [&'static str],
     /// Fields, left over in results, with such a name.
@@ -39,6 +41,84 @@ pub struct Marks {
     pub notice: Option<Notice>,
     /// Fields, left over in a compaction, with the tokens before it and after it.
     pub compacted: Option<(&'static str, &'static str)>,
+}
+
+impl Marks {
+    /// No words at all.
+    pub const NONE: Marks = Marks {
+        script: None,
+        exits: &[],
+        failures: &[],
+        verdicts: &[],
+        denials: &[],
+        handles: &[],
+        handle_fields: &[],
+        state_fields: &[],
+        kind_fields: &[],
+        made: &[],
+        modes: &[],
+        mode_facts: &[],
+        twins: &[],
+        judgements: &[],
+        nested: None,
+        notice: None,
+        compacted: None,
+    };
+}
+
+/// The names before the texts that a script gives to tools.
+#[derive(Clone, Copy, Debug)]
+pub struct Script {
+    /// Before a command.
+    pub command: &'static str,
+    /// Before something that is to do.
+    pub step: &'static str,
+    /// Before how far that is.
+    pub status: &'static str,
+}
+
+impl Script {
+    /// The texts that stand behind this name in a script, with their places.
+    pub(crate) fn texts(script: &str, name: &str) -> Vec<(usize, String)> {
+        const TEXTS_MAX: usize = 256;
+        let mut found = Vec::new();
+        let mut from = 0;
+        while let Some(at) = script.get(from..).and_then(|rest| rest.find(name)).map(|at| at + from) {
+            from = at + name.len();
+            let is_inside = script
+                .get(..at)
+                .is_some_and(|before| before.ends_with(|char: char| char.is_alphanumeric() || char == '_'));
+            let rest = script.get(from..).unwrap_or_default();
+            let rest = rest.trim_start_matches(['"', '\'']).trim_start();
+            let Some(rest) = rest.strip_prefix(':').map(str::trim_start).filter(|_| !is_inside) else { continue };
+            if let Some(text) = literal(rest) {
+                found.push((at, text));
+            }
+            if found.len() >= TEXTS_MAX {
+                break;
+            }
+        }
+        found
+    }
+}
+
+/// The text that begins here between quotes of any kind.
+fn literal(script: &str) -> Option<String> {
+    let quote = script.chars().next().filter(|char| matches!(char, '"' | '\'' | '`'))?;
+    let mut text = String::new();
+    let mut chars = script.chars().skip(1);
+    while let Some(char) = chars.next() {
+        match char {
+            '\\' => match chars.next()? {
+                'n' => text.push('\n'),
+                't' => text.push('\t'),
+                other => text.push(other),
+            },
+            char if char == quote => return Some(text),
+            char => text.push(char),
+        }
+    }
+    None
 }
 
 /// Where a result states the exit code of a command: the digits follow the words.
@@ -182,5 +262,18 @@ pub(crate) fn word(raw: &str) -> Option<Str<'_>> {
         b'"' => Text::from_json(raw)?.exact(),
         b'{' | b'[' | b'n' => None,
         _ => Some(Str::Borrowed(raw)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_found_in_a_script_by_their_names() {
+        let script = r#"const r = await tools.run({cmd:"echo \"a\"; ls","dir":"/x"}); tools.run({"cmd": 'b', xcmd:"no", cmd: 7})"#;
+        let texts: Vec<String> = Script::texts(script, "cmd").into_iter().map(|(_, text)| text).collect();
+        assert_eq!(texts, ["echo \"a\"; ls", "b"]);
+        assert!(Script::texts("cmd:\"open", "cmd").is_empty());
     }
 }

@@ -16,7 +16,7 @@ pub(super) const MARKS: Marks = Marks {
         ("Permission for this action", Verdict::Refused),
         ("PreToolUse:", Verdict::Blocked),
     ],
-    denials: &["toolDenialKind"],
+    denials: &[("toolDenialKind", "user")],
     handles: &["Command running in background with ID: ", "agentId: ", "Task ID: "],
     handle_fields: &[
         "toolUseResult.agentId",
@@ -30,7 +30,6 @@ pub(super) const MARKS: Marks = Marks {
     made: &[("toolUseResult.type", "create")],
     modes: &["permissionMode"],
     mode_facts: &["permission-mode"],
-    twins: &[],
     judgements: &[Judgement {
         fact: "attachment",
         field: "attachment.type",
@@ -45,4 +44,5 @@ pub(super) const MARKS: Marks = Marks {
         exit: "exit code ",
     }),
     compacted: Some(("compactMetadata.preTokens", "compactMetadata.postTokens")),
+    ..Marks::NONE
 };

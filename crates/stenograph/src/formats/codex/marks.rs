@@ -1,8 +1,9 @@
 //! What Codex says in words of its own about what came of calls. Only words and paths; nothing is read here.
 
-use crate::format::marks::{Exit, Judgement, Marks, Twin, Verdict};
+use crate::format::marks::{Exit, Judgement, Marks, Script, Twin, Verdict};
 
 pub(super) const MARKS: Marks = Marks {
+    script: Some(Script { command: "cmd", step: "step", status: "status" }),
     exits: &[
         Exit::Json("metadata.exit_code"),
         Exit::Head("Process exited with code "),
@@ -27,14 +28,8 @@ pub(super) const MARKS: Marks = Marks {
         ("This action was rejected due to unacceptable risk", Verdict::Refused),
         ("approval policy is", Verdict::Refused),
     ],
-    denials: &[],
     handles: &["Process running with session ID "],
-    handle_fields: &[],
-    state_fields: &[],
-    kind_fields: &[],
-    made: &[],
     modes: &["payload.approval_policy", "payload.sandbox_policy.type", "payload.sandbox_policy.mode"],
-    mode_facts: &[],
     twins: &[
         Twin {
             fact: "exec_command_end",
@@ -65,7 +60,5 @@ pub(super) const MARKS: Marks = Marks {
         words: &[("approved", Verdict::Approved), ("denied", Verdict::Refused), ("aborted", Verdict::Refused)],
         reason: "payload.rationale",
     }],
-    nested: None,
-    notice: None,
-    compacted: None,
+    ..Marks::NONE
 };
