@@ -10,11 +10,13 @@
 //! 6. [`query`] says what of an event can be found, and finds it.
 //! 7. [`status`] tells from the last events how a run stands.
 //! 8. [`ledger`] counts what model calls took.
-//! 9. [`formats`] is the one list of formats; [`laws`] is what every one of them keeps.
+//! 9. [`changes`] tells what a session did to files, as diffs.
+//! 10. [`formats`] is the one list of formats; [`laws`] is what every one of them keeps.
 //!
 //! This crate opens no files, reads no clock and no environment, starts no threads and prints nothing.
 
 pub mod carry;
+pub mod changes;
 pub mod convert;
 pub mod edit;
 pub mod format;

@@ -22,6 +22,7 @@ pub use matches::SessionFacts;
 pub use moment::Today;
 pub use parse::{Mistake, PHRASE_LENGTH_MAX, QUERY_SIZE_MAX};
 pub use snippet::Snippet;
+pub(crate) use touch::{is_path, joined, parts, verb};
 pub use touch::{Touch, TouchHow};
 pub use trail::Trail;
 pub use words::{How, WORD_LENGTH_MAX, Word, Words, words};

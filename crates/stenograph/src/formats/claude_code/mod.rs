@@ -8,7 +8,7 @@ mod record;
 mod sniff;
 mod write;
 
-use crate::format::{Format, Head, Info, Signs, Sniff, Traits, Want};
+use crate::format::{Deeds, Format, Head, Info, Signs, Sniff, Traits, Want};
 use crate::frame::Framing;
 use crate::json::JsonLines;
 use crate::model::Outline;
@@ -90,6 +90,10 @@ impl Format for ClaudeCode {
 
     fn twins(&self) -> &'static [&'static str] {
         &["toolUseResult", "tool_use_result"]
+    }
+
+    fn deeds(&self) -> Deeds {
+        Deeds { fields: &["toolUseResult", "tool_use_result"], call: None }
     }
 
     fn signs(&self) -> Signs {

@@ -7,7 +7,7 @@ mod own;
 mod read;
 mod write;
 
-use crate::format::{Format, Head, Info, Sniff, Traits, Want};
+use crate::format::{Deeds, Format, Head, Info, Sniff, Traits, Want};
 use crate::frame::{Framing, Items};
 use crate::json::Object;
 use crate::model::Outline;
@@ -116,6 +116,10 @@ impl Format for Codex {
 
     fn reader(&self, want: Want) -> Box<dyn Reader> {
         Box::new(read::Rollout { want })
+    }
+
+    fn deeds(&self) -> Deeds {
+        Deeds { fields: &["payload"], call: Some("payload.call_id") }
     }
 
     fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
