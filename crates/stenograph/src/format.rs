@@ -59,6 +59,20 @@ pub trait Format: Sync {
     fn marks(&self) -> Marks {
         Marks::NONE
     }
+
+    /// Where its records say, in a shape for programs, what a call did to files.
+    fn deeds(&self) -> Deeds {
+        Deeds::default()
+    }
+}
+
+/// Where a format says what a call did to files, beside the model.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Deeds {
+    /// Paths of fields, left over in its records, that hold it.
+    pub fields: &'static [&'static str],
+    /// Path of the field that names the call, in a record that is no result.
+    pub call: Option<&'static str>,
 }
 
 /// Words of a format about how a run stands, where the model has no place for them.

@@ -221,7 +221,7 @@ fn is_path_key(key: &str) -> bool {
 }
 
 /// Whether a text may be the path of a file. Addresses are none.
-fn is_path(text: &str) -> bool {
+pub(crate) fn is_path(text: &str) -> bool {
     let text = text.trim();
     !matches!(text, "" | "." | "./" | "/" | "-")
         && text.len() <= PATH_SIZE_MAX
@@ -230,7 +230,7 @@ fn is_path(text: &str) -> bool {
 }
 
 /// What a name says is done to a file.
-fn verb(name: &str) -> Option<TouchHow> {
+pub(crate) fn verb(name: &str) -> Option<TouchHow> {
     let parts = parts(name);
     let is = |verb: &str| parts.iter().any(|part| part == verb);
     let glued = |verb: &str| {
@@ -258,7 +258,7 @@ pub(crate) fn parts(name: &str) -> Vec<String> {
 }
 
 /// A path below the working folder, with what only goes around taken out.
-fn joined<'a>(path: &'a str, cwd: Option<&str>) -> Cow<'a, str> {
+pub(crate) fn joined<'a>(path: &'a str, cwd: Option<&str>) -> Cow<'a, str> {
     let drive =
         |path: &str| matches!(path.as_bytes(), [letter, b':', b'/' | b'\\', ..] if letter.is_ascii_alphabetic());
     let is_whole = path.starts_with(['/', '\\', '~']) || drive(path);

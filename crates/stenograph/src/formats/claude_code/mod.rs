@@ -10,7 +10,7 @@ mod sniff;
 mod usage;
 mod write;
 
-use crate::format::{Format, Head, Info, Marks, Signs, Sniff, Traits, Want};
+use crate::format::{Deeds, Format, Head, Info, Marks, Signs, Sniff, Traits, Want};
 use crate::frame::Framing;
 use crate::json::JsonLines;
 use crate::ledger::Told;
@@ -97,6 +97,10 @@ impl Format for ClaudeCode {
 
     fn told<'e>(&self, _event: &'e Event<'_>, left: &'e Residue<'_>) -> Told<'e> {
         usage::told(left)
+    }
+
+    fn deeds(&self) -> Deeds {
+        Deeds { fields: &["toolUseResult", "tool_use_result"], call: None }
     }
 
     fn signs(&self) -> Signs {

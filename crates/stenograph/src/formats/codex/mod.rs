@@ -9,7 +9,7 @@ mod read;
 mod usage;
 mod write;
 
-use crate::format::{Format, Head, Info, Marks, Sniff, Traits, Want};
+use crate::format::{Deeds, Format, Head, Info, Marks, Sniff, Traits, Want};
 use crate::frame::{Framing, Items};
 use crate::json::Object;
 use crate::ledger::Told;
@@ -123,6 +123,10 @@ impl Format for Codex {
 
     fn told<'e>(&self, event: &'e Event<'_>, left: &'e Residue<'_>) -> Told<'e> {
         usage::told(event, left)
+    }
+
+    fn deeds(&self) -> Deeds {
+        Deeds { fields: &["payload"], call: Some("payload.call_id") }
     }
 
     fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
