@@ -3,6 +3,7 @@
 
 mod answer;
 mod foreign;
+mod peers;
 mod read;
 mod record;
 mod sniff;
@@ -12,7 +13,7 @@ mod write;
 use crate::format::{Format, Head, Info, Signs, Sniff, Traits, Want};
 use crate::frame::Framing;
 use crate::json::JsonLines;
-use crate::ledger::Told;
+use crate::ledger::{Rule, Tally, Told};
 use crate::model::{Event, Outline, Residue};
 use crate::read::Reader;
 use crate::write::Writer;
@@ -96,6 +97,10 @@ impl Format for ClaudeCode {
 
     fn told<'e>(&self, _event: &'e Event<'_>, left: &'e Residue<'_>) -> Told<'e> {
         usage::told(left)
+    }
+
+    fn tally(&self, rule: Rule) -> Option<Box<dyn Tally>> {
+        Some(peers::tally(rule))
     }
 
     fn signs(&self) -> Signs {

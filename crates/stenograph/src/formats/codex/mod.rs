@@ -4,6 +4,7 @@ mod content;
 mod items;
 mod notices;
 mod own;
+mod peers;
 mod read;
 mod usage;
 mod write;
@@ -11,7 +12,7 @@ mod write;
 use crate::format::{Format, Head, Info, Sniff, Traits, Want};
 use crate::frame::{Framing, Items};
 use crate::json::Object;
-use crate::ledger::Told;
+use crate::ledger::{Rule, Tally, Told};
 use crate::model::{Event, Outline, Residue};
 use crate::read::Reader;
 use crate::write::Writer;
@@ -122,6 +123,10 @@ impl Format for Codex {
 
     fn told<'e>(&self, event: &'e Event<'_>, left: &'e Residue<'_>) -> Told<'e> {
         usage::told(event, left)
+    }
+
+    fn tally(&self, rule: Rule) -> Option<Box<dyn Tally>> {
+        Some(peers::tally(rule))
     }
 
     fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
