@@ -28,6 +28,7 @@ mod recorder;
 pub mod recover;
 mod source;
 pub mod tail;
+pub mod tally;
 pub mod undo;
 pub mod usage;
 pub mod watch;

@@ -322,14 +322,7 @@ fn count(
         Head::read(stream, &mut head)?;
     }
     let begin = if head.is_empty() { begin } else { head.as_slice() };
-    let format = match detect_like(begin, likely) {
-        Detected::Format(format) => Some(format),
-        Detected::Tie(formats) => {
-            let by_place = formats.iter().find(|format| likely.is_some_and(|likely| is_same(likely, **format)));
-            by_place.or(formats.first()).copied()
-        }
-        Detected::Unknown => None,
-    };
+    let format = claimed(begin, likely);
     let Some(format) = format.filter(|format| !is_forgotten(*format, begin)) else { return Ok(None) };
     hand.last = Some(format);
     let want = match calls {
@@ -354,6 +347,18 @@ fn count(
     };
     reading.end(&mut counting);
     Ok(Some(Counted { page: counting.page(), damage }))
+}
+
+/// The format of a source that begins like this; its place settles what the beginning leaves open.
+pub(crate) fn claimed(begin: &[u8], likely: Option<&'static dyn Format>) -> Option<&'static dyn Format> {
+    match detect_like(begin, likely) {
+        Detected::Format(format) => Some(format),
+        Detected::Tie(formats) => {
+            let by_place = formats.iter().find(|format| likely.is_some_and(|likely| is_same(likely, **format)));
+            by_place.or(formats.first()).copied()
+        }
+        Detected::Unknown => None,
+    }
 }
 
 fn is_same(one: &dyn Format, other: &dyn Format) -> bool {

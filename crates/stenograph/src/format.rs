@@ -8,7 +8,7 @@ use std::io;
 
 use crate::frame::Framing;
 use crate::json::Object;
-use crate::ledger::Told;
+use crate::ledger::{Rule, Tally, Told};
 use crate::model::{Event, Kind, Outline, Residue};
 use crate::read::Reader;
 use crate::write::Writer;
@@ -48,6 +48,11 @@ pub trait Format: Sync {
     /// What a record tells about model calls, in what is left of it.
     fn told<'e>(&self, _event: &'e Event<'_>, _left: &'e Residue<'_>) -> Told<'e> {
         Told::default()
+    }
+
+    /// Counts its sources by the rule of another program; `None` where that program does not know the format.
+    fn tally(&self, _rule: Rule) -> Option<Box<dyn Tally>> {
+        None
     }
 
     /// What its records say, in words of its own, about how a run stands.

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use xxhash_rust::xxh3::Xxh3DefaultBuilder;
 
+use super::Tallied;
 use super::page::{How, Name, Names, Page, Reason, Row};
 
 /// How many examples of a decision are kept.
@@ -76,6 +77,17 @@ impl Book {
         }
         for aside in &page.asides {
             self.decide(aside.reason, aside.count, aside.lines.iter().map(|line| (number, *line)));
+        }
+    }
+
+    /// Takes in what a rule counted in these sources. Every row is a call of its own: the rule has joined what it joins.
+    pub fn lay(&mut self, sources: &[String], tallied: Tallied) {
+        let base = u32::try_from(self.sources.len()).unwrap_or(u32::MAX);
+        self.sources.extend_from_slice(sources);
+        let names: Vec<Name> = tallied.names.list.iter().map(|name| self.names.number(name)).collect();
+        for (source, row) in tallied.rows {
+            let row = Row { key: self.entries.len() as u128, ..row.renamed(&names) };
+            self.put(row, base.saturating_add(source));
         }
     }
 

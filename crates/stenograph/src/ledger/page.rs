@@ -221,7 +221,7 @@ pub struct State {
 
 /// Names, each with its number.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Names {
+pub(crate) struct Names {
     pub list: Vec<String>,
     numbers: HashMap<String, Name, Xxh3DefaultBuilder>,
 }

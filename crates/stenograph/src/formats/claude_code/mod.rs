@@ -4,6 +4,7 @@
 mod answer;
 mod foreign;
 mod marks;
+mod peers;
 mod read;
 mod record;
 mod sniff;
@@ -13,7 +14,7 @@ mod write;
 use crate::format::{Deeds, Format, Head, Info, Marks, Signs, Sniff, Traits, Want};
 use crate::frame::Framing;
 use crate::json::JsonLines;
-use crate::ledger::Told;
+use crate::ledger::{Rule, Tally, Told};
 use crate::model::{Event, Outline, Residue};
 use crate::read::Reader;
 use crate::write::Writer;
@@ -101,6 +102,10 @@ impl Format for ClaudeCode {
 
     fn deeds(&self) -> Deeds {
         Deeds { fields: &["toolUseResult", "tool_use_result"], call: None }
+    }
+
+    fn tally(&self, rule: Rule) -> Option<Box<dyn Tally>> {
+        Some(peers::tally(rule))
     }
 
     fn signs(&self) -> Signs {

@@ -5,6 +5,7 @@ mod items;
 mod marks;
 mod notices;
 mod own;
+mod peers;
 mod read;
 mod usage;
 mod write;
@@ -12,7 +13,7 @@ mod write;
 use crate::format::{Deeds, Format, Head, Info, Marks, Sniff, Traits, Want};
 use crate::frame::{Framing, Items};
 use crate::json::Object;
-use crate::ledger::Told;
+use crate::ledger::{Rule, Tally, Told};
 use crate::model::{Event, Outline, Residue};
 use crate::read::Reader;
 use crate::write::Writer;
@@ -127,6 +128,10 @@ impl Format for Codex {
 
     fn deeds(&self) -> Deeds {
         Deeds { fields: &["payload"], call: Some("payload.call_id") }
+    }
+
+    fn tally(&self, rule: Rule) -> Option<Box<dyn Tally>> {
+        Some(peers::tally(rule))
     }
 
     fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
