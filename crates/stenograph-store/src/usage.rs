@@ -1,6 +1,7 @@
 //! The pages of the ledger of all sources there are: out of the index where that knows them, else read from the files, and what is gone
 //! from the archive. What is counted, and how, is in [`stenograph::ledger`].
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -79,6 +80,9 @@ pub struct Report {
 /// How much is read at a time.
 const CHUNK_SIZE: usize = 256 << 10;
 
+/// The journal of a recording that fills a folder: it tells of the calls whose sum the document beside it states.
+const JOURNAL: &str = "journal.steno";
+
 /// How often whoever watches is told.
 const BEAT: Duration = Duration::from_millis(50);
 
@@ -94,7 +98,12 @@ pub fn pages(asked: &Asked<'_>, watch: &mut dyn Watch, each: &mut dyn FnMut(Told
     jobs.sort_by_key(|job| std::cmp::Reverse(job.size()));
     told.extend(read_all(asked, &jobs, archive.as_ref(), watch, &mut report)?);
     told.sort_by(|one, other| one.path.cmp(&other.path));
-    told.into_iter().for_each(each);
+    let journals: HashSet<PathBuf> =
+        told.iter().filter(|told| told.path.ends_with(JOURNAL)).map(|told| told.path.clone()).collect();
+    for told in told {
+        let has_journal = journals.contains(&told.path.with_file_name(JOURNAL));
+        each(if has_journal { Told { page: told.page.without_runs(), ..told } } else { told });
+    }
     Ok(report)
 }
 

@@ -31,6 +31,19 @@ impl Page {
         *self == Page::default()
     }
 
+    /// The page without the totals of runs, where another source tells of their calls one by one.
+    #[must_use]
+    pub fn without_runs(mut self) -> Page {
+        let (runs, rows) = self.rows.into_iter().partition(|row| row.how == How::Run);
+        self.rows = rows;
+        let runs: Vec<Row> = runs;
+        if !runs.is_empty() {
+            let lines = runs.iter().map(|row| row.line).collect();
+            self.asides.push(Aside { reason: Reason::Sum, count: runs.len() as u64, lines });
+        }
+        self
+    }
+
     /// Puts the next page of the same source behind this one.
     pub fn append(&mut self, next: Page) {
         let mut names = Names::of(std::mem::take(&mut self.names));
