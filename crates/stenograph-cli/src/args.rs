@@ -4,8 +4,8 @@ use clap::builder::PossibleValuesParser;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    audit, check, compact, completions, config, context, r#continue, convert, cut, demo, find, formats, inbox, index,
-    keep, list, man, prune, record, recover, replay, resume, run, show, status, tail, trim, usage,
+    audit, check, compact, completions, config, context, r#continue, convert, cut, demo, export, find, formats, inbox,
+    index, keep, list, man, prune, record, recover, replay, resume, run, show, status, tail, trim, usage,
 };
 
 /// Keep the record of what AI agents did
@@ -46,6 +46,7 @@ pub enum Command {
     Prune(prune::Options),
     Usage(usage::Options),
     Replay(replay::Options),
+    Export(export::Options),
     Tail(tail::Options),
     Status(status::Options),
     Record(record::Options),

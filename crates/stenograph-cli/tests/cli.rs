@@ -30,6 +30,8 @@ mod cycod;
 mod demo;
 #[path = "cli/devflow.rs"]
 mod devflow;
+#[path = "cli/export.rs"]
+mod export;
 #[path = "cli/find.rs"]
 mod find;
 #[path = "cli/help.rs"]

@@ -10,6 +10,7 @@ pub mod r#continue;
 pub mod convert;
 pub mod cut;
 pub mod demo;
+pub mod export;
 pub mod find;
 pub mod formats;
 pub mod inbox;
@@ -55,6 +56,7 @@ pub fn run(command: &Command, output: &mut Output<'_>) -> Result<Status, Command
         Command::Show(options) => show::run(options, output),
         Command::Tail(options) => tail::run(options, output),
         Command::Status(options) => status::run(options, output),
+        Command::Export(options) => export::run(options, output),
         Command::Usage(options) => usage::run(options, output),
         Command::Trim(options) => trim::run(options, output),
         Command::Cut(options) => cut::run(options, output),

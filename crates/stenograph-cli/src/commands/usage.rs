@@ -21,6 +21,7 @@ use stenograph_store::usage::{Asked, UseIndex, pages};
 use crate::clock;
 use crate::error::{CommandError, Status};
 use crate::output::Output;
+use crate::prices;
 use crate::progress::Progress;
 use crate::store::{Where, on_interrupt};
 
@@ -138,7 +139,7 @@ impl By {
 pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
     let zone = options.zone()?;
     let range = options.range(&zone)?;
-    let prices = crate::prices::load()?;
+    let prices = prices::load()?;
     let Some(ledger) = options.ledger(output)? else { return Ok(Status::No) };
     let mut projects = Projects::default();
     let mut others = Projects::default();
