@@ -8,6 +8,9 @@ use super::page::{How, Name, Names, Page, Reason, Row};
 /// How many examples of a decision are kept.
 const EXAMPLES_MAX: usize = 5;
 
+/// How many forks of forks are followed: sources that name each other as their parents would else have no end.
+const FORKS_MAX: usize = 64;
+
 /// A ledger in the making.
 #[derive(Debug, Default)]
 pub struct Book {
@@ -15,6 +18,8 @@ pub struct Book {
     sources: Vec<String>,
     entries: Vec<Entry>,
     by_key: HashMap<u128, usize>,
+    /// Calls that a session only replays, and whose they are.
+    origins: HashMap<u128, u128>,
     decisions: HashMap<Reason, Decision>,
 }
 
@@ -36,14 +41,22 @@ pub struct Entry {
     pub row: Row,
     /// The source that tells best whose it is.
     pub source: u32,
-    /// When that source tells of it.
-    told_at: i64,
     /// The source that was the last to tell of it.
     last: u32,
     /// How many sources tell of it, by how.
     own: u32,
     replayed: u32,
     passed: u32,
+}
+
+/// What became of a telling.
+enum Entered {
+    /// It is the first of its call.
+    New,
+    /// The same source has told of the call before.
+    Same,
+    /// Another source has.
+    Other,
 }
 
 /// Tellings that are no call of their own, for one reason.
@@ -67,6 +80,10 @@ impl Book {
         let number = u32::try_from(self.sources.len() - 1).unwrap_or(u32::MAX);
         let names: Vec<Name> = page.names.iter().map(|name| self.names.number(name)).collect();
         let session = session.map(|session| self.names.number(session));
+        for (own, origin) in &page.origins {
+            let known = self.origins.entry(*own).or_insert(*origin);
+            *known = *origin.min(known);
+        }
         for row in &page.rows {
             let mut row = row.clone().renamed(&names);
             row.session = row.session.or(session);
@@ -78,35 +95,62 @@ impl Book {
     }
 
     fn put(&mut self, row: Row, source: u32) {
-        let told_at = row.time.unwrap_or(i64::MAX);
-        let Some(entry) = self.by_key.get(&row.key).and_then(|at| self.entries.get_mut(*at)) else {
-            self.by_key.insert(row.key, self.entries.len());
-            let mut entry = Entry { row, source, told_at, last: source, own: 0, replayed: 0, passed: 0 };
-            entry.tell(entry.row.how);
-            self.entries.push(entry);
-            return;
-        };
-        let is_same = entry.last == source;
-        let place = (source, row.line);
-        let (ours, theirs) = ((row.how, told_at), (entry.row.how, entry.told_at));
-        let name = |source: u32| usize::try_from(source).ok().and_then(|at| self.sources.get(at));
-        if ours < theirs || ours == theirs && name(source) < name(entry.source) {
-            entry.row.belong(&row);
-            (entry.source, entry.told_at) = (source, told_at);
-        }
-        entry.row.join(&row);
-        entry.last = source;
-        let reason = match row.how {
+        let (how, place, records) = (row.how, (source, row.line), row.records);
+        let mut entry = Entry { row, source, last: source, own: 0, replayed: 0, passed: 0 };
+        entry.tell(how);
+        let reason = match how {
             How::Replayed => Reason::Replayed,
             How::Passed => Reason::PassedOn,
             How::Own | How::Difference | How::Run | How::Cost => Reason::Copied,
         };
-        if is_same {
-            self.decide(Reason::Streamed, 1, std::iter::once(place));
-        } else {
-            entry.tell(row.how);
+        match self.enter(entry) {
+            Entered::New => {}
+            // No record of its own tells of it: a later page names tools of an answer.
+            Entered::Same if records == 0 => {}
+            Entered::Same => self.decide(Reason::Streamed, 1, std::iter::once(place)),
             // How many there are of each is only known when all are there.
-            self.decide(reason, 0, std::iter::once(place));
+            Entered::Other => self.decide(reason, 0, std::iter::once(place)),
+        }
+    }
+
+    /// Enters a call, or what is told of it into the one that is there.
+    fn enter(&mut self, new: Entry) -> Entered {
+        let Some(entry) = self.by_key.get(&new.row.key).and_then(|at| self.entries.get_mut(*at)) else {
+            self.by_key.insert(new.row.key, self.entries.len());
+            self.entries.push(new);
+            return Entered::New;
+        };
+        let name = |source: u32| usize::try_from(source).ok().and_then(|at| self.sources.get(at));
+        let is_tie = !entry.row.tells_better_than(&new.row) && !new.row.tells_better_than(&entry.row);
+        if new.row.tells_better_than(&entry.row) || is_tie && name(new.source) < name(entry.source) {
+            entry.row.belong(&new.row);
+            entry.source = new.source;
+        }
+        entry.row.join(&new.row);
+        if entry.last == new.last {
+            return Entered::Same;
+        }
+        entry.last = new.last;
+        let tellings = [(&mut entry.own, new.own), (&mut entry.replayed, new.replayed), (&mut entry.passed, new.passed)];
+        tellings.into_iter().for_each(|(count, more)| *count = count.saturating_add(more));
+        Entered::Other
+    }
+
+    /// A fork of a fork takes all that it replays for the fork's own; what the fork itself only replayed is its parent's.
+    fn trace_back(&mut self) {
+        if self.origins.is_empty() {
+            return;
+        }
+        let (strays, entries): (Vec<Entry>, Vec<Entry>) =
+            std::mem::take(&mut self.entries).into_iter().partition(|entry| self.origins.contains_key(&entry.row.key));
+        self.by_key = entries.iter().zip(0..).map(|(entry, at)| (entry.row.key, at)).collect();
+        self.entries = entries;
+        for mut stray in strays {
+            for _ in 0..FORKS_MAX {
+                let Some(origin) = self.origins.get(&stray.row.key) else { break };
+                stray.row.key = *origin;
+            }
+            self.enter(stray);
         }
     }
 
@@ -119,6 +163,7 @@ impl Book {
 
     /// The ledger, when all pages are in it.
     pub fn close(mut self) -> Ledger {
+        self.trace_back();
         let mut merged = [(Reason::Copied, 0_u64), (Reason::Replayed, 0), (Reason::PassedOn, 0)];
         for entry in &self.entries {
             // One telling is the call itself; the best one.

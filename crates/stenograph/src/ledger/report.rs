@@ -265,7 +265,12 @@ impl Keys {
             By::Branch => name(row.branch),
             By::Subagent => name(row.thread),
             By::Tool if row.tools.is_empty() => None,
-            By::Tool => return row.tools.iter().map(|tool| name(Some(*tool))).collect(),
+            By::Tool => {
+                // What cannot be shared goes to the first ones, so they stand in an order of their own.
+                let mut tools: Vec<Option<String>> = row.tools.iter().map(|tool| name(Some(*tool))).collect();
+                tools.sort();
+                return tools;
+            }
         };
         vec![one]
     }
