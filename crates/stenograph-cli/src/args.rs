@@ -4,8 +4,8 @@ use clap::builder::PossibleValuesParser;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    check, compact, completions, config, context, r#continue, convert, cut, demo, find, formats, inbox, index, keep,
-    list, man, prune, record, recover, resume, run, show, status, tail, trim, usage,
+    audit, check, compact, completions, config, context, r#continue, convert, cut, demo, find, formats, inbox, index,
+    keep, list, man, prune, record, recover, replay, resume, run, show, status, tail, trim, usage,
 };
 
 /// Keep the record of what AI agents did
@@ -37,6 +37,7 @@ pub enum Command {
     Check(check::Options),
     Convert(convert::Options),
     Show(show::Options),
+    Audit(audit::Options),
     Index(index::Options),
     Find(find::Options),
     List(list::Options),
@@ -44,6 +45,7 @@ pub enum Command {
     Keep(keep::Options),
     Prune(prune::Options),
     Usage(usage::Options),
+    Replay(replay::Options),
     Tail(tail::Options),
     Status(status::Options),
     Record(record::Options),

@@ -1,6 +1,7 @@
 //! The pages of the ledger of all sources there are: out of the index where that knows them, else read from the files, and what is gone
 //! from the archive. What is counted, and how, is in [`stenograph::ledger`].
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -79,11 +80,14 @@ pub struct Report {
 /// How much is read at a time.
 const CHUNK_SIZE: usize = 256 << 10;
 
+/// The journal of a recording that fills a folder: it tells of the calls whose sum the document beside it states.
+const JOURNAL: &str = "journal.steno";
+
 /// How often whoever watches is told.
 const BEAT: Duration = Duration::from_millis(50);
 
 /// Gives the pages of all sources, in the order of their paths.
-pub fn pages(asked: &Asked<'_>, watch: &mut dyn Watch, each: &mut dyn FnMut(&Told)) -> Result<Report, Error> {
+pub fn pages(asked: &Asked<'_>, watch: &mut dyn Watch, each: &mut dyn FnMut(Told)) -> Result<Report, Error> {
     let mut report = Report::default();
     let catalogue = match asked.index {
         UseIndex::Yes => asked.store.catalogue().ok(),
@@ -94,7 +98,12 @@ pub fn pages(asked: &Asked<'_>, watch: &mut dyn Watch, each: &mut dyn FnMut(&Tol
     jobs.sort_by_key(|job| std::cmp::Reverse(job.size()));
     told.extend(read_all(asked, &jobs, archive.as_ref(), watch, &mut report)?);
     told.sort_by(|one, other| one.path.cmp(&other.path));
-    told.iter().for_each(each);
+    let journals: HashSet<PathBuf> =
+        told.iter().filter(|told| told.path.ends_with(JOURNAL)).map(|told| told.path.clone()).collect();
+    for told in told {
+        let has_journal = !told.path.ends_with(JOURNAL) && journals.contains(&told.path.with_file_name(JOURNAL));
+        each(if has_journal { Told { page: told.page.without_runs(), ..told } } else { told });
+    }
     Ok(report)
 }
 
@@ -323,14 +332,7 @@ fn count(
         Head::read(stream, &mut head)?;
     }
     let begin = if head.is_empty() { begin } else { head.as_slice() };
-    let format = match detect_like(begin, likely) {
-        Detected::Format(format) => Some(format),
-        Detected::Tie(formats) => {
-            let by_place = formats.iter().find(|format| likely.is_some_and(|likely| is_same(likely, **format)));
-            by_place.or(formats.first()).copied()
-        }
-        Detected::Unknown => None,
-    };
+    let format = claimed(begin, likely);
     let Some(format) = format.filter(|format| !is_forgotten(*format, begin)) else { return Ok(None) };
     hand.last = Some(format);
     let want = match calls {
@@ -355,6 +357,18 @@ fn count(
     };
     reading.end(&mut counting);
     Ok(Some(Counted { page: counting.page(), damage }))
+}
+
+/// The format of a source that begins like this; its place settles what the beginning leaves open.
+pub(crate) fn claimed(begin: &[u8], likely: Option<&'static dyn Format>) -> Option<&'static dyn Format> {
+    match detect_like(begin, likely) {
+        Detected::Format(format) => Some(format),
+        Detected::Tie(formats) => {
+            let by_place = formats.iter().find(|format| likely.is_some_and(|likely| is_same(likely, **format)));
+            by_place.or(formats.first()).copied()
+        }
+        Detected::Unknown => None,
+    }
 }
 
 fn is_same(one: &dyn Format, other: &dyn Format) -> bool {

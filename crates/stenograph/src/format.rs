@@ -1,15 +1,18 @@
 //! What a format is: how bytes spell events. Everything that lists formats derives from [`crate::formats::FORMATS`].
 
+pub(crate) mod marks;
+
 use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::io;
 
 use crate::frame::Framing;
 use crate::json::Object;
-use crate::ledger::Told;
+use crate::ledger::{Rule, Tally, Told};
 use crate::model::{Event, Kind, Outline, Residue};
 use crate::read::Reader;
 use crate::write::Writer;
+pub use marks::Marks;
 
 /// A format. To add one, see `formats/README.md`.
 pub trait Format: Sync {
@@ -47,10 +50,34 @@ pub trait Format: Sync {
         Told::default()
     }
 
+    /// Counts its sources by the rule of another program; `None` where that program does not know the format.
+    fn tally(&self, _rule: Rule) -> Option<Box<dyn Tally>> {
+        None
+    }
+
     /// What its records say, in words of its own, about how a run stands.
     fn signs(&self) -> Signs {
         Signs::default()
     }
+
+    /// What its records say, in words of its own, about what came of calls.
+    fn marks(&self) -> Marks {
+        Marks::NONE
+    }
+
+    /// Where its records say, in a shape for programs, what a call did to files.
+    fn deeds(&self) -> Deeds {
+        Deeds::default()
+    }
+}
+
+/// Where a format says what a call did to files, beside the model.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Deeds {
+    /// Paths of fields, left over in its records, that hold it.
+    pub fields: &'static [&'static str],
+    /// Path of the field that names the call, in a record that is no result.
+    pub call: Option<&'static str>,
 }
 
 /// Words of a format about how a run stands, where the model has no place for them.
@@ -213,7 +240,11 @@ impl<'a> Head<'a> {
 
 /// The bytes as text. Raw control characters must not hide what a record is: readers take them as escapes, and here a space will do.
 fn visible(bytes: &[u8]) -> Cow<'_, str> {
-    let is_plain = |byte: &u8| *byte >= b' ' || matches!(byte, b'\n' | b'\r');
+    // Every byte is looked at, for that is done many at a time; stopping at the first one is not.
+    let is_plain = |text: &&str| {
+        let control = |byte: u8| u8::from(byte < b' ' && byte != b'\n' && byte != b'\r');
+        text.bytes().fold(0, |found, byte| found | control(byte)) == 0
+    };
     let good = match std::str::from_utf8(bytes) {
         Ok(text) => Some(text),
         // The head ends within a character.
@@ -222,7 +253,7 @@ fn visible(bytes: &[u8]) -> Cow<'_, str> {
         }
         Err(_) => None,
     };
-    if let Some(text) = good.filter(|text| text.bytes().all(|byte| is_plain(&byte))) {
+    if let Some(text) = good.filter(is_plain) {
         return Cow::Borrowed(text);
     }
     let seen = |char: char| if char < ' ' && !matches!(char, '\n' | '\r') { ' ' } else { char };
@@ -287,11 +318,21 @@ impl std::fmt::Debug for dyn Format {
 
 /// Which format a source is, by its beginning, where it is likely to be this one: if that one is certain, no other is asked.
 pub fn detect_like(head: &[u8], likely: Option<&'static dyn Format>) -> Detected {
-    let head = Head::new(head);
-    match likely.filter(|format| format.sniff(&head) == Sniff::Certain) {
+    // Almost always the first records show it.
+    let first = Head::new(head.get(..first_size(head)).unwrap_or(head));
+    match likely.filter(|format| format.sniff(&first) == Sniff::Certain) {
         Some(format) => Detected::Format(format),
-        None => detect_in(&head),
+        None => detect(head),
     }
+}
+
+/// How much of a source is looked at first where it is likely to be of some format.
+const FIRST_SIZE: usize = 4 << 10;
+
+/// Where the line ends in which the first look does.
+fn first_size(head: &[u8]) -> usize {
+    let rest = head.get(FIRST_SIZE..).unwrap_or_default();
+    memchr::memchr(b'\n', rest).map_or(head.len(), |newline| FIRST_SIZE + newline + 1)
 }
 
 /// Which format a source is, by its beginning.

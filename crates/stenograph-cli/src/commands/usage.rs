@@ -138,7 +138,7 @@ impl By {
 pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
     let zone = options.zone()?;
     let range = options.range(&zone)?;
-    let prices = Prices::shipped();
+    let prices = crate::prices::load()?;
     let Some(ledger) = options.ledger(output)? else { return Ok(Status::No) };
     let mut projects = Projects::default();
     let mut others = Projects::default();
@@ -255,7 +255,7 @@ impl Options {
         let mut book = Book::default();
         let mut bar = Bar { progress: None, stop };
         let report = pages(&asked, &mut bar, &mut |told| {
-            book.add(&told.path.to_string_lossy(), told.session.as_deref(), &told.page);
+            book.add(&told.path.to_string_lossy(), told.session.as_deref(), told.page);
         })?;
         drop(bar);
         for remark in report.remarks.iter().take(REMARKS_MAX) {

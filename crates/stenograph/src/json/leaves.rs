@@ -42,6 +42,44 @@ pub fn leaves<'a>(raw: &'a str, each: &mut dyn FnMut(&'a str, Leaf<'a>)) {
     }
 }
 
+/// Gives the path of each field that is `null`: the keys that lead to it as they are spelled, its own last. Elements of arrays add no
+/// key, and are no fields. What is not JSON ends the walk.
+pub fn nulls<'a>(raw: &'a str, each: &mut dyn FnMut(&[&'a str])) {
+    let bytes = raw.as_bytes();
+    let mut path: Vec<&str> = Vec::new();
+    let (mut at, mut is_field) = (0, false);
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'"' => {
+                let Some(end) = scan::string(bytes, at) else { return };
+                let literal = raw.get(at + 1..end - 1).unwrap_or_default();
+                at = scan::blank(bytes, end);
+                is_field = bytes.get(at) == Some(&b':');
+                if let Some(key) = path.last_mut().filter(|_| is_field) {
+                    *key = literal;
+                }
+                at += usize::from(is_field);
+                continue;
+            }
+            b' ' | b'\t' | b'\n' | b'\r' => {}
+            b'n' if is_field => {
+                each(&path);
+                is_field = false;
+            }
+            b'{' => {
+                path.push("");
+                is_field = false;
+            }
+            b'}' => {
+                path.pop();
+                is_field = false;
+            }
+            _ => is_field = false,
+        }
+        at += 1;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -57,6 +95,15 @@ mod tests {
             found.push(format!("{key} {text}"));
         });
         assert_eq!(found, ["a x\"y", "b 1", "c -2.5e3", "c z", "f g:h"]);
+    }
+
+    #[test]
+    fn fields_without_a_value_are_found_where_they_stand() {
+        let mut found = Vec::new();
+        let raw = r#"{"a": null,"b":[null,{"c":null,"d":1}],"e":{"f":{"g" : null}},"h":"null","i":nullx,"j":[1]}"#;
+        nulls(raw, &mut |path| found.push(path.join(".")));
+        assert_eq!(found, ["a", "b.c", "e.f.g", "i"]);
+        nulls("{\"a\":\"", &mut |_| {});
     }
 
     #[test]

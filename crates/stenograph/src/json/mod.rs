@@ -9,7 +9,7 @@ mod scan;
 mod spell;
 
 pub use draft::Draft;
-pub use leaves::{Leaf, leaves};
+pub use leaves::{Leaf, leaves, nulls};
 pub use lines::{At, JsonLines, JsonRecord, Objects};
 pub use object::Object;
 pub use spell::{canonical, compact, indent, one_line};

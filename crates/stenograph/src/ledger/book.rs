@@ -3,6 +3,9 @@
 
 use std::collections::HashMap;
 
+use xxhash_rust::xxh3::Xxh3DefaultBuilder;
+
+use super::Tallied;
 use super::page::{How, Name, Names, Page, Reason, Row};
 
 /// How many examples of a decision are kept.
@@ -17,7 +20,7 @@ pub struct Book {
     names: Names,
     sources: Vec<String>,
     entries: Vec<Entry>,
-    by_key: HashMap<u128, usize>,
+    by_key: HashMap<u128, usize, Xxh3DefaultBuilder>,
     /// Calls that a session only replays, and whose they are.
     origins: HashMap<u128, u128>,
     decisions: HashMap<Reason, Decision>,
@@ -49,16 +52,6 @@ pub struct Entry {
     passed: u32,
 }
 
-/// What became of a telling.
-enum Entered {
-    /// It is the first of its call.
-    New,
-    /// The same source has told of the call before.
-    Same,
-    /// Another source has.
-    Other,
-}
-
 /// Tellings that are no call of their own, for one reason.
 #[derive(Clone, Debug)]
 pub struct Decision {
@@ -72,7 +65,7 @@ pub struct Decision {
 
 impl Book {
     /// Takes in the page of a source. Pages of one source follow each other. Rows that name no session are of `session`.
-    pub fn add(&mut self, source: &str, session: Option<&str>, page: &Page) {
+    pub fn add(&mut self, source: &str, session: Option<&str>, page: Page) {
         let is_next = self.sources.last().is_some_and(|last| last == source);
         if !is_next {
             self.sources.push(source.to_owned());
@@ -84,8 +77,8 @@ impl Book {
             let known = self.origins.entry(*own).or_insert(*origin);
             *known = *origin.min(known);
         }
-        for row in &page.rows {
-            let mut row = row.clone().renamed(&names);
+        for row in page.rows {
+            let mut row = row.renamed(&names);
             row.session = row.session.or(session);
             self.put(row, number);
         }
@@ -94,46 +87,56 @@ impl Book {
         }
     }
 
+    /// Takes in what a rule counted in these sources. Every row is a call of its own: the rule has joined what it joins.
+    pub fn lay(&mut self, sources: &[String], tallied: Tallied) {
+        let base = u32::try_from(self.sources.len()).unwrap_or(u32::MAX);
+        self.sources.extend_from_slice(sources);
+        let names: Vec<Name> = tallied.names.list.iter().map(|name| self.names.number(name)).collect();
+        for (source, row) in tallied.rows {
+            let row = Row { key: self.entries.len() as u128, ..row.renamed(&names) };
+            self.put(row, base.saturating_add(source));
+        }
+    }
+
     fn put(&mut self, row: Row, source: u32) {
-        let (how, place, records) = (row.how, (source, row.line), row.records);
         let mut entry = Entry { row, source, last: source, own: 0, replayed: 0, passed: 0 };
-        entry.tell(how);
-        let reason = match how {
+        entry.tell(entry.row.how);
+        self.enter(entry);
+    }
+
+    /// Enters a call, or what is told of it into the one that is there.
+    fn enter(&mut self, mut new: Entry) {
+        let Some(entry) = self.by_key.get(&new.row.key).and_then(|at| self.entries.get_mut(*at)) else {
+            self.by_key.insert(new.row.key, self.entries.len());
+            self.entries.push(new);
+            return;
+        };
+        let (is_same, latest) = (entry.last == new.last, new.last);
+        let mut tellings = [entry.own, entry.replayed, entry.passed];
+        if !is_same {
+            let more = [new.own, new.replayed, new.passed];
+            tellings.iter_mut().zip(more).for_each(|(count, more)| *count = count.saturating_add(more));
+        }
+        let name = |source: u32| usize::try_from(source).ok().and_then(|at| self.sources.get(at));
+        let is_tie = !entry.row.tells_better_than(&new.row) && !new.row.tells_better_than(&entry.row);
+        if new.row.tells_better_than(&entry.row) || is_tie && name(new.source) < name(entry.source) {
+            std::mem::swap(entry, &mut new);
+        }
+        entry.row.join(&new.row);
+        ([entry.own, entry.replayed, entry.passed], entry.last) = (tellings, latest);
+        let place = (new.source, new.row.line);
+        if is_same {
+            // A row of no record only names tools of an answer on an earlier page.
+            let count = u64::from(new.row.records > 0);
+            return self.decide(Reason::Streamed, count, std::iter::once(place).filter(|_| count > 0));
+        }
+        let reason = match new.row.how {
             How::Replayed => Reason::Replayed,
             How::Passed => Reason::PassedOn,
             How::Own | How::Difference | How::Run | How::Cost => Reason::Copied,
         };
-        match self.enter(entry) {
-            Entered::New => {}
-            // No record of its own tells of it: a later page names tools of an answer.
-            Entered::Same if records == 0 => {}
-            Entered::Same => self.decide(Reason::Streamed, 1, std::iter::once(place)),
-            // How many there are of each is only known when all are there.
-            Entered::Other => self.decide(reason, 0, std::iter::once(place)),
-        }
-    }
-
-    /// Enters a call, or what is told of it into the one that is there.
-    fn enter(&mut self, new: Entry) -> Entered {
-        let Some(entry) = self.by_key.get(&new.row.key).and_then(|at| self.entries.get_mut(*at)) else {
-            self.by_key.insert(new.row.key, self.entries.len());
-            self.entries.push(new);
-            return Entered::New;
-        };
-        let name = |source: u32| usize::try_from(source).ok().and_then(|at| self.sources.get(at));
-        let is_tie = !entry.row.tells_better_than(&new.row) && !new.row.tells_better_than(&entry.row);
-        if new.row.tells_better_than(&entry.row) || is_tie && name(new.source) < name(entry.source) {
-            entry.row.belong(&new.row);
-            entry.source = new.source;
-        }
-        entry.row.join(&new.row);
-        if entry.last == new.last {
-            return Entered::Same;
-        }
-        entry.last = new.last;
-        let tellings = [(&mut entry.own, new.own), (&mut entry.replayed, new.replayed), (&mut entry.passed, new.passed)];
-        tellings.into_iter().for_each(|(count, more)| *count = count.saturating_add(more));
-        Entered::Other
+        // How many there are of each is only known when all are there.
+        self.decide(reason, 0, std::iter::once(place));
     }
 
     /// A fork of a fork takes all that it replays for the fork's own; what the fork itself only replayed is its parent's.
@@ -181,6 +184,11 @@ impl Book {
             }
         }
         let mut entries = self.entries;
+        for entry in &mut entries {
+            // What cannot be shared out goes to the first ones: they stand in an order of their own.
+            let name = |tool: &Name| usize::try_from(*tool).ok().and_then(|at| self.names.list.get(at));
+            entry.row.tools.sort_by(|one, other| name(one).cmp(&name(other)));
+        }
         entries.sort_by_key(|entry| (entry.row.time, entry.row.key));
         let decision = |reason: &Reason| self.decisions.get(reason).filter(|decision| decision.count > 0).cloned();
         let decisions = Reason::ALL.iter().filter_map(decision).collect();

@@ -3,6 +3,8 @@
 
 use std::collections::HashMap;
 
+use xxhash_rust::xxh3::Xxh3DefaultBuilder;
+
 use super::page::{Aside, How, LastAnswer, Name, Names, Page, Reason, Row, State};
 use super::told::{Inner, Retold, Told, Total};
 use super::{Pace, Tokens};
@@ -36,7 +38,7 @@ pub struct Counting {
     calls: Calls,
     names: Names,
     rows: Vec<Row>,
-    by_key: HashMap<u128, usize>,
+    by_key: HashMap<u128, usize, Xxh3DefaultBuilder>,
     asides: Vec<Aside>,
     /// Of what is replayed: the key it has as a call of the source's own session, and that of the other session's.
     origins: Vec<(u128, u128)>,
@@ -44,7 +46,7 @@ pub struct Counting {
     /// Tools that were called since the last row of an answer that has no id.
     tools: Vec<Name>,
     /// For each answer its row, and the tools that were called before there was one.
-    answers: HashMap<u64, Answer>,
+    answers: HashMap<u64, Answer, Xxh3DefaultBuilder>,
     /// The answer that was last told of.
     answer: Option<u64>,
 }
@@ -69,13 +71,13 @@ impl Counting {
         let mut numbers = |tools: &[String]| tools.iter().map(|tool| names.number(tool)).collect();
         let tools = numbers(&state.tools);
         let answer = |last: &LastAnswer| (last.group, Answer { row: None, key: last.key, tools: numbers(&last.tools) });
-        let answers: HashMap<u64, Answer> = state.answer.iter().map(answer).collect();
+        let answers: HashMap<u64, Answer, Xxh3DefaultBuilder> = state.answer.iter().map(answer).collect();
         Counting {
             agent,
             calls,
             names,
             rows: Vec::new(),
-            by_key: HashMap::new(),
+            by_key: HashMap::default(),
             asides: Vec::new(),
             origins: Vec::new(),
             state,
@@ -238,8 +240,7 @@ impl Counting {
     /// A running total: what it has more than the last one is a call.
     fn total(&mut self, event: &Event<'_>, total: &Total) {
         let line = event.at.map_or(0, |at| at.line);
-        let last = self.state.total.replace(total.tokens);
-        let mut before = last.unwrap_or_default();
+        let mut before = self.state.total.replace(total.tokens).unwrap_or_default();
         if before.exceeds(&total.tokens) {
             // A counter that goes down began anew, and may come by the same totals again.
             self.state.beginnings = self.state.beginnings.saturating_add(1);
@@ -249,8 +250,9 @@ impl Counting {
             return self.aside(Reason::RepeatedTotal, line);
         }
         let taken = total.tokens.less(&before);
-        // What comes with the answer is a difference; what stands in a header is all of a run.
-        let how = if event.usage.is_some() || last.is_some() { How::Difference } else { How::Run };
+        // What comes with an answer is a difference; what stands in the header is all of a run.
+        let is_header = matches!(&event.body, Body::Fact { name, .. } if name == "session" || name == "session_end");
+        let how = if is_header { How::Run } else { How::Difference };
         let mut row = self.row(event, how, taken);
         (row.stated, row.tools) = (total.cost, std::mem::take(&mut self.tools));
         let own = self.session(event).map(str::to_owned);
@@ -382,13 +384,14 @@ impl Counting {
             true => Reason::PassedOn,
             false => Reason::Streamed,
         };
-        let is_first = into.records == 0;
+        let (is_first, mut line) = (into.records == 0, row.line);
         if row.tells_better_than(into) {
+            line = into.line;
             into.belong(&row);
         }
         into.join(&row);
         if !is_first {
-            self.aside(reason, row.line);
+            self.aside(reason, line);
         }
         known
     }

@@ -3,6 +3,8 @@
 
 use std::collections::HashMap;
 
+use xxhash_rust::xxh3::Xxh3DefaultBuilder;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Pace, Tokens};
@@ -29,6 +31,19 @@ impl Page {
     /// Whether there is nothing on it, not even where counting stands.
     pub fn is_empty(&self) -> bool {
         *self == Page::default()
+    }
+
+    /// The page without the totals of runs, where another source tells of their calls one by one.
+    #[must_use]
+    pub fn without_runs(mut self) -> Page {
+        let (runs, rows) = self.rows.into_iter().partition(|row| row.how == How::Run);
+        self.rows = rows;
+        let runs: Vec<Row> = runs;
+        if !runs.is_empty() {
+            let lines = runs.iter().map(|row| row.line).collect();
+            self.asides.push(Aside { reason: Reason::Sum, count: runs.len() as u64, lines });
+        }
+        self
     }
 
     /// Puts the next page of the same source behind this one.
@@ -239,9 +254,9 @@ pub(super) struct LastAnswer {
 
 /// Names, each with its number.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Names {
+pub(crate) struct Names {
     pub list: Vec<String>,
-    numbers: HashMap<String, Name>,
+    numbers: HashMap<String, Name, Xxh3DefaultBuilder>,
 }
 
 impl Names {

@@ -3,16 +3,18 @@
 
 mod answer;
 mod foreign;
+mod marks;
+mod peers;
 mod read;
 mod record;
 mod sniff;
 mod usage;
 mod write;
 
-use crate::format::{Format, Head, Info, Signs, Sniff, Traits, Want};
+use crate::format::{Deeds, Format, Head, Info, Marks, Signs, Sniff, Traits, Want};
 use crate::frame::Framing;
 use crate::json::JsonLines;
-use crate::ledger::Told;
+use crate::ledger::{Rule, Tally, Told};
 use crate::model::{Event, Outline, Residue};
 use crate::read::Reader;
 use crate::write::Writer;
@@ -98,7 +100,19 @@ impl Format for ClaudeCode {
         usage::told(event, left)
     }
 
+    fn deeds(&self) -> Deeds {
+        Deeds { fields: &["toolUseResult", "tool_use_result"], call: None }
+    }
+
+    fn tally(&self, rule: Rule) -> Option<Box<dyn Tally>> {
+        Some(peers::tally(rule))
+    }
+
     fn signs(&self) -> Signs {
         Signs { stops: &["message.stop_reason"], interruptions: &["[Request interrupted by user"] }
+    }
+
+    fn marks(&self) -> Marks {
+        marks::MARKS
     }
 }

@@ -9,7 +9,7 @@ use super::read::SYNTHETIC;
 
 /// What is left of a record tells this.
 pub fn told<'e>(event: &Event<'_>, left: &'e Residue<'_>) -> Told<'e> {
-    let Some(message) = left.object("message") else {
+    let Some(message) = left.opened("message") else {
         return Told { inner: left.raw("data").and_then(progress), ..Told::default() };
     };
     let mut told = Told { request: left.text("requestId").filter(|request| !request.is_empty()), ..Told::default() };
@@ -18,7 +18,7 @@ pub fn told<'e>(event: &Event<'_>, left: &'e Residue<'_>) -> Told<'e> {
     } else if left.raw("toolUseResult").is_some_and(is_sum) {
         told.aside = Some(Retold::Sum);
     }
-    if let Some(usage) = message.object("usage") {
+    if let Some(usage) = message.opened("usage") {
         told.more = more(event.usage.as_ref(), usage.raw("cache_creation"), usage.raw("server_tool_use"));
         told.pace = pace(usage.raw("speed"), usage.raw("service_tier"));
     }

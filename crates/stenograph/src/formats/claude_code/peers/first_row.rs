@@ -1,0 +1,96 @@
+//! ccstat 0.6.2: of all lines about a call the first one counts, whatever comes later.
+
+use std::collections::HashSet;
+
+use super::{amount, counter, flag, inner, text};
+use crate::formats::claude_code::NAME;
+use crate::json::Object;
+use crate::ledger::{Rule, Tallied, Tally, Tokens};
+use crate::text::Str;
+
+/// Fields that must be text where they are there, else the line cannot be read.
+const TEXTS: [&str; 9] =
+    ["sessionId", "type", "uuid", "cwd", "parentUuid", "userType", "version", "gitBranch", "requestId"];
+
+/// What the agent itself put into the model's mouth.
+const SYNTHETIC: &str = "<synthetic>";
+
+/// Counts as ccstat does.
+#[derive(Debug, Default)]
+pub struct FirstRow {
+    tallied: Tallied,
+    seen: HashSet<u128>,
+    sources: u32,
+    path: String,
+    /// The source that was remarked upon.
+    remarked: u32,
+}
+
+impl Tally for FirstRow {
+    fn source(&mut self, path: &str) {
+        self.sources += 1;
+        path.clone_into(&mut self.path);
+    }
+
+    fn line(&mut self, number: u64, line: &[u8]) {
+        let Ok(line) = std::str::from_utf8(line) else {
+            if self.remarked != self.sources {
+                self.remarked = self.sources;
+                let remark =
+                    format!("{}: ccstat ends at a file that is not UTF-8; here only its odd lines are lost", self.path);
+                self.tallied.remarks.push(remark);
+            }
+            return;
+        };
+        self.read(number, line);
+    }
+
+    fn close(self: Box<Self>) -> Tallied {
+        self.tallied
+    }
+}
+
+impl FirstRow {
+    /// Reads a line; nothing comes of one that the program cannot read or leaves out.
+    fn read(&mut self, number: u64, line: &str) -> Option<()> {
+        let record = Object::parse(line)?;
+        let message = inner(&record, "message")?;
+        let usage = inner(&message, "usage")?;
+        let model = text(&message, "model")??;
+        let tokens = Tokens {
+            input: usage.peek("input_tokens").and_then(crate::json::number)?,
+            output: counter(&usage, "output_tokens")?,
+            cache_read: counter(&usage, "cache_read_input_tokens")?,
+            cache_write: counter(&usage, "cache_creation_input_tokens")?,
+            ..Tokens::default()
+        };
+        let time = text(&record, "timestamp")??;
+        let is_readable = TEXTS.iter().all(|key| text(&record, key).is_some())
+            && flag(&record, "isSidechain").is_some()
+            && ["cost_usd", "costUSD"].iter().all(|key| amount(&record, key).is_some());
+        let is_failure = flag(&record, "isApiErrorMessage")?.unwrap_or(false);
+        let (id, request) = (text(&message, "id")?, text(&record, "requestId")?);
+        // A key is taken even by a line that is then left out.
+        if !is_readable || !self.is_first(id.as_deref(), request.as_deref()) {
+            return None;
+        }
+        let is_answer = text(&record, "type")?.is_none_or(|kind| kind == "assistant");
+        let time = Rule::FirstRow.moment(&time).filter(|_| is_answer && !is_failure && model != SYNTHETIC)?;
+        let mut row = self.tallied.row(NAME, number, Some(time), tokens);
+        let mut name = |name: Option<Str<'_>>| name.map(|name| self.tallied.name(&name));
+        let field = |key: &str| text(&record, key).flatten();
+        (row.model, row.session, row.cwd) = (name(Some(model)), name(field("sessionId")), name(field("cwd")));
+        (row.branch, row.thread) = (name(field("gitBranch")), name(field("agentId")));
+        self.tallied.keep(self.sources.saturating_sub(1), row);
+        Some(())
+    }
+
+    fn is_first(&mut self, id: Option<&str>, request: Option<&str>) -> bool {
+        let key = match (id, request) {
+            (Some(id), Some(request)) => format!("{id}-{request}"),
+            (Some(one), None) | (None, Some(one)) => one.to_owned(),
+            (None, None) => return true,
+        };
+        self.seen.insert(xxhash_rust::xxh3::xxh3_128(key.as_bytes()))
+    }
+}

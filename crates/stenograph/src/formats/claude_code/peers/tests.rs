@@ -1,0 +1,1 @@
+//! One line or two for each rule.

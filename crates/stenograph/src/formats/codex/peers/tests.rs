@@ -1,0 +1,1 @@
+//! One rollout for each rule.
