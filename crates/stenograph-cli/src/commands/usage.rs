@@ -238,13 +238,16 @@ impl Options {
         let stop = Arc::new(AtomicBool::new(false));
         on_interrupt(&stop);
         let (files, places) = self.sources(&store)?;
-        let below = self.place.root();
+        let below = match &places {
+            Some(places) if !self.files.is_empty() => places.folders.clone(),
+            Some(_) | None => self.place.root().into_iter().collect(),
+        };
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let is_looked_into = self.no_index || self.explain;
         let asked = Asked {
             places: places.as_ref(),
             files: &files,
-            below: below.as_deref(),
+            below: &below,
             store: &store,
             index: if is_looked_into { UseIndex::No } else { UseIndex::Yes },
             calls: if self.by == By::Tool { Calls::Tools } else { Calls::Numbers },

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use stenograph::ledger::{By, Group, Ledger, Money, Prices, Report, Tokens, Unpriced};
+use stenograph::ledger::{By, Group, Ledger, Money, Pace, Prices, Report, Tokens, Unpriced};
 use stenograph::text::quote;
 
 use crate::clock;
@@ -85,7 +85,10 @@ fn signed(money: Money) -> String {
 
 /// What has no price, as a sentence.
 pub fn unpriced(unpriced: &Unpriced) -> String {
-    let model = unpriced.model.as_deref().map_or("calls that name no model".to_owned(), harmless_line);
+    let mut model = unpriced.model.as_deref().map_or("calls that name no model".to_owned(), harmless_line);
+    if unpriced.pace != Pace::Standard {
+        let _ = write!(model, " ({})", unpriced.pace.name());
+    }
     let tokens = unpriced.tokens.counters().into_iter().take(4).fold(0, u64::saturating_add);
     let what = match unpriced.missing.as_slice() {
         [] => "no price is known".to_owned(),

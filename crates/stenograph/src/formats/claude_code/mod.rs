@@ -96,8 +96,8 @@ impl Format for ClaudeCode {
         &["toolUseResult", "tool_use_result"]
     }
 
-    fn told<'e>(&self, _event: &'e Event<'_>, left: &'e Residue<'_>) -> Told<'e> {
-        usage::told(left)
+    fn told<'e>(&self, event: &'e Event<'_>, left: &'e Residue<'_>) -> Told<'e> {
+        usage::told(event, left)
     }
 
     fn deeds(&self) -> Deeds {
