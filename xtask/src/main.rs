@@ -6,6 +6,7 @@ mod bench;
 mod code;
 mod corpus;
 mod generate;
+mod prices;
 mod scaffold;
 mod synthetic;
 mod tidy;
@@ -43,6 +44,8 @@ enum Task {
     },
     /// Make a large tree of sessions out of the real files, to measure on
     Corpus(corpus::Options),
+    /// Write the table of prices anew, from the list that a package publishes
+    Prices(prices::Options),
     /// Measure
     Bench {
         #[command(subcommand)]
@@ -58,6 +61,8 @@ enum Bench {
     Record(bench::record::Options),
     /// Indexing and searching a tree of sessions, against a plain scan and other programs
     Store(bench::store::Options),
+    /// Counting tokens, against a plain search and other counters
+    Usage(bench::usage::Options),
 }
 
 fn main() -> ExitCode {
@@ -67,9 +72,11 @@ fn main() -> ExitCode {
         Task::Tidy => tidy::tidy(),
         Task::NewFormat { name } => scaffold::new_format(&name),
         Task::Corpus(options) => corpus::make(&options),
+        Task::Prices(options) => prices::write(&options),
         Task::Bench { what: Bench::Read(options) } => bench::read(&options),
         Task::Bench { what: Bench::Record(options) } => bench::record::record(&options),
         Task::Bench { what: Bench::Store(options) } => bench::store::store(&options),
+        Task::Bench { what: Bench::Usage(options) } => bench::usage::usage(&options),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -4,8 +4,8 @@ use clap::builder::PossibleValuesParser;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    check, compact, completions, config, context, r#continue, convert, cut, demo, find, formats, inbox, index, keep,
-    list, man, prune, record, recover, resume, run, show, status, tail, trim,
+    audit, check, compact, completions, config, context, r#continue, convert, cut, demo, find, formats, inbox, index,
+    keep, list, man, prune, record, recover, replay, resume, run, show, status, tail, trim, usage,
 };
 
 /// Keep the record of what AI agents did
@@ -37,12 +37,15 @@ pub enum Command {
     Check(check::Options),
     Convert(convert::Options),
     Show(show::Options),
+    Audit(audit::Options),
     Index(index::Options),
     Find(find::Options),
     List(list::Options),
     Resume(resume::Options),
     Keep(keep::Options),
     Prune(prune::Options),
+    Usage(usage::Options),
+    Replay(replay::Options),
     Tail(tail::Options),
     Status(status::Options),
     Record(record::Options),

@@ -1,12 +1,18 @@
 //! What a format is: how bytes spell events. Everything that lists formats derives from [`crate::formats::FORMATS`].
 
+pub(crate) mod marks;
+
+use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::io;
 
 use crate::frame::Framing;
 use crate::json::Object;
-use crate::model::{Kind, Outline};
+use crate::ledger::Told;
+use crate::model::{Event, Kind, Outline, Residue};
 use crate::read::Reader;
 use crate::write::Writer;
+pub use marks::Marks;
 
 /// A format. To add one, see `formats/README.md`.
 pub trait Format: Sync {
@@ -39,6 +45,11 @@ pub trait Format: Sync {
         &[]
     }
 
+    /// What a record tells about model calls, in what is left of it.
+    fn told<'e>(&self, _event: &'e Event<'_>, _left: &'e Residue<'_>) -> Told<'e> {
+        Told::default()
+    }
+
     /// What its records say, in words of its own, about how a run stands.
     fn signs(&self) -> Signs {
         Signs::default()
@@ -47,6 +58,11 @@ pub trait Format: Sync {
     /// Where its records say, in a shape for programs, what a call did to files.
     fn deeds(&self) -> Deeds {
         Deeds::default()
+    }
+
+    /// What its records say, in words of its own, about what came of calls.
+    fn marks(&self) -> Marks {
+        Marks::NONE
     }
 }
 
@@ -139,8 +155,8 @@ pub enum Sniff {
 pub struct Head<'a> {
     /// The bytes, without a byte order mark.
     pub bytes: &'a [u8],
-    text: String,
-    mended: Option<String>,
+    text: Cow<'a, str>,
+    mended: OnceCell<Option<String>>,
 }
 
 impl<'a> Head<'a> {
@@ -178,13 +194,7 @@ impl<'a> Head<'a> {
         let length = Head::first_line(bytes).unwrap_or(Head::LINE_SIZE_MAX).clamp(Head::SIZE_MAX, Head::LINE_SIZE_MAX);
         let bytes = bytes.get(..length).unwrap_or(bytes);
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-        // Raw control characters must not hide what a record is: readers take them as escapes, and here a space will do.
-        let visible = |char: char| if char < ' ' && !matches!(char, '\n' | '\r') { ' ' } else { char };
-        let text: String = String::from_utf8_lossy(bytes).chars().map(visible).collect();
-        let start = text.trim_start();
-        // A first record longer than the head, or a document: close what is open, so that its first keys can be seen.
-        let mended = start.starts_with('{').then(|| mend(start));
-        Head { bytes, text, mended }
+        Head { bytes, text: visible(bytes), mended: OnceCell::new() }
     }
 
     /// The head as text.
@@ -215,10 +225,30 @@ impl<'a> Head<'a> {
 
     /// The source as one JSON document, closed where the head ends.
     pub fn document(&self) -> Option<Object<'_>> {
-        let mended = self.mended.as_deref()?;
+        // A first record longer than the head, or a document: close what is open, so that its first keys can be seen.
+        let start = self.text.trim_start();
+        let mended = self.mended.get_or_init(|| start.starts_with('{').then(|| mend(start))).as_deref()?;
         let (values, _) = crate::json::values(mended);
         Object::parse(values.first()?.1)
     }
+}
+
+/// The bytes as text. Raw control characters must not hide what a record is: readers take them as escapes, and here a space will do.
+fn visible(bytes: &[u8]) -> Cow<'_, str> {
+    let is_plain = |byte: &u8| *byte >= b' ' || matches!(byte, b'\n' | b'\r');
+    let good = match std::str::from_utf8(bytes) {
+        Ok(text) => Some(text),
+        // The head ends within a character.
+        Err(error) if error.error_len().is_none() => {
+            bytes.get(..error.valid_up_to()).and_then(|good| std::str::from_utf8(good).ok())
+        }
+        Err(_) => None,
+    };
+    if let Some(text) = good.filter(|text| text.bytes().all(|byte| is_plain(&byte))) {
+        return Cow::Borrowed(text);
+    }
+    let seen = |char: char| if char < ' ' && !matches!(char, '\n' | '\r') { ' ' } else { char };
+    Cow::Owned(String::from_utf8_lossy(bytes).chars().map(seen).collect())
 }
 
 /// Closes JSON that was cut: drops what is half said and closes the brackets.
@@ -277,13 +307,35 @@ impl std::fmt::Debug for dyn Format {
     }
 }
 
+/// Which format a source is, by its beginning, where it is likely to be this one: if that one is certain, no other is asked.
+pub fn detect_like(head: &[u8], likely: Option<&'static dyn Format>) -> Detected {
+    // Almost always the first records show it.
+    let first = Head::new(head.get(..first_size(head)).unwrap_or(head));
+    match likely.filter(|format| format.sniff(&first) == Sniff::Certain) {
+        Some(format) => Detected::Format(format),
+        None => detect(head),
+    }
+}
+
+/// How much of a source is looked at first where it is likely to be of some format.
+const FIRST_SIZE: usize = 4 << 10;
+
+/// Where the line ends in which the first look does.
+fn first_size(head: &[u8]) -> usize {
+    let rest = head.get(FIRST_SIZE..).unwrap_or_default();
+    memchr::memchr(b'\n', rest).map_or(head.len(), |newline| FIRST_SIZE + newline + 1)
+}
+
 /// Which format a source is, by its beginning.
 pub fn detect(head: &[u8]) -> Detected {
-    let head = Head::new(head);
+    detect_in(&Head::new(head))
+}
+
+fn detect_in(head: &Head<'_>) -> Detected {
     let mut best = Sniff::Maybe;
     let mut found: Vec<&'static dyn Format> = Vec::new();
     for format in crate::formats::FORMATS {
-        let sniff = format.sniff(&head);
+        let sniff = format.sniff(head);
         if sniff > best {
             best = sniff;
             found.clear();

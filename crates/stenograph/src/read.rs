@@ -115,11 +115,9 @@ impl Sink for Projection<'_> {
     fn event(&mut self, event: &Event<'_>) {
         match self.want {
             Want::All => self.sink.event(event),
-            Want::Usage => {
-                if let Some(event) = usage_of(event) {
-                    self.sink.event(&event);
-                }
-            }
+            // What is counted by stands in what is left of the record, which the event still has.
+            Want::Usage if is_counted(event) => self.sink.event(event),
+            Want::Usage => {}
         }
     }
 
@@ -130,12 +128,20 @@ impl Sink for Projection<'_> {
     }
 }
 
-/// What is left of an event when only usage is wanted: the numbers, and what it takes to count them once.
+/// Whether an event states a usage, or what it takes to count one: the running total, the session, the model.
+pub(crate) fn is_counted(event: &Event<'_>) -> bool {
+    // A fact that names model and folder says by whom and where the work goes on from there.
+    let is_head = || match &event.body {
+        Body::Fact { name, .. } => event.model.is_some() && event.cwd.is_some() || name == "session",
+        _ => false,
+    };
+    event.usage.is_some() || is_head() || event.told().is_counted()
+}
+
+/// What everybody sees of an event when only usage is wanted. It may hold more, as far as that cost nothing.
 pub fn usage_of<'a>(event: &Event<'a>) -> Option<Event<'a>> {
-    event.usage?;
-    Some(Event {
+    is_counted(event).then(|| Event {
         at: event.at,
-        part: event.part,
         session: event.session.clone(),
         thread: event.thread.clone(),
         id: event.id.clone(),
@@ -143,6 +149,8 @@ pub fn usage_of<'a>(event: &Event<'a>) -> Option<Event<'a>> {
         restates: event.restates,
         time: event.time.clone(),
         model: event.model.clone(),
+        cwd: event.cwd.clone(),
+        branch: event.branch.clone(),
         usage: event.usage,
         ..Event::default()
     })

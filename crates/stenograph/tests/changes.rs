@@ -1,5 +1,7 @@
 //! Diffs of sessions, held against the real git: applied to what the files were, they give what the files are.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::string_slice, reason = "a test may fail loudly")]
+
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -111,14 +113,19 @@ fn act(text: &mut String, deed: &Deed) -> Option<(&'static str, String, String)>
                 return None;
             }
             *text = text.replacen(&old, new, 1);
-            Some(("edit", format!("{{{path},\"old_string\":{},\"new_string\":{}}}", quote(&old), quote(new)), "ok".into()))
+            Some((
+                "edit",
+                format!("{{{path},\"old_string\":{},\"new_string\":{}}}", quote(&old), quote(new)),
+                "ok".into(),
+            ))
         }
         Deed::Everywhere { old, new } => {
             if !text.contains(old.as_str()) {
                 return None;
             }
             *text = text.replace(old.as_str(), new);
-            let input = format!("{{{path},\"old_str\":{},\"new_str\":{},\"replace_all\":true}}", quote(old), quote(new));
+            let input =
+                format!("{{{path},\"old_str\":{},\"new_str\":{},\"replace_all\":true}}", quote(old), quote(new));
             Some(("str_replace", input, "ok".into()))
         }
         Deed::Insert { after, text: new } => {
@@ -140,7 +147,8 @@ fn act(text: &mut String, deed: &Deed) -> Option<(&'static str, String, String)>
             let lines: Vec<&str> = text.lines().collect();
             let at = at % lines.len();
             let end = (at + length).min(lines.len());
-            let marked = |mark: char, lines: &[&str]| -> String { lines.iter().map(|line| format!("{mark}{line}\n")).collect() };
+            let marked =
+                |mark: char, lines: &[&str]| -> String { lines.iter().map(|line| format!("{mark}{line}\n")).collect() };
             let fresh: Vec<&str> = new.iter().map(String::as_str).collect();
             let old = &lines[at..end];
             if old == fresh {
@@ -292,7 +300,8 @@ fn first_sight(changes: &mut Changes, base: &str) {
     let content = quote(base);
     let told = format!(r#"{{"file":{{"content":{content},"startLine":1,"numLines":{length},"totalLines":{length}}}}}"#);
     let told_by = FORMATS.iter().map(|format| (format.info().name, format.deeds()));
-    let (name, deeds) = told_by.filter(|(_, deeds)| deeds.call.is_none()).find(|(_, deeds)| !deeds.fields.is_empty()).unwrap();
+    let (name, deeds) =
+        told_by.filter(|(_, deeds)| deeds.call.is_none()).find(|(_, deeds)| !deeds.fields.is_empty()).unwrap();
     let residue = Residue(vec![(deeds.fields[0].into(), Held::Raw(told.into()))]);
     let result = Body::ToolResult { call, name: None, content: Content::text("shown"), error: None };
     changes.add(&Event { extra: Extra::of(name, residue), ..Event::new(result) });

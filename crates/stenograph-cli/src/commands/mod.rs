@@ -1,5 +1,6 @@
 //! The commands, one file each: what may be typed, and what it does.
 
+pub mod audit;
 pub mod check;
 pub mod compact;
 pub mod completions;
@@ -19,12 +20,14 @@ pub mod man;
 pub mod prune;
 pub mod record;
 pub mod recover;
+pub mod replay;
 pub mod resume;
 pub mod run;
 pub mod show;
 pub mod status;
 pub mod tail;
 pub mod trim;
+pub mod usage;
 
 use crate::args::Command;
 use crate::error::{CommandError, Status};
@@ -44,12 +47,15 @@ pub fn run(command: &Command, output: &mut Output<'_>) -> Result<Status, Command
         Command::Resume(options) => resume::run(options, output),
         Command::Record(options) => record::run(options, output),
         Command::Recover(options) => recover::run(options, output),
+        Command::Replay(options) => replay::run(options, output),
         Command::Run(options) => run::run(options, output),
         Command::Context(options) => context::run(options, output),
         Command::Inbox(options) => inbox::run(options, output),
+        Command::Audit(options) => audit::run(options, output),
         Command::Show(options) => show::run(options, output),
         Command::Tail(options) => tail::run(options, output),
         Command::Status(options) => status::run(options, output),
+        Command::Usage(options) => usage::run(options, output),
         Command::Trim(options) => trim::run(options, output),
         Command::Cut(options) => cut::run(options, output),
         Command::Continue(options) => r#continue::run(options, output),

@@ -2,6 +2,7 @@
 //! index: what a transaction here has not said did not happen, whatever the text index holds. It must not open a source.
 
 mod batch;
+mod ledger;
 mod row;
 mod schema;
 mod session;
@@ -12,6 +13,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags};
 
+pub use ledger::{Paged, Pages};
 pub use row::{Gone, Packed, SourceId, SourceRow, Stamp, Tally};
 pub use session::{Project, Session, SessionId};
 pub use view::{Lot, Lots, Stamped, Touched, Unknown};

@@ -26,7 +26,7 @@ pub(super) enum Change {
 }
 
 /// Whether a stat proves that nothing happened.
-pub(super) fn is_unchanged(known: &Stamp, seen: i64, now: &Stamp) -> bool {
+pub(crate) fn is_unchanged(known: &Stamp, seen: i64, now: &Stamp) -> bool {
     known == now && seen.saturating_sub(known.changed) > RACY_NS
 }
 

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use stenograph::format::Format;
+use stenograph::ledger::{Calls, Counting, Page, State};
 use stenograph::model::{Body, Event, Kind, Note, Role};
 use stenograph::query::{Entry, Has, Is, Touch, Trail};
 use stenograph::read::Sink;
@@ -17,6 +18,9 @@ const SESSIONS_MAX: usize = 8;
 
 /// How many types of unknown records of a source are told apart.
 const UNKNOWN_MAX: usize = 64;
+
+/// How many calls stand on one page of the ledger: a source of any length is counted in as much memory as these take.
+const ROWS_MAX: usize = 4096;
 
 /// How many characters of a title or a query are kept.
 const TITLE_LENGTH_MAX: usize = 200;
@@ -43,16 +47,21 @@ pub(super) struct Intake<'w> {
     pub thread: Option<Option<String>>,
     /// The key of the first thing a user said.
     pub first_key: Option<u64>,
+    /// What model calls took since the last page was turned.
+    counting: Counting,
+    agent: &'static str,
     /// What went wrong first. Readers cannot be stopped by an error.
     pub failed: Option<Error>,
 }
 
 impl<'w> Intake<'w> {
-    pub(super) fn new(writer: &'w TextWriter, batch: u64, lot: u64) -> Intake<'w> {
+    fn new(writer: &'w TextWriter, agent: &'static str, batch: u64, lot: u64, ledger: State) -> Intake<'w> {
         Intake {
             writer,
             batch,
             lot,
+            counting: Counting::resumed(agent, Calls::Tools, ledger),
+            agent,
             event: 0,
             trail: Trail::default(),
             tally: Tally::default(),
@@ -158,7 +167,13 @@ impl<'w> Intake<'w> {
 
 impl<'w> Intake<'w> {
     /// Goes on where a source was left.
-    pub(super) fn resumed(writer: &'w TextWriter, format: &dyn Format, batch: u64, row: &SourceRow) -> Intake<'w> {
+    pub(super) fn resumed(
+        writer: &'w TextWriter,
+        format: &dyn Format,
+        batch: u64,
+        row: &SourceRow,
+        ledger: State,
+    ) -> Intake<'w> {
         let (counts, trail) = row.trail.split_once('\n').unwrap_or_default();
         let mut counts = counts.split(' ').map(|count| count.parse().unwrap_or(0));
         let mut tally = row.tally.clone();
@@ -170,8 +185,21 @@ impl<'w> Intake<'w> {
             trail: Trail::restore(trail).through(format),
             tally,
             first_key: row.first_key,
-            ..Intake::new(writer, batch, row.lot)
+            ..Intake::new(writer, format.info().agent, batch, row.lot, ledger)
         }
+    }
+
+    /// Whether there is so much on the page of the ledger that it should be turned.
+    pub(super) fn is_page_full(&self) -> bool {
+        self.counting.rows() >= ROWS_MAX
+    }
+
+    /// The page of the ledger that the events so far have filled. The next ones begin another.
+    pub(super) fn turn_page(&mut self) -> Page {
+        let next = Counting::new(self.agent, Calls::Tools);
+        let page = std::mem::replace(&mut self.counting, next).page();
+        self.counting = Counting::resumed(self.agent, Calls::Tools, page.state.clone());
+        page
     }
 
     /// What the next run needs to go on from here. Counts that events after it change are kept as they are now.
@@ -184,6 +212,7 @@ impl<'w> Intake<'w> {
 impl Sink for Intake<'_> {
     fn event(&mut self, event: &Event<'_>) {
         self.notice(event);
+        self.counting.add(event);
         let mut trail = std::mem::take(&mut self.trail);
         if let Some(entry) = trail.entry(event) {
             if let Some(time) = entry.time {

@@ -17,7 +17,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use catalogue::{Catalogue, Opened};
+pub(crate) use change::is_unchanged;
 pub use held::Held;
+pub(crate) use run::is_missing;
 pub use run::{Keep, Nobody, Plan, Progress, Report, Scope, Watch, remove, run};
 
 use crate::lock::Lock;

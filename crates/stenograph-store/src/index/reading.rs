@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 
 use stenograph::format::{Format, Want};
+use stenograph::ledger::State;
 use stenograph::model::Span;
 use stenograph::read::Reading;
 
@@ -49,7 +50,7 @@ impl Run<'_> {
             self.renew(row)?;
         }
         let (batch, tail_lot) = (self.batch, self.catalogue.new_lot()?);
-        let mut intake = Intake::resumed(writer, format, batch, row);
+        let mut intake = Intake::resumed(writer, format, batch, row, self.catalogue.ledger_state(row.lot)?);
         let at = Span { offset: row.settled, length: 0, line: row.line };
         let mut reading = Reading::from_line(format, Want::All, at);
         file.seek(SeekFrom::Start(row.settled)).map_err(unreadable)?;
@@ -77,6 +78,9 @@ impl Run<'_> {
             if intake.touches.len() > TOUCHES_MAX {
                 self.catalogue.touch_all(&mut intake.touches)?;
             }
+            if intake.is_page_full() {
+                self.catalogue.put_page(row.lot, intake.turn_page())?;
+            }
             if left > 0 && (taken >= PIECE_SIZE || watch.is_stopped()) {
                 reach = Reach::Part;
                 break;
@@ -87,11 +91,15 @@ impl Run<'_> {
         row.settled = reading.settled();
         row.lot_events = intake.event;
         row.trail = intake.state();
+        self.catalogue.put_page(row.lot, intake.turn_page())?;
         if reach == Reach::End && row.settled < job.stamp.size {
             intake.lot = tail_lot;
             reading.end(&mut intake);
             row.tail_events = intake.event - row.lot_events;
             row.tail = if row.tail_events > 0 { tail_lot } else { 0 };
+            if row.tail != 0 {
+                self.catalogue.put_page(row.tail, intake.turn_page())?;
+            }
             report.events += row.tail_events;
         }
         self.finish(job, format, row, intake)?;
@@ -132,13 +140,14 @@ impl Run<'_> {
         report: &mut Report,
     ) -> Result<(), Error> {
         self.renew(row)?;
-        let mut intake = Intake::resumed(writer, format, self.batch, row);
+        let mut intake = Intake::resumed(writer, format, self.batch, row, State::default());
         let place = Place::Path(job.path.clone());
         if let Some(stream) = self.archive()?.read(row, 0)? {
             let stream = decode(stream, &place, &Counter::default(), Guard::USUAL);
             read_through(format, stream, &mut intake, job, report)?;
         }
         (row.lot_events, row.trail) = (intake.event, intake.state());
+        self.catalogue.put_page(row.lot, intake.turn_page())?;
         report.events += intake.event;
         self.finish(job, format, row, intake)?;
         row.gone = Gone::Gone;
@@ -158,11 +167,12 @@ impl Run<'_> {
         self.catalogue.bury(row.tail)?;
         (row.tail, row.tail_events) = (0, 0);
         self.renew(row)?;
-        let mut intake = Intake::resumed(writer, format, self.batch, row);
+        let mut intake = Intake::resumed(writer, format, self.batch, row, State::default());
         let mut source = Source::open(&job.path, Passes::Many)?;
         read_through(format, source.pass(), &mut intake, job, report)?;
         row.lot_events = intake.event;
         row.trail = intake.state();
+        self.catalogue.put_page(row.lot, intake.turn_page())?;
         report.events += intake.event;
         report.bytes += job.stamp.size;
         progress.bytes_done += job.stamp.size;

@@ -219,7 +219,7 @@ fn survey_files(
 }
 
 /// Whether a file is not there. A folder that may not be looked into is no proof; one that has taken its place is.
-pub(super) fn is_missing(path: &Path) -> bool {
+pub(crate) fn is_missing(path: &Path) -> bool {
     use std::io::ErrorKind;
     match path.symlink_metadata() {
         Ok(metadata) => metadata.is_dir(),

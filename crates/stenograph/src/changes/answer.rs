@@ -30,7 +30,9 @@ pub(super) fn is_failure(said: &str) -> bool {
     let head = head(said);
     FAILURES.iter().any(|start| head.starts_with(start))
         || SIGNS.iter().any(|sign| head.contains(sign))
-        || ["exit code: ", "\"exit_code\":", "exit code "].iter().any(|key| code(&head, key).is_some_and(|code| code != 0))
+        || ["exit code: ", "\"exit_code\":", "exit code "]
+            .iter()
+            .any(|key| code(&head, key).is_some_and(|code| code != 0))
 }
 
 /// Whether the words say that a file was made.

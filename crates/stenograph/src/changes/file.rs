@@ -72,7 +72,9 @@ impl File {
         let is_whole = matches!(self.sheet, Sheet::Whole { .. });
         let fit = match act {
             // Only the numbers of the lines tell where in a file it is of which not all is known.
-            _ if !hunks.is_empty() && (is_amended || !is_whole) && !matches!(act, Act::Write { .. }) => self.sheet.patch(hunks),
+            _ if !hunks.is_empty() && (is_amended || !is_whole) && !matches!(act, Act::Write { .. }) => {
+                self.sheet.patch(hunks)
+            }
             _ => self.once(act),
         };
         let came = match fit {

@@ -60,7 +60,8 @@ pub(super) fn plain(listing: &str) -> Option<&str> {
     let edge = |from: &str| MARKS.iter().any(|mark| from.contains(mark));
     let head = listing.get(..listing.floor_char_boundary(200)).unwrap_or_default();
     let tail = listing.get(listing.ceil_char_boundary(listing.len().saturating_sub(400))..).unwrap_or_default();
-    let is_wrapped = head.trim_start().starts_with(['{', '[', '<']) || head.starts_with("File ") || head.starts_with("Error");
+    let is_wrapped =
+        head.trim_start().starts_with(['{', '[', '<']) || head.starts_with("File ") || head.starts_with("Error");
     (!is_wrapped && !edge(head) && !edge(tail) && listing.ends_with('\n')).then_some(listing)
 }
 

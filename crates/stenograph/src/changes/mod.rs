@@ -23,8 +23,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::model::{Body, Content, Event, Pairing};
 use crate::json::Object;
+use crate::model::{Body, Content, Event, Pairing};
 use crate::text::Text;
 use file::{Came, File, Memory};
 use sheet::{Before, Sheet};
@@ -175,6 +175,10 @@ impl Changes {
     pub fn add(&mut self, event: &Event<'_>) {
         self.place.event += 1;
         self.place.line = event.at.map(|at| at.line).filter(|line| *line > 0);
+        self.take(event);
+    }
+
+    fn take(&mut self, event: &Event<'_>) {
         if let Some(cwd) = event.cwd.as_deref().filter(|cwd| !cwd.is_empty() && self.cwd.as_deref() != Some(cwd)) {
             self.cwd = Some(cwd.to_owned());
             self.root.get_or_insert_with(|| cwd.to_owned());
@@ -188,6 +192,7 @@ impl Changes {
                 self.result(call.as_deref(), content, *error, event);
             }
             Body::Fact { .. } => {
+                told::nested(event).iter().for_each(|inner| self.take(inner));
                 if let Some(told) = told(event).filter(|told| told.call.is_some() && !told.files.is_empty()) {
                     self.fact(told);
                 }
@@ -219,7 +224,11 @@ impl Changes {
         if plan.steps.is_empty() || id.is_some_and(|id| self.done.contains(&xxh3_64(id.as_bytes()))) {
             return;
         }
-        let what = if plan.steps.iter().all(|step| step.act == Act::Blind(Blind::Command)) { line_of(input) } else { name.to_owned() };
+        let what = if plan.steps.iter().all(|step| step.act == Act::Blind(Blind::Command)) {
+            line_of(input)
+        } else {
+            name.to_owned()
+        };
         if self.open_size + input.len() > OPEN_SIZE_MAX {
             return self.blind(self.place, None, &what, Why::Limit);
         }
@@ -393,7 +402,9 @@ fn steps_of(planned: Vec<Step>, told: Option<&Told>) -> Vec<Step> {
 fn line_of(input: &str) -> String {
     const LENGTH_MAX: usize = 200;
     let text = Object::parse(input).and_then(|object| {
-        ["command", "cmd", "script"].iter().find_map(|key| Some(Text::from_json(object.peek(key)?)?.decode().into_owned()))
+        ["command", "cmd", "script"]
+            .iter()
+            .find_map(|key| Some(Text::from_json(object.peek(key)?)?.decode().into_owned()))
     });
     let text = text.as_deref().unwrap_or(input).trim();
     let line = text.lines().next().unwrap_or_default();

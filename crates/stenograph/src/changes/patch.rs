@@ -205,8 +205,7 @@ mod tests {
         let text = "apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: a.txt\n+one\n+\n*** Update File: b.rs\n*** Move to: c.rs\n\
                     @@ fn main() {\n x\n-y\n+z\n\n@@\n+w\n*** End of File\n*** Delete File: d\n*** End Patch\nEOF";
         let found = read_envelope(envelope(text).unwrap());
-        let hunks =
-            vec![hunk(None, Some("fn main() {"), "x\ny\n\n", "x\nz\n\n"), hunk(None, None, "", "w\n")];
+        let hunks = vec![hunk(None, Some("fn main() {"), "x\ny\n\n", "x\nz\n\n"), hunk(None, None, "", "w\n")];
         assert_eq!(
             found,
             [

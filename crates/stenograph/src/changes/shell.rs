@@ -11,8 +11,8 @@ const COMMAND_SIZE_MAX: usize = 64 << 10;
 
 /// Programs that write, whatever they are given.
 const WRITERS: [&str; 17] = [
-    "mv", "cp", "rm", "rmdir", "unlink", "touch", "truncate", "dd", "tee", "patch", "install", "ln", "unzip", "rsync", "ed", "black",
-    "isort",
+    "mv", "cp", "rm", "rmdir", "unlink", "touch", "truncate", "dd", "tee", "patch", "install", "ln", "unzip", "rsync",
+    "ed", "black", "isort",
 ];
 
 /// Programs that write when one of these words is among what they are given.
@@ -23,8 +23,23 @@ const SOMETIMES: [(&str, &[&str]); 28] = [
     (
         "git",
         &[
-            "checkout", "restore", "reset", "apply", "am", "stash", "merge", "rebase", "pull", "cherry-pick", "revert", "clean", "mv",
-            "rm", "switch", "clone", "submodule",
+            "checkout",
+            "restore",
+            "reset",
+            "apply",
+            "am",
+            "stash",
+            "merge",
+            "rebase",
+            "pull",
+            "cherry-pick",
+            "revert",
+            "clean",
+            "mv",
+            "rm",
+            "switch",
+            "clone",
+            "submodule",
         ],
     ),
     ("cargo", &["fmt", "fix", "add", "remove", "update", "new", "init"]),
@@ -54,8 +69,17 @@ const SOMETIMES: [(&str, &[&str]); 28] = [
 ];
 
 /// What a program in a command says when it writes a file.
-const PROGRAMS: [&str; 9] =
-    ["open(", ".write_text(", ".write_bytes(", "writeFile", "fs.write", "shutil.", "os.remove(", "os.rename(", "File.write"];
+const PROGRAMS: [&str; 9] = [
+    "open(",
+    ".write_text(",
+    ".write_bytes(",
+    "writeFile",
+    "fs.write",
+    "shutil.",
+    "os.remove(",
+    "os.rename(",
+    "File.write",
+];
 
 /// How such a program says that it opens a file to write.
 const MODES: [&str; 8] = [",'w", ", 'w", ",\"w", ", \"w", ",'a", ", 'a", ",\"a", ", \"a"];
@@ -88,7 +112,12 @@ pub(super) fn read(command: &str, cwd: Option<&str>, steps: &mut Vec<Step>) {
 fn written(commands: &[Vec<Word>], documents: &[Document], cwd: Option<&str>) -> Option<Step> {
     let ([words], [document]) = (commands, documents) else { return None };
     let [program, sign, target] = words.as_slice() else { return None };
-    if program.text != "cat" || sign.quoted || !document.literal || !is_path(&target.text) || target.text.contains(['$', '*']) {
+    if program.text != "cat"
+        || sign.quoted
+        || !document.literal
+        || !is_path(&target.text)
+        || target.text.contains(['$', '*'])
+    {
         return None;
     }
     let text = document.text.clone();
@@ -149,8 +178,23 @@ fn writes(words: &[Word], targets: &mut Vec<String>) -> bool {
     // What comes before the program: settings, and programs that run another.
     let is_before = |word: &&Word| {
         let text = word.text.as_str();
-        matches!(text, "sudo" | "env" | "time" | "nice" | "npx" | "bunx" | "command" | "exec" | "xargs" | "then" | "do" | "else" | "{" | "(")
-            || text.contains('=') && !text.starts_with(['-', '=', '/'])
+        matches!(
+            text,
+            "sudo"
+                | "env"
+                | "time"
+                | "nice"
+                | "npx"
+                | "bunx"
+                | "command"
+                | "exec"
+                | "xargs"
+                | "then"
+                | "do"
+                | "else"
+                | "{"
+                | "("
+        ) || text.contains('=') && !text.starts_with(['-', '=', '/'])
     };
     let mut words = words.iter().skip_while(is_before);
     let Some(name) = words.next().map(|word| program(&word.text)) else { return found };
@@ -166,7 +210,13 @@ fn writes(words: &[Word], targets: &mut Vec<String>) -> bool {
         });
     if by_name && !given.iter().any(|word| matches!(*word, "--check" | "--dry-run" | "--help" | "--version")) {
         found = true;
-        targets.extend(given.iter().rev().find(|word| !word.starts_with('-') && !word.starts_with('>')).map(|word| (*word).to_owned()));
+        targets.extend(
+            given
+                .iter()
+                .rev()
+                .find(|word| !word.starts_with('-') && !word.starts_with('>'))
+                .map(|word| (*word).to_owned()),
+        );
     }
     found
 }

@@ -245,7 +245,8 @@ impl Fields<'_> {
             if !is_read {
                 acts.push(Act::Blind(Blind::Patch));
             }
-        } else if let Some(text) = whole.filter(|_| how == Some(TouchHow::Written) || !says("edit") && !says("append")) {
+        } else if let Some(text) = whole.filter(|_| how == Some(TouchHow::Written) || !says("edit") && !says("append"))
+        {
             let before = if says("create") { Before::Absent } else { Before::Unknown };
             acts.push(Act::Write { text, before });
         } else if let Some(text) = self.text(&WHOLE).filter(|_| says("append")) {
@@ -268,7 +269,8 @@ impl Fields<'_> {
     }
 
     fn times(&self) -> Times {
-        let all = self.raw(&["replaceall", "all", "allowmultiple"]).is_some_and(|raw| raw == "true" || raw == "\"true\"");
+        let all =
+            self.raw(&["replaceall", "all", "allowmultiple"]).is_some_and(|raw| raw == "true" || raw == "\"true\"");
         let several = self.number(&["expectedreplacements", "expectedoccurrences"]).is_some_and(|number| number > 1);
         if all || several { Times::Everywhere } else { Times::Once }
     }
@@ -277,7 +279,10 @@ impl Fields<'_> {
     fn cell(&self) -> Option<String> {
         self.raw(&["newsource"])?;
         if self.text(&["editmode"]).as_deref() == Some("insert") {
-            return Some(format!("a new cell after {}", self.cell_name().unwrap_or_else(|| "the beginning".to_owned())));
+            return Some(format!(
+                "a new cell after {}",
+                self.cell_name().unwrap_or_else(|| "the beginning".to_owned())
+            ));
         }
         Some(self.cell_name().unwrap_or_else(|| "a cell".to_owned()))
     }

@@ -26,7 +26,12 @@ impl Session {
 
     fn answer(&mut self, id: &str, said: &str, error: Option<bool>) {
         let content = Content::text(said.to_owned());
-        self.changes.add(&Event::new(Body::ToolResult { call: Some(id.to_owned().into()), name: None, content, error }));
+        self.changes.add(&Event::new(Body::ToolResult {
+            call: Some(id.to_owned().into()),
+            name: None,
+            content,
+            error,
+        }));
     }
 
     /// A call that went well.
@@ -119,7 +124,11 @@ fn what_is_told_twice_counts_once() {
 fn created_and_deleted_files_are_as_git_says() {
     let mut session = Session::default();
     session.does("create_file", r#"{"path":"new.txt","content":"x\ny"}"#, "ok");
-    session.does("Read", r#"{"file_path":"old.txt"}"#, "     1→gone\n").does("delete_file", r#"{"path":"old.txt"}"#, "ok");
+    session.does("Read", r#"{"file_path":"old.txt"}"#, "     1→gone\n").does(
+        "delete_file",
+        r#"{"path":"old.txt"}"#,
+        "ok",
+    );
     assert_eq!(
         session.diff(),
         "diff --git a/new.txt b/new.txt\nnew file mode 100644\n--- /dev/null\n+++ b/new.txt\n@@ -0,0 +1,2 @@\n+x\n+y\n\
@@ -140,10 +149,7 @@ fn moved_files_keep_what_is_known_of_them() {
         outcome.files[0].diff,
         "diff --git a/a.rs b/b.rs\nrename from a.rs\nrename to b.rs\n--- a/a.rs\n+++ b/b.rs\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n"
     );
-    assert_eq!(
-        outcome.files[1].diff,
-        "diff --git a/unknown b/elsewhere\nrename from unknown\nrename to elsewhere\n"
-    );
+    assert_eq!(outcome.files[1].diff, "diff --git a/unknown b/elsewhere\nrename from unknown\nrename to elsewhere\n");
 }
 
 #[test]
@@ -153,7 +159,10 @@ fn a_patch_is_done_to_all_its_files() {
     let patch = r#"{"input":"*** Begin Patch\n*** Update File: a.rs\n*** Move to: b.rs\n@@\n one\n-two\n+2\n*** Add File: c\n+x\n*** End Patch"}"#;
     session.does("apply_patch", patch, "Success. Updated the following files:\nM a.rs\n");
     let diff = session.diff();
-    assert!(diff.contains("rename to b.rs\n--- a/a.rs\n+++ b/b.rs\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n"), "{diff}");
+    assert!(
+        diff.contains("rename to b.rs\n--- a/a.rs\n+++ b/b.rs\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n"),
+        "{diff}"
+    );
     assert!(diff.contains("+++ b/c\n@@ -0,0 +1 @@\n+x\n"), "{diff}");
 }
 
@@ -211,9 +220,9 @@ fn parts_with_line_numbers_have_them_in_the_diff() {
     assert!(outcome.files[0].exact);
     assert_eq!(outcome.files[0].base, BaseKnown::Parts);
     assert!(
-        outcome.files[0].diff.ends_with(
-            "@@ -10,3 +10,4 @@\n one\n-two\n+2\n+2b\n three\n@@ -20,3 +21,3 @@\n x\n-y\n+Y\n z\n"
-        ),
+        outcome.files[0]
+            .diff
+            .ends_with("@@ -10,3 +10,4 @@\n one\n-two\n+2\n+2b\n three\n@@ -20,3 +21,3 @@\n x\n-y\n+Y\n z\n"),
         "{}",
         outcome.files[0].diff
     );

@@ -3,6 +3,7 @@
 use super::{Case, coverage::first_silent, difference};
 use crate::format::Want;
 use crate::frame::{Frame, Framer, Place, RECORD_SIZE_MAX};
+use crate::ledger::{Calls, Counting};
 use crate::model::{Event, Span};
 use crate::read::{self, Collected, Reading};
 
@@ -117,9 +118,18 @@ pub(super) fn projection(case: &mut Case<'_>) {
     let mut reading = Reading::new(case.format, Want::Usage);
     reading.feed(case.source, &mut found);
     reading.end(&mut found);
-    let expected: Vec<Event<'static>> =
-        case.found.events.iter().filter_map(|event| read::usage_of(event).map(Event::into_owned)).collect();
-    if let Some(what) = difference(&expected, &found.events) {
-        case.broken("projection", what, None);
+    let projected = |events: &[Event<'static>]| -> Vec<Event<'static>> {
+        events.iter().filter_map(|event| read::usage_of(event).map(Event::into_owned)).collect()
+    };
+    if let Some(what) = difference(&projected(&case.found.events), &projected(&found.events)) {
+        return case.broken("projection", what, None);
+    }
+    let counted = |events: &[Event<'static>]| {
+        let mut counting = Counting::new(case.format.info().agent, Calls::Numbers);
+        events.iter().for_each(|event| counting.add(event));
+        counting.page()
+    };
+    if counted(&case.found.events) != counted(&found.events) {
+        case.broken("projection", "what is read to be counted counts otherwise".to_owned(), None);
     }
 }

@@ -1,6 +1,22 @@
-//! What a session took: one row for each model call, wherever and however often a source tells of it. Pure folds over events; prices
-//! are in a table, and nothing here reads a clock or a file.
+//! What sessions took: one row for each model call, wherever and however often sources tell of it. Pure folds over events; nothing
+//! here reads a clock or a file.
+//!
+//! [`Counting`] makes a [`Page`] of one source, [`Book`] one ledger of all pages; a format says in [`Told`] what only it knows.
 
+mod book;
+mod counting;
+mod money;
+mod page;
+mod prices;
+mod report;
 mod tokens;
+mod told;
 
+pub use book::{Book, Decision, Entry, Ledger};
+pub use counting::{Calls, Counting};
+pub use money::Money;
+pub use page::{Aside, How, Name, Page, Reason, Row, State};
+pub use prices::{Counter, Line, Origin, Override, Price, Prices, Rates, Tier};
+pub use report::{By, Cost, Group, Question, Report, Unpriced, report};
 pub use tokens::{Pace, Tokens};
+pub use told::{Inner, Retold, Told, Total};

@@ -1,7 +1,11 @@
 //! What one model call took, as integers that can be added up. Nothing here knows what they cost.
 
+use serde::{Deserialize, Serialize};
+
+use crate::model::Usage;
+
 /// What one model call took, or several together. What a source does not state is 0.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Tokens {
     /// Tokens read, without those that came from a cache or went into one.
     pub input: u64,
@@ -22,6 +26,19 @@ pub struct Tokens {
 }
 
 impl Tokens {
+    /// What the usage of an event states.
+    pub fn of(usage: &Usage) -> Tokens {
+        let stated = |number: Option<u64>| number.unwrap_or(0);
+        Tokens {
+            input: stated(usage.input),
+            output: stated(usage.output),
+            cache_read: stated(usage.cache_read),
+            cache_write: stated(usage.cache_write),
+            reasoning: stated(usage.reasoning),
+            ..Tokens::default()
+        }
+    }
+
     /// Every counter, to go through them all alike. The inverse of [`Tokens::from_counters`].
     pub fn counters(&self) -> [u64; 8] {
         [
@@ -68,6 +85,12 @@ impl Tokens {
         self.with(other, u64::max)
     }
 
+    /// Of each counter the smaller.
+    #[must_use]
+    pub fn min(&self, other: &Tokens) -> Tokens {
+        self.with(other, u64::min)
+    }
+
     /// Whether one of the counters is more than the other's.
     pub fn exceeds(&self, other: &Tokens) -> bool {
         self.counters().into_iter().zip(other.counters()).any(|(own, other)| own > other)
@@ -80,7 +103,7 @@ impl Tokens {
 }
 
 /// At which pace a call was served, which decides what it costs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Pace {
     /// As usual.
     #[default]

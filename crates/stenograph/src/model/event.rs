@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::{Content, Extra, Input};
+use crate::ledger::Told;
 use crate::text::{Raw, Str, Text};
 use crate::time::Time;
 
@@ -338,6 +339,13 @@ impl<'a> Event<'a> {
     /// The content of the body, where it has one.
     pub fn content(&self) -> Option<&Content<'a>> {
         self.body.content()
+    }
+
+    /// What the record tells about model calls in the words of its format. A native stream may hold the words of several; the first
+    /// that tell anything count.
+    pub fn told(&self) -> Told<'_> {
+        let told = |(origin, left)| crate::format::named(origin).map(|format| format.told(self, left));
+        self.extra.iter().filter_map(told).find(|told| *told != Told::default()).unwrap_or_default()
     }
 
     /// Whether both say the same, wherever they stand.

@@ -179,6 +179,7 @@ impl Catalogue {
         }
         self.ask(|connection| {
             connection.prepare_cached("INSERT OR IGNORE INTO dead VALUES (?1)")?.execute([word(lot)])?;
+            connection.prepare_cached("DELETE FROM pages WHERE lot = ?1")?.execute([word(lot)])?;
             connection.prepare_cached("DELETE FROM touches WHERE lot = ?1")?.execute([word(lot)]).map(drop)
         })
     }

@@ -4,7 +4,7 @@
 use rusqlite::Connection;
 
 /// What the tables below are. Whoever changes them, or what is put into documents, counts it up.
-pub(super) const VERSION: i64 = 4;
+pub(super) const VERSION: i64 = 6;
 
 /// Everything here can be read out of the sources and the archive again.
 const TABLES: &str = "
@@ -52,6 +52,9 @@ CREATE TABLE touches (
   file INTEGER NOT NULL REFERENCES files, lot INTEGER NOT NULL, event INTEGER NOT NULL, how TEXT NOT NULL, at INTEGER,
   PRIMARY KEY (file, lot, event, how)) STRICT, WITHOUT ROWID;
 CREATE INDEX touches_lot ON touches (lot);
+
+-- What model calls took: pages of the ledger, packed, by the lot whose events tell of them. Each is read as a whole or not at all.
+CREATE TABLE pages (lot INTEGER NOT NULL, part INTEGER NOT NULL, page BLOB NOT NULL, PRIMARY KEY (lot, part)) STRICT;
 
 -- Records that no reader understands, by type.
 CREATE TABLE unknown (

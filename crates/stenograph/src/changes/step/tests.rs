@@ -15,7 +15,10 @@ fn whole_writes_of_every_tool_are_the_same() {
     assert_eq!(steps("write_to_file", r#"{"path":"./a","content":"x"}"#), expected("Unknown"));
     assert_eq!(steps("create_file", r#"{"filePath":"a","content":"x"}"#), expected("Absent"));
     assert_eq!(steps("CreateFile", r#"{"path":"a","fileText":"x"}"#), expected("Absent"));
-    assert_eq!(steps("str_replace_editor", r#"{"command":"create","path":"/w/a","file_text":"x"}"#), expected("Absent"));
+    assert_eq!(
+        steps("str_replace_editor", r#"{"command":"create","path":"/w/a","file_text":"x"}"#),
+        expected("Absent")
+    );
 }
 
 #[test]
@@ -26,12 +29,24 @@ fn replacements_of_every_tool_are_the_same() {
         steps("Edit", r#"{"file_path":"a","old_string":"x","new_string":"y","replace_all":true}"#),
         expected("Everywhere")
     );
-    assert_eq!(steps("replace", r#"{"file_path":"a","old_string":"x","new_string":"y","expected_replacements":2}"#), expected("Everywhere"));
+    assert_eq!(
+        steps("replace", r#"{"file_path":"a","old_string":"x","new_string":"y","expected_replacements":2}"#),
+        expected("Everywhere")
+    );
     assert_eq!(steps("StrReplace", r#"{"path":"a","oldStr":"x","newStr":"y"}"#), expected("Once"));
     assert_eq!(steps("edit", r#"{"path":"a","oldText":"x","newText":"y"}"#), expected("Once"));
-    assert_eq!(steps("editor", r#"{"path":"a","old_text":"x","new_text":"y","command":"str_replace"}"#), expected("Once"));
-    assert_eq!(steps("str_replace_editor", r#"{"command":"str_replace","path":"a","old_str":"x","new_str":"y"}"#), expected("Once"));
-    assert_eq!(steps("MultiEdit", r#"{"file_path":"a","edits":[{"old_string":"x","new_string":"y"}]}"#), expected("Once"));
+    assert_eq!(
+        steps("editor", r#"{"path":"a","old_text":"x","new_text":"y","command":"str_replace"}"#),
+        expected("Once")
+    );
+    assert_eq!(
+        steps("str_replace_editor", r#"{"command":"str_replace","path":"a","old_str":"x","new_str":"y"}"#),
+        expected("Once")
+    );
+    assert_eq!(
+        steps("MultiEdit", r#"{"file_path":"a","edits":[{"old_string":"x","new_string":"y"}]}"#),
+        expected("Once")
+    );
     assert_eq!(steps("edit", r#"{"path":"a","edits":[{"oldText":"x","newText":"y"}]}"#), expected("Once"));
 }
 
@@ -55,7 +70,10 @@ fn other_deeds_are_told_by_their_fields() {
 fn what_is_looked_at_is_told_with_whether_it_is_all() {
     assert_eq!(steps("Read", r#"{"file_path":"a"}"#), ["/w/a Look { all: true }"]);
     assert_eq!(steps("Read", r#"{"file_path":"a","offset":10,"limit":5}"#), ["/w/a Look { all: false }"]);
-    assert_eq!(steps("str_replace_editor", r#"{"command":"view","path":"a","view_range":[1,2]}"#), ["/w/a Look { all: false }"]);
+    assert_eq!(
+        steps("str_replace_editor", r#"{"command":"view","path":"a","view_range":[1,2]}"#),
+        ["/w/a Look { all: false }"]
+    );
 }
 
 #[test]

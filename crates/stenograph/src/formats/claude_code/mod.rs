@@ -3,15 +3,18 @@
 
 mod answer;
 mod foreign;
+mod marks;
 mod read;
 mod record;
 mod sniff;
+mod usage;
 mod write;
 
-use crate::format::{Deeds, Format, Head, Info, Signs, Sniff, Traits, Want};
+use crate::format::{Deeds, Format, Head, Info, Marks, Signs, Sniff, Traits, Want};
 use crate::frame::Framing;
 use crate::json::JsonLines;
-use crate::model::Outline;
+use crate::ledger::Told;
+use crate::model::{Event, Outline, Residue};
 use crate::read::Reader;
 use crate::write::Writer;
 
@@ -96,7 +99,15 @@ impl Format for ClaudeCode {
         Deeds { fields: &["toolUseResult", "tool_use_result"], call: None }
     }
 
+    fn told<'e>(&self, _event: &'e Event<'_>, left: &'e Residue<'_>) -> Told<'e> {
+        usage::told(left)
+    }
+
     fn signs(&self) -> Signs {
         Signs { stops: &["message.stop_reason"], interruptions: &["[Request interrupted by user"] }
+    }
+
+    fn marks(&self) -> Marks {
+        marks::MARKS
     }
 }

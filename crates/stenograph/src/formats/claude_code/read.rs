@@ -19,12 +19,13 @@ use crate::text::Str;
 pub struct Records {
     want: Want,
     usage: memmem::Finder<'static>,
+    head: memmem::Finder<'static>,
 }
 
 impl Records {
     /// Reads what the caller will look at.
     pub fn new(want: Want) -> Records {
-        Records { want, usage: memmem::Finder::new(b"\"usage\"") }
+        Records { want, usage: memmem::Finder::new(b"\"usage\""), head: memmem::Finder::new(b"\"init\"") }
     }
 }
 
@@ -33,9 +34,9 @@ impl Objects for Records {
         let kind = object.peek_str("type");
         match kind.as_deref() {
             Some("user" | "assistant") => self.talk(object, kind.as_deref(), at, out),
-            None if object.has("message") => self.talk(object, None, at, out),
-            // Only messages and results state a usage.
-            Some(name) if self.want == Want::Usage && name != "result" => {}
+            None if object.has("message") || object.is_open("message") => self.talk(object, None, at, out),
+            // Only these state a usage, or what it is counted by.
+            Some(name) if self.want == Want::Usage && !matches!(name, "result" | "progress" | "system") => {}
             Some("system") => system(object, at, out),
             Some("result") if !object.has("key") => {
                 let body = result(&mut object);
@@ -62,13 +63,18 @@ impl Objects for Records {
         }
     }
 
+    fn opens(&self) -> Option<&'static [&'static str]> {
+        (self.want == Want::Usage).then_some(&["message", "usage"])
+    }
+
     fn skips(&self, line: &[u8]) -> bool {
-        self.want == Want::Usage && self.usage.find(line).is_none()
+        let states = || self.usage.find(line).is_some() || self.head.find(line).is_some();
+        self.want == Want::Usage && !states()
     }
 }
 
 /// What stands for a model where Claude Code itself put the words. No model has that name, so it stays in `extra`.
-const SYNTHETIC: &str = "\"<synthetic>\"";
+pub const SYNTHETIC: &str = "\"<synthetic>\"";
 
 /// Emits a record of one event.
 fn emit(mut object: Object<'_>, kind: Option<&str>, body: Body<'_>, at: &At<'_>, out: &mut dyn Sink) {
@@ -137,7 +143,10 @@ impl Records {
         if let Some(usage) = &mut event.usage {
             usage.cost = object.take_float("costUSD");
         }
-        if self.want == Want::Usage && (event.usage.is_none() || is_one(&message)) {
+        if self.want == Want::Usage {
+            // What is said is not looked into: it is most of the record.
+            object.close("message", message);
+            event.extra = Extra::of(NAME, object.rest());
             return at.emit_one(event, out);
         }
         let role = message.peek_str("role").and_then(|role| Role::named(&role));
@@ -157,12 +166,6 @@ impl Records {
         note_blocks(remarks, at, out);
         emit_talk(object, message, event, said, at, out);
     }
-}
-
-/// Whether a message gives one event, as far as that can be told without looking into its blocks.
-fn is_one(message: &Object<'_>) -> bool {
-    let blocks = message.peek("content").filter(|raw| raw.starts_with('[')).and_then(items_within);
-    blocks.is_none_or(|blocks| blocks.len() < 2)
 }
 
 /// Emits the parts of a record with a message. What is left of a block stands where the block stood: below `message.content`.
@@ -224,15 +227,21 @@ fn is_name(raw: &str) -> bool {
 
 /// Takes the usage of a message.
 fn take_usage(message: &mut Object<'_>) -> Option<Usage> {
-    let mut numbers = message.open("usage")?;
-    let names = ["input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", ""];
-    let mut usage = numbers.take_usage(names);
-    if let Some(mut details) = numbers.open("output_tokens_details") {
-        usage.reasoning = details.take_number("thinking_tokens");
-        numbers.close("output_tokens_details", details);
-    }
-    message.close("usage", numbers);
+    let mut stated = message.open("usage")?;
+    let usage = numbers(&mut stated);
+    message.close("usage", stated);
     usage.stated()
+}
+
+/// Takes the numbers of a usage.
+pub fn numbers(stated: &mut Object<'_>) -> Usage {
+    let names = ["input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", ""];
+    let mut usage = stated.take_usage(names);
+    if let Some(mut details) = stated.open("output_tokens_details") {
+        usage.reasoning = details.take_number("thinking_tokens");
+        stated.close("output_tokens_details", details);
+    }
+    usage
 }
 
 /// A `system` record: a boundary, a failure, the head of a stream, or a fact.

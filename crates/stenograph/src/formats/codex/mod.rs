@@ -2,15 +2,18 @@
 
 mod content;
 mod items;
+mod marks;
 mod notices;
 mod own;
 mod read;
+mod usage;
 mod write;
 
-use crate::format::{Deeds, Format, Head, Info, Sniff, Traits, Want};
+use crate::format::{Deeds, Format, Head, Info, Marks, Sniff, Traits, Want};
 use crate::frame::{Framing, Items};
 use crate::json::Object;
-use crate::model::Outline;
+use crate::ledger::Told;
+use crate::model::{Event, Outline, Residue};
 use crate::read::Reader;
 use crate::write::Writer;
 
@@ -115,7 +118,11 @@ impl Format for Codex {
     }
 
     fn reader(&self, want: Want) -> Box<dyn Reader> {
-        Box::new(read::Rollout { want })
+        Box::new(read::Rollout::new(want))
+    }
+
+    fn told<'e>(&self, event: &'e Event<'_>, left: &'e Residue<'_>) -> Told<'e> {
+        usage::told(event, left)
     }
 
     fn deeds(&self) -> Deeds {
@@ -124,6 +131,10 @@ impl Format for Codex {
 
     fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
         Box::new(write::Rollout::new(outline))
+    }
+
+    fn marks(&self) -> Marks {
+        marks::MARKS
     }
 }
 

@@ -127,19 +127,24 @@ fn count<'a>(payload: &mut Object<'a>) -> Event<'a> {
     event
 }
 
+/// The names of the counters.
+pub const INPUT: &str = "input_tokens";
+/// Of the input, what came from a cache.
+pub const CACHED: &str = "cached_input_tokens";
+/// Of the input, what went into one.
+pub const CACHE_WRITE: &str = "cache_write_input_tokens";
+/// What was written.
+pub const OUTPUT: &str = "output_tokens";
+/// Of the output, what was thinking.
+pub const REASONING: &str = "reasoning_output_tokens";
+
 /// The numbers of one response. Codex counts cached tokens as input; here they are apart. Numbers that do not add up stay.
 fn usage(numbers: &mut Object<'_>) -> Option<Usage> {
     let number = |key: &str| numbers.peek(key).and_then(crate::json::number);
-    let (read, write) = (number("cached_input_tokens"), number("cache_write_input_tokens"));
+    let (read, write) = (number(CACHED), number(CACHE_WRITE));
     let cached = read.unwrap_or(0).checked_add(write.unwrap_or(0))?;
-    let input = number("input_tokens")?.checked_sub(cached)?;
-    let mut usage = numbers.take_usage([
-        "input_tokens",
-        "output_tokens",
-        "cached_input_tokens",
-        "cache_write_input_tokens",
-        "reasoning_output_tokens",
-    ]);
+    let input = number(INPUT)?.checked_sub(cached)?;
+    let mut usage = numbers.take_usage([INPUT, OUTPUT, CACHED, CACHE_WRITE, REASONING]);
     usage.input = Some(input);
     usage.stated()
 }

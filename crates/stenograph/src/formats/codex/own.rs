@@ -199,11 +199,11 @@ fn counts(event: &Event<'_>, draft: &mut Draft<'_>) {
 pub fn numbers<'a>(usage: &Usage) -> Draft<'a> {
     let mut draft = Draft::new();
     let cached = usage.cache_read.unwrap_or(0).saturating_add(usage.cache_write.unwrap_or(0));
-    draft.set_number("input_tokens", usage.input.map(|input| input.saturating_add(cached)));
-    draft.set_number("cached_input_tokens", usage.cache_read);
-    draft.set_number("cache_write_input_tokens", usage.cache_write);
-    draft.set_number("output_tokens", usage.output);
-    draft.set_number("reasoning_output_tokens", usage.reasoning);
+    draft.set_number(notices::INPUT, usage.input.map(|input| input.saturating_add(cached)));
+    draft.set_number(notices::CACHED, usage.cache_read);
+    draft.set_number(notices::CACHE_WRITE, usage.cache_write);
+    draft.set_number(notices::OUTPUT, usage.output);
+    draft.set_number(notices::REASONING, usage.reasoning);
     draft
 }
 

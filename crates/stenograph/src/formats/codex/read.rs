@@ -18,13 +18,22 @@ use crate::time::Time;
 #[derive(Debug)]
 pub struct Rollout {
     /// What anybody will look at.
-    pub want: Want,
+    want: Want,
+    counted: [memmem::Finder<'static>; 4],
+}
+
+impl Rollout {
+    /// Reads what the caller will look at.
+    pub fn new(want: Want) -> Rollout {
+        Rollout { want, counted: COUNTED.map(|name| memmem::Finder::new(name)) }
+    }
 }
 
 impl Reader for Rollout {
     fn record(&mut self, record: Record<'_>, out: &mut dyn Sink) {
-        // Tokens are counted in one kind of record only.
-        if self.want == Want::Usage && memmem::find(record.bytes, b"token_count").is_none() {
+        let states = |name: &memmem::Finder<'_>| name.find(record.bytes).is_some();
+        let is_within = matches!(record.place, Place::Line | Place::Item);
+        if self.want == Want::Usage && is_within && !self.counted.iter().any(states) {
             return;
         }
         let framed = match record.place {
@@ -38,6 +47,9 @@ impl Reader for Rollout {
         }
     }
 }
+
+/// Tokens are counted in one kind of record; which session and which model they are of is said by the others.
+const COUNTED: [&str; 4] = ["token_count", "turn_context", "session_meta", "\"instructions\""];
 
 /// Reads what stands around the items of a document, made whole by what the items would have closed or opened.
 fn frame(

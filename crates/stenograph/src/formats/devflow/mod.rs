@@ -5,12 +5,14 @@ mod header;
 mod read;
 mod spell;
 mod turn;
+mod usage;
 mod write;
 
 use crate::format::{Format, Head, Info, Sniff, Traits, Want};
 use crate::frame::{Framing, Items};
 use crate::json::{Object, indent};
-use crate::model::Outline;
+use crate::ledger::Told;
+use crate::model::{Event, Outline, Residue};
 use crate::read::Reader;
 use crate::write::Writer;
 
@@ -88,6 +90,10 @@ impl Format for Devflow {
 
     fn totals(&self) -> &'static [&'static str] {
         &["metadata.totalTokensIn", "metadata.totalTokensOut", "metadata.totalCost", "metadata.turnCount"]
+    }
+
+    fn told<'e>(&self, _event: &'e Event<'_>, left: &'e Residue<'_>) -> Told<'e> {
+        usage::told(left)
     }
 
     fn writer(&self, outline: &Outline) -> Box<dyn Writer> {

@@ -1,0 +1,348 @@
+//! `steno usage`: what model calls took and what that costs. What counts is the library's to say; this file asks, and `usage/view.rs`
+//! shows the answer.
+
+mod explain;
+mod view;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use clap::ValueEnum;
+use jiff::tz::TimeZone;
+use stenograph::ledger::{self, Book, Calls, Entry, Ledger, Prices, Question, Report};
+use stenograph::query::{SPELLINGS, Today, moment};
+use stenograph_store::discover::{Machine, Places};
+use stenograph_store::index::Watch;
+use stenograph_store::project::Project;
+use stenograph_store::usage::{Asked, UseIndex, pages};
+
+use crate::clock;
+use crate::error::{CommandError, Status};
+use crate::output::Output;
+use crate::progress::Progress;
+use crate::store::{Where, on_interrupt};
+
+/// Count what model calls took, and what that costs
+///
+/// Counts the tokens of every model call that the agents on this machine tell of, each call once, however many records, files and copies
+/// tell of it, and says what they cost by a dated list of prices. With an index only files are read that have changed since; without one
+/// all of them are. Sessions whose files are gone count as long as they are kept. A model without a price is said to have none, and is
+/// never free. --explain says what was joined and left out, and why.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  steno usage                                      by day
+  steno usage --by model --since 7d
+  steno usage --by project --since 2026-01 --until 2026-03
+  steno usage --by hour-block --timezone UTC       in blocks of five hours
+  steno usage session.jsonl --by tool              of one file
+  steno usage --json | jq .total
+  steno usage --explain                            why this and not another number
+
+Exit codes: 0 done, 1 nothing was counted, or with --strict a model has no price, 2 error")]
+pub struct Options {
+    /// Files and folders to count, instead of all that the agents on this machine wrote
+    #[arg(value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// What calls are put together by
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t = By::Day)]
+    by: By,
+    /// Only calls since then (7d, yesterday, 2026-01-31)
+    #[arg(long, value_name = "TIME")]
+    since: Option<String>,
+    /// Only calls until then; of a day, a month or a year also those in it
+    #[arg(long, value_name = "TIME")]
+    until: Option<String>,
+    /// Where days begin (Europe/Berlin, UTC), instead of here
+    #[arg(long, value_name = "ZONE")]
+    timezone: Option<String>,
+    /// Only calls of agents of this name
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+    /// Only calls of models that have this in their name
+    #[arg(long, value_name = "NAME")]
+    model: Option<String>,
+    /// Only calls of sessions whose id begins with this
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+    /// Only calls of projects that have this in their name
+    #[arg(long, value_name = "NAME")]
+    project: Option<String>,
+    #[command(flatten)]
+    place: Where,
+    /// Say what was joined and what was left out, why, and where
+    #[arg(long)]
+    explain: bool,
+    /// Fail when a model has no price
+    #[arg(long)]
+    strict: bool,
+    /// Read the files, whatever the index knows
+    #[arg(long)]
+    no_index: bool,
+    /// Print one JSON object, with everything
+    #[arg(long, conflicts_with = "csv")]
+    json: bool,
+    /// Print the rows as CSV
+    #[arg(long)]
+    csv: bool,
+}
+
+/// What calls are put together by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum By {
+    /// The day
+    Day,
+    /// The week, by its Monday
+    Week,
+    /// The month
+    Month,
+    /// Blocks of five hours
+    HourBlock,
+    /// The session
+    Session,
+    /// The project
+    Project,
+    /// The model
+    Model,
+    /// The agent
+    Agent,
+    /// The branch of version control
+    Branch,
+    /// The tools that answers call; a call with several is shared out among them
+    Tool,
+    /// The sub-agent
+    Subagent,
+}
+
+impl By {
+    fn meaning(self) -> ledger::By {
+        match self {
+            By::Day => ledger::By::Day,
+            By::Week => ledger::By::Week,
+            By::Month => ledger::By::Month,
+            By::HourBlock => ledger::By::HourBlock,
+            By::Session => ledger::By::Session,
+            By::Project => ledger::By::Project,
+            By::Model => ledger::By::Model,
+            By::Agent => ledger::By::Agent,
+            By::Branch => ledger::By::Branch,
+            By::Tool => ledger::By::Tool,
+            By::Subagent => ledger::By::Subagent,
+        }
+    }
+}
+
+/// Runs it.
+pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
+    let zone = options.zone()?;
+    let range = options.range(&zone)?;
+    let prices = crate::prices::load()?;
+    let Some(ledger) = options.ledger(output)? else { return Ok(Status::No) };
+    let mut projects = Projects::default();
+    let mut others = Projects::default();
+    let mut keep = |entry: &Entry| range.has(entry) && options.is_meant(&ledger, entry, &mut others);
+    let mut question = Question {
+        by: options.by.meaning(),
+        zone,
+        prices: &prices,
+        project: &mut |folder| projects.name(folder),
+        keep: &mut keep,
+    };
+    let report = ledger::report(&ledger, &mut question);
+    if report.total.calls == 0 && report.total.stated.is_none() {
+        output.say("no model call is told of there");
+        output.say("hint: steno formats lists where transcripts are looked for; --root DIR looks elsewhere");
+        if options.json {
+            output.line(&view::json(&report, &ledger, options.by.meaning(), &prices, options.explain))?;
+        }
+        return Ok(Status::No);
+    }
+    show(options, &ledger, &report, &prices, output)?;
+    Ok(if options.strict && !report.unpriced.is_empty() { Status::No } else { Status::Done })
+}
+
+fn show(
+    options: &Options,
+    ledger: &Ledger,
+    report: &Report,
+    prices: &Prices,
+    output: &mut Output<'_>,
+) -> Result<(), CommandError> {
+    let by = options.by.meaning();
+    if options.json {
+        output.line(&view::json(report, ledger, by, prices, options.explain))?;
+    } else if options.csv {
+        for line in view::csv(report, by) {
+            output.line(&line)?;
+        }
+    } else {
+        for line in view::table(report, by, output.colour()) {
+            output.line(&line)?;
+        }
+        if options.explain {
+            explain::tell(ledger, report, prices, output)?;
+        }
+    }
+    for unpriced in &report.unpriced {
+        output.say(&format!("note: {}", view::unpriced(unpriced)));
+    }
+    if !report.unpriced.is_empty() {
+        output.say("hint: a file prices.toml can say what they cost; what has no price is in no sum");
+    }
+    Ok(())
+}
+
+/// The moments that are asked about.
+struct Range {
+    since: Option<i64>,
+    until: Option<i64>,
+}
+
+impl Range {
+    fn has(&self, entry: &Entry) -> bool {
+        let Some(time) = entry.row.time else { return self.since.is_none() && self.until.is_none() };
+        self.since.is_none_or(|since| time >= since) && self.until.is_none_or(|until| time < until)
+    }
+}
+
+impl Options {
+    fn zone(&self) -> Result<TimeZone, CommandError> {
+        let Some(name) = &self.timezone else { return Ok(TimeZone::system()) };
+        TimeZone::get(name).map_err(|_| {
+            CommandError::new(format!("no time zone is called {name}")).hint("Europe/Berlin, America/New_York, UTC")
+        })
+    }
+
+    fn range(&self, zone: &TimeZone) -> Result<Range, CommandError> {
+        let today =
+            Today { now: jiff::Timestamp::from_millisecond(clock::millis()).unwrap_or_default(), zone: zone.clone() };
+        let read = |text: &String| {
+            moment(text, &today)
+                .ok_or_else(|| CommandError::new(format!("{text}: is no time")).hint(format!("write {SPELLINGS}")))
+        };
+        let since = self.since.as_ref().map(read).transpose()?;
+        let until = self.until.as_ref().map(read).transpose()?;
+        let until = match (until, &self.until) {
+            (Some(until), Some(text)) => Some(end_of(until, text, zone)),
+            (until, _) => until,
+        };
+        Ok(Range { since, until })
+    }
+
+    /// The ledger of all that is asked about; nothing when somebody ended it early.
+    fn ledger(&self, output: &mut Output<'_>) -> Result<Option<Ledger>, CommandError> {
+        let store = self.place.store()?;
+        let stop = Arc::new(AtomicBool::new(false));
+        on_interrupt(&stop);
+        let (files, places) = self.sources(&store)?;
+        let below = self.place.root();
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let is_looked_into = self.no_index || self.explain;
+        let asked = Asked {
+            places: places.as_ref(),
+            files: &files,
+            below: below.as_deref(),
+            store: &store,
+            index: if is_looked_into { UseIndex::No } else { UseIndex::Yes },
+            calls: if self.by == By::Tool { Calls::Tools } else { Calls::Numbers },
+            threads: cores,
+        };
+        let mut book = Book::default();
+        let mut bar = Bar { progress: None, stop };
+        let report = pages(&asked, &mut bar, &mut |told| {
+            book.add(&told.path.to_string_lossy(), told.session.as_deref(), told.page);
+        })?;
+        drop(bar);
+        for remark in report.remarks.iter().take(REMARKS_MAX) {
+            output.say(&format!("note: {}: {}", remark.path.display(), remark.text));
+        }
+        if report.remarks.len() > REMARKS_MAX {
+            output.say(&format!("note: and {} more", report.remarks.len() - REMARKS_MAX));
+        }
+        if report.stopped {
+            output.say("stopped before everything was counted");
+            return Ok(None);
+        }
+        Ok(Some(book.close()))
+    }
+
+    /// Which files, and which places.
+    fn sources(&self, store: &stenograph_store::index::Store) -> Result<(Vec<PathBuf>, Option<Places>), CommandError> {
+        if self.files.is_empty() {
+            return Ok((Vec::new(), Some(self.place.places(store)?)));
+        }
+        let (mut files, mut folders) = (Vec::new(), Vec::new());
+        for path in &self.files {
+            let real = std::fs::canonicalize(path).map_err(|error| {
+                CommandError::new(format!("{}: {error}", path.display())).hint("name a file or a folder")
+            })?;
+            if real.is_dir() { folders.push(real) } else { files.push(real) }
+        }
+        let machine = || Machine::rooted(folders.first().cloned().unwrap_or_default());
+        let places = (!folders.is_empty()).then(|| Places { folders: folders.clone(), ..Places::of(machine()) });
+        Ok((files, places))
+    }
+
+    fn is_meant(&self, ledger: &Ledger, entry: &Entry, projects: &mut Projects) -> bool {
+        let row = &entry.row;
+        let has = |name: Option<&str>, part: &str| {
+            name.is_some_and(|name| name.to_lowercase().contains(&part.to_lowercase()))
+        };
+        let name = |name| ledger.name(name);
+        self.agent.as_ref().is_none_or(|agent| name(Some(row.agent)) == Some(agent))
+            && self.model.as_ref().is_none_or(|model| has(name(row.model), model))
+            && self.session.as_ref().is_none_or(|id| name(row.session).is_some_and(|session| session.starts_with(id)))
+            && self
+                .project
+                .as_ref()
+                .is_none_or(|project| name(row.cwd).is_some_and(|folder| has(Some(&projects.name(folder)), project)))
+    }
+}
+
+/// How many remarks are told.
+const REMARKS_MAX: usize = 5;
+
+/// The end of a day, a month or a year that a text names; of any other moment the moment itself.
+fn end_of(start: i64, text: &str, zone: &TimeZone) -> i64 {
+    let text = text.trim();
+    let is_date = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
+    let span = match text.len() {
+        4 if is_date => jiff::Span::new().years(1),
+        7 if is_date => jiff::Span::new().months(1),
+        10 if is_date => jiff::Span::new().days(1),
+        _ if matches!(text, "today" | "yesterday") => jiff::Span::new().days(1),
+        _ => return start,
+    };
+    let zoned = jiff::Timestamp::from_millisecond(start).map(|start| start.to_zoned(zone.clone()));
+    zoned.and_then(|start| start.checked_add(span)).map_or(start, |end| end.timestamp().as_millisecond())
+}
+
+/// What folders' projects are called, each looked at once.
+#[derive(Default)]
+struct Projects(HashMap<String, String>);
+
+impl Projects {
+    fn name(&mut self, folder: &str) -> String {
+        let found = || Project::of(Path::new(folder)).name();
+        self.0.entry(folder.to_owned()).or_insert_with(found).clone()
+    }
+}
+
+/// A bar, and an ear for Ctrl-C.
+struct Bar {
+    progress: Option<Progress>,
+    stop: Arc<AtomicBool>,
+}
+
+impl Watch for Bar {
+    fn progress(&mut self, at: &stenograph_store::index::Progress) {
+        let bar = self.progress.get_or_insert_with(|| Progress::rate("counting", at.bytes));
+        bar.at(at.bytes_done);
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+}

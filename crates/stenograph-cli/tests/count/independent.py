@@ -1,0 +1,208 @@
+#!/usr/bin/env python3
+"""Counts the tokens of recorded model calls, written from the rules and not from the Rust code.
+
+    independent.py FOLDER|FILE...     prints {agent: {input, output, cache_read, cache_write, calls}} as JSON
+    independent.py --self-test        proves every rule below on a hand-made case
+
+It knows files by what is in them, holds only what it counts, and shares nothing with what it checks.
+"""
+import gzip, json, os, subprocess, sys, tempfile, zlib
+from datetime import datetime
+
+COUNTERS = ("input", "output", "cache_read", "cache_write")
+BURST_SECONDS = 1.0  # A parent's history is copied into a fork in one go, and no model answers that fast.
+DECODER = json.JSONDecoder()
+
+
+def number(value):
+    """A count is a whole number from zero up; anything else was never a count."""
+    return value if type(value) is int and value >= 0 else 0
+
+
+def table(value):
+    return value if isinstance(value, dict) else {}
+
+
+def text(value):
+    """An identity is a text with something in it."""
+    return value if isinstance(value, str) else ""
+
+
+def seconds(text):
+    """A moment as seconds, or None when it is not one."""
+    try:
+        return datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
+    except (AttributeError, ValueError, OverflowError):
+        return None
+
+
+def content(path):
+    """The bytes of a file, unpacked when its first bytes say it is packed; what cannot be read holds nothing."""
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+        if data[:2] == b"\x1f\x8b":
+            return gzip.decompress(data)
+        if data[:4] == b"\x28\xb5\x2f\xfd":
+            return subprocess.run(["zstd", "-dcq"], input=data, capture_output=True, check=True).stdout
+        return data
+    except (OSError, EOFError, zlib.error, subprocess.CalledProcessError):
+        return b""
+
+
+def records(line):
+    """All whole records of a line: two may be welded together, the last may be torn, bytes may be bad."""
+    rest, at = line.decode("utf-8", "replace").strip(), 0
+    while at < len(rest):
+        try:
+            value, at = DECODER.raw_decode(rest, at)
+        except (ValueError, RecursionError):
+            return
+        if isinstance(value, dict):
+            yield value
+        while at < len(rest) and rest[at].isspace():
+            at += 1
+
+
+class Count:
+    def __init__(self):
+        self.claude = {}  # call -> counters
+        self.codex = {}  # (thread, how often its count began anew, totals) -> counters
+        self.copied, self.parent = {}, {}  # thread -> the totals it copied; thread -> whom it copied them from
+        self.devflow, self.chibi = {}, []
+
+    def keep(self, calls, key, counters):
+        """One row per call, each counter its maximum: the order of files and lines does not matter."""
+        calls[key] = tuple(map(max, calls.get(key, counters), counters))
+
+    def claude_call(self, record, place):
+        """Claude Code repeats a call's usage on every line of it, in copies of a session, and inside `progress`."""
+        if record.get("type") == "progress":
+            record = table(table(record.get("data")).get("message"))
+        message = table(record.get("message"))
+        usage = message.get("usage")
+        if record.get("type") != "assistant" or not isinstance(usage, dict) or message.get("model") == "<synthetic>":
+            return
+        lifetimes = table(usage.get("cache_creation")).values()
+        written = usage.get("cache_creation_input_tokens", sum(map(number, lifetimes)))
+        counts = (usage.get("input_tokens"), usage.get("output_tokens"), usage.get("cache_read_input_tokens"), written)
+        if text(message.get("id")):
+            key = ("message", message["id"], text(record.get("requestId")))
+        else:
+            key = ("record", text(record.get("uuid")) or place)
+        self.keep(self.claude, key, tuple(map(number, counts)))
+
+    def codex_file(self, path, events, meta, start):
+        """Codex states running totals, so a call is the difference of two; a fork begins with its parent's."""
+        source, forked_from = table(meta.get("source")), text(meta.get("forked_from_id"))
+        spawn = table(table(source.get("subagent")).get("thread_spawn"))
+        parent = forked_from or text(spawn.get("parent_thread_id")) or text(meta.get("parent_thread_id"))
+        forked = forked_from or "subagent" in source
+        own = text(meta.get("id")) or path
+        zero = before = (0, 0, 0, 0, 0)
+        anew, owner, burst = 0, None, forked and parent
+        for when, totals in events:
+            burst = burst and None not in (when, start) and when - start <= BURST_SECONDS
+            if owner != (parent if burst else own):
+                owner, anew = (parent if burst else own), 0
+            if burst:
+                self.parent[own] = parent
+                self.copied.setdefault(own, set()).add(totals)
+            if any(now < then for now, then in zip(totals, before)):
+                anew, before = anew + 1, zero
+            read, cached, written, out, _ = (now - then for now, then in zip(totals, before))
+            if totals != before:
+                counters = (max(0, read - cached - written), out, cached, written)
+                self.keep(self.codex, (owner, anew, totals), counters)
+            before = totals
+
+    def codex_calls(self):
+        """What a thread copied from its parent is the parent's: a copy of a copy belongs to the first of them."""
+        calls = {}
+        for (thread, anew, totals), counters in self.codex.items():
+            seen = set()
+            while thread not in seen and totals in self.copied.get(thread, ()):
+                seen.add(thread)
+                thread = self.parent[thread]
+            self.keep(calls, (thread, anew, totals), counters)
+        return calls.values()
+
+    def devflow_run(self, run, path):
+        """devflow states a run's totals; its turns are told within them."""
+        meta, turns = table(run.get("metadata")), run.get("turns")
+        if not isinstance(turns, list) or "totalTokensIn" not in meta or "totalTokensOut" not in meta:
+            return False
+        turns = [turn for turn in map(table, turns) if turn.get("role") == "assistant"]
+        spent = sum(1 for turn in turns if number(turn.get("tokensIn")) or number(turn.get("tokensOut")))
+        counts = (number(meta["totalTokensIn"]), number(meta["totalTokensOut"]), 0, 0, max(1, spent))
+        self.keep(self.devflow, (text(run.get("runId")) or path, text(meta.get("startedAt"))), counts)
+        return True
+
+    def chibi_call(self, record):
+        """Chibi writes one line per answer; what came from the cache is told within the prompt."""
+        usage = table(record.get("response")).get("usage")
+        if set(record) == {"timestamp", "response"} and isinstance(usage, dict):
+            cached = number(table(usage.get("prompt_tokens_details")).get("cached_tokens"))
+            prompt, answer = number(usage.get("prompt_tokens")), number(usage.get("completion_tokens"))
+            self.chibi.append((max(0, prompt - cached), answer, cached, 0))
+
+    def file(self, path):
+        data, events, meta, start = content(path), [], None, None
+        if b'"totalTokensIn"' in data and self.devflow_run(next(records(data), {}), path):
+            return
+        for place, line in enumerate(data.split(b"\n")):
+            if start is not None and not any(word in line for word in (b'usage"', b"token_count", b"session_meta")):
+                continue
+            for record in records(line):
+                kind, payload = record.get("type"), table(record.get("payload"))
+                start = seconds(record.get("timestamp")) if start is None else start
+                if kind == "session_meta" and meta is None:
+                    meta = payload
+                if kind == "event_msg" and payload.get("type") == "token_count":
+                    total = table(payload.get("info")).get("total_token_usage")
+                    if isinstance(total, dict):
+                        names = ("input", "cached_input", "cache_write_input", "output", "reasoning_output")
+                        totals = tuple(number(total.get(name + "_tokens")) for name in names)
+                        events.append((seconds(record.get("timestamp")), totals))
+                self.claude_call(record, (path, place))
+                self.chibi_call(record)
+        self.codex_file(path, events, meta or {}, start)
+
+    def report(self):
+        rows = {"claude-code": self.claude.values(), "codex": self.codex_calls()}
+        rows.update({"devflow": self.devflow.values(), "chibi": self.chibi})
+        report = {}
+        for agent, calls in rows.items():
+            calls = [call if len(call) == 5 else (*call, 1) for call in calls]
+            report[agent] = {name: sum(column) for name, column in zip((*COUNTERS, "calls"), zip(*calls))}
+        return {agent: row or dict.fromkeys((*COUNTERS, "calls"), 0) for agent, row in report.items()}
+
+
+def count(paths):
+    total = Count()
+    for path in paths:
+        if os.path.isfile(path):
+            total.file(path)
+        for folder, _, names in os.walk(path):
+            for name in names:
+                if os.path.isfile(os.path.join(folder, name)):
+                    total.file(os.path.join(folder, name))
+    return total.report()
+
+
+def self_test():
+    """Every case is files, the agent to look at, and what it must have used."""
+    sys.dont_write_bytecode = True
+    import independent_cases
+    for title, files, agent, expected in independent_cases.CASES:
+        with tempfile.TemporaryDirectory() as folder:
+            for name, data in files.items():
+                with open(os.path.join(folder, name), "wb") as file:
+                    file.write(data if isinstance(data, bytes) else "\n".join(data).encode())
+            found = tuple(count([folder])[agent].values())
+            assert found == expected, f"{title}: counted {found}, not {expected}"
+    print(f"{len(independent_cases.CASES)} cases hold")
+
+
+if __name__ == "__main__":
+    self_test() if sys.argv[1:] == ["--self-test"] else print(json.dumps(count(sys.argv[1:]), indent=2))

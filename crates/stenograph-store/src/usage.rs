@@ -1,0 +1,375 @@
+//! The pages of the ledger of all sources there are: out of the index where that knows them, else read from the files, and what is gone
+//! from the archive. What is counted, and how, is in [`stenograph::ledger`].
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use stenograph::format::{Detected, Format, Head, Want, detect_like};
+use stenograph::ledger::{Calls, Counting, Page};
+use stenograph::read::Reading;
+
+use crate::archive::{Archive, CopyInfo, Label, Which};
+use crate::decode::{Container, Counter, Guard, decode};
+use crate::discover::{Found, Named, Places, discover};
+use crate::files::Disk;
+use crate::index::catalogue::{Catalogue, Gone, Stamp, Stamped};
+use crate::index::{Progress, Store, Watch, is_missing, is_unchanged};
+use crate::tail::Remark;
+use crate::{Error, Place, Problem};
+
+/// What is asked.
+#[derive(Debug)]
+pub struct Asked<'a> {
+    /// Where to look; nowhere but in `files` if there is none.
+    pub places: Option<&'a Places>,
+    /// Files that are read whatever the index knows.
+    pub files: &'a [PathBuf],
+    /// Of what is gone, only what stood below this folder.
+    pub below: Option<&'a Path>,
+    /// The store.
+    pub store: &'a Store,
+    /// Whether the index may be asked.
+    pub index: UseIndex,
+    /// How closely calls are looked at.
+    pub calls: Calls,
+    /// How many threads may work.
+    pub threads: usize,
+}
+
+/// Whether the index may be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UseIndex {
+    /// Where it knows a file as it is.
+    Yes,
+    /// Everything is read from files and archive.
+    No,
+}
+
+/// A page, and whose it is.
+#[derive(Debug)]
+pub struct Told {
+    /// The source.
+    pub path: PathBuf,
+    /// The session that the place of the source names.
+    pub session: Option<String>,
+    /// The page.
+    pub page: Page,
+}
+
+/// What was done.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// Sources that were read.
+    pub read: u64,
+    /// Sources that the index knew.
+    pub known: u64,
+    /// Sources that are gone, and kept.
+    pub kept: u64,
+    /// What could not be read.
+    pub remarks: Vec<Remark>,
+    /// Whether somebody ended it early.
+    pub stopped: bool,
+}
+
+/// How much is read at a time.
+const CHUNK_SIZE: usize = 256 << 10;
+
+/// How often whoever watches is told.
+const BEAT: Duration = Duration::from_millis(50);
+
+/// Gives the pages of all sources, in the order of their paths.
+pub fn pages(asked: &Asked<'_>, watch: &mut dyn Watch, each: &mut dyn FnMut(Told)) -> Result<Report, Error> {
+    let mut report = Report::default();
+    let catalogue = match asked.index {
+        UseIndex::Yes => asked.store.catalogue().ok(),
+        UseIndex::No => None,
+    };
+    let Surveyed { mut jobs, mut told, archive } = survey(asked, catalogue.as_ref(), &mut report)?;
+    // The largest first, so that nobody waits for one at the end.
+    jobs.sort_by_key(|job| std::cmp::Reverse(job.size()));
+    told.extend(read_all(asked, &jobs, archive.as_ref(), watch, &mut report)?);
+    told.sort_by(|one, other| one.path.cmp(&other.path));
+    told.into_iter().for_each(each);
+    Ok(report)
+}
+
+/// What has to be read.
+enum Job {
+    File { path: PathBuf, size: u64, named: Named },
+    Kept(CopyInfo),
+}
+
+struct Surveyed {
+    jobs: Vec<Job>,
+    told: Vec<Told>,
+    /// The archive, where it is needed.
+    archive: Option<Archive>,
+}
+
+/// What has to be read, and what the index knows.
+fn survey(asked: &Asked<'_>, catalogue: Option<&Catalogue>, report: &mut Report) -> Result<Surveyed, Error> {
+    let (mut known, strangers, paged, pages) = match catalogue {
+        Some(catalogue) => (catalogue.stamps()?, catalogue.strangers()?, catalogue.paged()?, catalogue.pages()?),
+        None => Default::default(),
+    };
+    let (mut jobs, mut told) = (Vec::new(), Vec::new());
+    let mut recall = |path: &Path| {
+        let Some(source) = paged.get(path) else { return };
+        let told_of = |page| Told { path: path.to_owned(), session: Some(source.session.clone()), page };
+        told.extend(pages.of(source).map(told_of));
+    };
+    for path in asked.files {
+        let size = std::fs::metadata(path).map(|metadata| metadata.len()).unwrap_or(0);
+        jobs.push(Job::File { path: path.clone(), size, named: Named::default() });
+    }
+    let Some(places) = asked.places else { return Ok(Surveyed { jobs, told, archive: None }) };
+    let mut found = Vec::new();
+    report.remarks.extend(discover(places, &mut |file: Found| found.push(file)));
+    for Found { path, stat, named } in found {
+        let stamp = Stamp::from(stat);
+        let is_known = |known: &Stamped| known.gone == Gone::There && is_unchanged(&known.stamp, known.seen, &stamp);
+        match known.remove(&path) {
+            Some(known) if is_known(&known) => {
+                report.known += 1;
+                recall(&path);
+            }
+            None if strangers.get(&path) == Some(&(stamp.size, stamp.changed)) => {}
+            Some(_) | None => jobs.push(Job::File { path, size: stamp.size, named }),
+        }
+    }
+    let is_meant = |path: &Path| asked.below.is_none_or(|below| path.starts_with(below)) && is_missing(path);
+    for path in known.keys().filter(|path| is_meant(path)) {
+        report.kept += 1;
+        recall(path);
+    }
+    // An index that is complete knows all that the archive has, and what was forgotten on purpose.
+    let is_complete = catalogue.map(Catalogue::is_complete).transpose()?.unwrap_or(false);
+    let archive = match asked.store.archive() {
+        folder if folder.exists() && !(is_complete && jobs.is_empty()) => Some(Archive::open(Arc::new(Disk), &folder)?),
+        _ => None,
+    };
+    let is_gone = |copy: &CopyInfo| !paged.contains_key(&copy.path) && is_meant(&copy.path);
+    jobs.extend(archive.iter().flat_map(Archive::copies).filter(is_gone).map(Job::Kept));
+    Ok(Surveyed { jobs, told, archive })
+}
+
+/// Reads files on several threads.
+fn read_all(
+    asked: &Asked<'_>,
+    jobs: &[Job],
+    archive: Option<&Archive>,
+    watch: &mut dyn Watch,
+    report: &mut Report,
+) -> Result<Vec<Told>, Error> {
+    let (next, done) = (AtomicUsize::new(0), AtomicU64::new(0));
+    let (told, remarks) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
+    let mut progress =
+        Progress { files: jobs.len() as u64, bytes: jobs.iter().map(Job::size).sum(), ..Progress::default() };
+    let work = |sender: Sender<()>| {
+        let mut hand = Hand::default();
+        while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
+            match job.read(asked.calls, archive, &mut hand, &done) {
+                Ok(Some(Counted { page, damage })) => {
+                    lock(&told).push(Told { path: job.path().to_owned(), session: job.session(), page });
+                    lock(&remarks).extend(damage.map(|damage| Remark::new(job.path(), damage.to_string())));
+                }
+                Ok(None) => {}
+                Err(error) => lock(&remarks).push(Remark::new(job.path(), error.to_string())),
+            }
+        }
+        drop(sender);
+    };
+    std::thread::scope(|scope| {
+        let (sender, ended) = channel();
+        let work = &work;
+        for _ in 0..asked.threads.clamp(1, jobs.len().max(1)) {
+            let sender = sender.clone();
+            scope.spawn(move || work(sender));
+        }
+        drop(sender);
+        while ended.recv_timeout(BEAT) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
+            progress.bytes_done = done.load(Ordering::Relaxed);
+            progress.files_done = (next.load(Ordering::Relaxed) as u64).min(progress.files);
+            watch.progress(&progress);
+            if watch.is_stopped() {
+                next.store(jobs.len(), Ordering::Relaxed);
+                report.stopped = true;
+            }
+        }
+    });
+    let told = told.into_inner().unwrap_or_default();
+    let kept = |told: &&Told| jobs.iter().any(|job| matches!(job, Job::Kept(copy) if copy.path == told.path));
+    let gone = if jobs.iter().any(|job| matches!(job, Job::Kept(_))) { told.iter().filter(kept).count() } else { 0 };
+    report.kept += gone as u64;
+    report.read += (told.len() - gone) as u64;
+    report.remarks.extend(remarks.into_inner().unwrap_or_default());
+    Ok(told)
+}
+
+/// Nobody panics while holding one of these; and if, what is in there is whole.
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// What one thread uses again and again.
+#[derive(Default)]
+struct Hand {
+    buffer: Vec<u8>,
+    /// The format of the last file: the next one beside it is likely to be of the same.
+    last: Option<&'static dyn Format>,
+}
+
+impl Job {
+    fn size(&self) -> u64 {
+        match self {
+            Job::File { size, .. } => *size,
+            Job::Kept(copy) => copy.length,
+        }
+    }
+
+    fn path(&self) -> &Path {
+        match self {
+            Job::File { path, .. } => path,
+            Job::Kept(copy) => &copy.path,
+        }
+    }
+
+    /// The session that rows are of which name none.
+    fn session(&self) -> Option<String> {
+        match self {
+            Job::Kept(copy) => copy.label.session.clone(),
+            Job::File { path, named, .. } => named.session.clone().or_else(|| {
+                let stem = path.file_name()?.to_string_lossy();
+                stem.split('.').next().map(str::to_owned)
+            }),
+        }
+    }
+
+    /// Its page; nothing for what is no transcript.
+    fn read(
+        &self,
+        calls: Calls,
+        archive: Option<&Archive>,
+        hand: &mut Hand,
+        done: &AtomicU64,
+    ) -> Result<Option<Counted>, Error> {
+        let place = Place::Path(self.path().to_owned());
+        let unreadable = |error| Error::at(self.path(), Problem::Unreadable, error);
+        hand.buffer.resize(CHUNK_SIZE, 0);
+        match self {
+            Job::File { path, named, .. } => {
+                let mut file = File::open(path).map_err(unreadable)?;
+                if !file.metadata().is_ok_and(|metadata| metadata.is_file()) {
+                    return Ok(None);
+                }
+                let likely = named.format.or(named.like).or(hand.last);
+                let is_forgotten = |format: &dyn Format, begin: &[u8]| {
+                    let label = Label { format: format.info().name.to_owned(), session: named.session.clone() };
+                    let begin = begin.get(..PRINT_SIZE).unwrap_or(begin);
+                    archive.is_some_and(|archive| archive.is_forgotten(&label, begin))
+                };
+                let length = fill(&mut file, &mut hand.buffer).map_err(unreadable)?;
+                let begin = hand.buffer.get(..length).unwrap_or_default();
+                if Container::of(begin) == Container::Plain {
+                    return count(&mut file, length, likely, &is_forgotten, calls, hand, done).map_err(unreadable);
+                }
+                let file = File::open(path).map_err(unreadable)?;
+                let mut stream = decode(file, &place, &Counter::default(), Guard::USUAL)?;
+                let length = fill(&mut stream, &mut hand.buffer).map_err(unreadable)?;
+                count(&mut stream, length, likely, &is_forgotten, calls, hand, done).map_err(unreadable)
+            }
+            Job::Kept(copy) => {
+                let Some(archive) = archive else { return Ok(None) };
+                let stream = archive.read(copy.id, Which::Last, 0)?;
+                let mut stream = decode(stream, &place, &Counter::default(), Guard::USUAL)?;
+                let length = fill(&mut stream, &mut hand.buffer).map_err(unreadable)?;
+                let likely = stenograph::format::named(&copy.label.format);
+                count(&mut stream, length, likely, &|_, _| false, calls, hand, done).map_err(unreadable)
+            }
+        }
+    }
+}
+
+/// A page, and what ended it before its source did.
+struct Counted {
+    page: Page,
+    damage: Option<io::Error>,
+}
+
+/// By how many bytes at its beginning a source that was forgotten is known.
+const PRINT_SIZE: usize = 4 << 10;
+
+/// Counts what a stream says, of which the first `length` bytes are in hand.
+fn count(
+    stream: &mut dyn Read,
+    length: usize,
+    likely: Option<&'static dyn Format>,
+    is_forgotten: &dyn Fn(&dyn Format, &[u8]) -> bool,
+    calls: Calls,
+    hand: &mut Hand,
+    done: &AtomicU64,
+) -> io::Result<Option<Counted>> {
+    let mut head = Vec::new();
+    let begin = hand.buffer.get(..length).unwrap_or_default();
+    if !Head::is_whole(begin) && length == CHUNK_SIZE {
+        // The first line is longer than what is read at a time: the format may only show at its end.
+        head.extend_from_slice(begin);
+        Head::read(stream, &mut head)?;
+    }
+    let begin = if head.is_empty() { begin } else { head.as_slice() };
+    let format = match detect_like(begin, likely) {
+        Detected::Format(format) => Some(format),
+        Detected::Tie(formats) => {
+            let by_place = formats.iter().find(|format| likely.is_some_and(|likely| is_same(likely, **format)));
+            by_place.or(formats.first()).copied()
+        }
+        Detected::Unknown => None,
+    };
+    let Some(format) = format.filter(|format| !is_forgotten(*format, begin)) else { return Ok(None) };
+    hand.last = Some(format);
+    let want = match calls {
+        Calls::Numbers => Want::Usage,
+        Calls::Tools => Want::All,
+    };
+    let mut counting = Counting::new(format.info().agent, calls);
+    let mut reading = Reading::new(format, want);
+    reading.feed(begin, &mut counting);
+    done.fetch_add(begin.len() as u64, Ordering::Relaxed);
+    // What stands before some damage counts.
+    let damage = loop {
+        match stream.read(&mut hand.buffer) {
+            Ok(0) => break None,
+            Ok(length) => {
+                reading.feed(hand.buffer.get(..length).unwrap_or_default(), &mut counting);
+                done.fetch_add(length as u64, Ordering::Relaxed);
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => break Some(error),
+        }
+    };
+    reading.end(&mut counting);
+    Ok(Some(Counted { page: counting.page(), damage }))
+}
+
+fn is_same(one: &dyn Format, other: &dyn Format) -> bool {
+    one.info().name == other.info().name
+}
+
+/// Fills a buffer as far as there is something.
+fn fill(stream: &mut dyn Read, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut length = 0;
+    while let Some(rest) = buffer.get_mut(length..).filter(|rest| !rest.is_empty()) {
+        match stream.read(rest) {
+            Ok(0) => break,
+            Ok(read) => length += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(length)
+}

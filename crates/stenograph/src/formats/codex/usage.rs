@@ -1,0 +1,49 @@
+//! What Codex tells about model calls beyond the last one's numbers: the running total of the session, and whose history a rollout
+//! begins with. Reads leftovers only.
+
+use super::notices;
+use crate::json::Object;
+use crate::ledger::{Tokens, Told, Total};
+use crate::model::{Event, Residue};
+use crate::text::{Str, Text};
+
+/// What is left of a record tells this.
+pub fn told<'e>(event: &'e Event<'_>, left: &'e Residue<'_>) -> Told<'e> {
+    let Some(payload) = left.object("payload") else { return Told::default() };
+    Told { total: total(payload), parent: parent(payload, event.session.as_deref()), ..Told::default() }
+}
+
+fn total(payload: &Residue<'_>) -> Option<Total> {
+    let info = payload.object("info")?;
+    let mut json = String::new();
+    match (info.object("total_token_usage"), info.raw("total_token_usage")) {
+        (Some(opened), _) => opened.write_json(&mut json),
+        (None, Some(raw)) => json.push_str(raw),
+        (None, None) => return None,
+    }
+    // The numbers of a total need not add up: a share of the cache larger than all that was read leaves nothing beside it.
+    let numbers = Object::parse(&json)?;
+    let number = |key: &str| numbers.peek(key).and_then(crate::json::number).unwrap_or(0);
+    let [read, write] = [number(notices::CACHED), number(notices::CACHE_WRITE)];
+    let tokens = Tokens {
+        input: number(notices::INPUT).saturating_sub(read).saturating_sub(write),
+        output: number(notices::OUTPUT),
+        cache_read: read,
+        cache_write: write,
+        reasoning: number(notices::REASONING),
+        ..Tokens::default()
+    };
+    Some(Total { tokens, cost: None })
+}
+
+/// The thread whose history is replayed before this one's own: the one it was forked from, or the one that spawned it.
+fn parent<'e>(payload: &'e Residue<'_>, own: Option<&str>) -> Option<Str<'e>> {
+    let spawned = || {
+        let source = payload.raw("source").filter(|raw| raw.starts_with('{')).and_then(Object::within)?;
+        let subagent = source.peek("subagent").and_then(Object::within)?;
+        subagent.peek("thread_spawn").and_then(Object::within)?.take_name("parent_thread_id")
+    };
+    let named = |key: &str| payload.raw(key).and_then(Text::from_json).and_then(|text| text.exact());
+    let parent = named("forked_from_id").or_else(|| named("parent_thread_id")).or_else(spawned)?;
+    Some(parent).filter(|parent| !parent.is_empty() && Some(parent.as_ref()) != own)
+}

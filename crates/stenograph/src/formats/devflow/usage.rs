@@ -1,0 +1,18 @@
+//! What devflow tells about model calls beyond those of its turns: what the whole run took. Reads leftovers only.
+
+use crate::ledger::{Tokens, Told, Total};
+use crate::model::Residue;
+
+/// What is left of a record tells this: the header has what the run took.
+pub fn told<'e>(left: &'e Residue<'_>) -> Told<'e> {
+    Told { total: left.object("metadata").and_then(total), ..Told::default() }
+}
+
+fn total(metadata: &Residue<'_>) -> Option<Total> {
+    let number = |key: &str| metadata.raw(key).and_then(crate::json::number);
+    let (input, output) = (number("totalTokensIn"), number("totalTokensOut"));
+    let cost = metadata.raw("totalCost").and_then(|raw| raw.parse::<f64>().ok()).filter(|cost| *cost > 0.0);
+    // A run under way has only zeros yet: its turns are all that is known.
+    let tokens = Tokens { input: input.unwrap_or(0), output: output.unwrap_or(0), ..Tokens::default() };
+    (!tokens.is_zero() || cost.is_some()).then_some(Total { tokens, cost })
+}

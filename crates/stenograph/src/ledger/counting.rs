@@ -1,0 +1,430 @@
+//! Counts the model calls of one source: one row for each call, however many records tell of it. What needs other sources is done
+//! with all pages together, in `book.rs`.
+
+use std::collections::HashMap;
+
+use xxhash_rust::xxh3::Xxh3DefaultBuilder;
+
+use super::page::{Aside, How, Name, Names, Page, Reason, Row, State};
+use super::told::{Inner, Retold, Told, Total};
+use super::{Pace, Tokens};
+use crate::model::{Body, Event, Note, Usage};
+use crate::read::{Sink, is_counted};
+use crate::text::Str;
+use crate::time::Time;
+
+/// How closely calls are looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Calls {
+    /// Only what they took. Events that were read for that are enough.
+    Numbers,
+    /// Also which tools the answers call. Every event is needed.
+    Tools,
+}
+
+/// How long a pause may be in a history that is replayed: it is written at one go.
+const REPLAY_GAP_MS: i64 = 1000;
+
+/// How many lines are given as examples of what was set aside.
+const EXAMPLES_MAX: usize = 3;
+
+/// Counts the calls of one source.
+#[derive(Debug)]
+pub struct Counting {
+    agent: &'static str,
+    calls: Calls,
+    names: Names,
+    rows: Vec<Row>,
+    by_key: HashMap<u128, usize, Xxh3DefaultBuilder>,
+    asides: Vec<Aside>,
+    state: State,
+    /// Tools that were called since the last row of an answer that has no id.
+    tools: Vec<Name>,
+    /// For each answer its row, and the tools that were called before there was one.
+    answers: HashMap<u64, Answer, Xxh3DefaultBuilder>,
+}
+
+#[derive(Debug, Default)]
+struct Answer {
+    row: Option<usize>,
+    tools: Vec<Name>,
+}
+
+impl Counting {
+    /// Counts for an agent from the beginning of a source.
+    pub fn new(agent: &'static str, calls: Calls) -> Counting {
+        Counting::resumed(agent, calls, State::default())
+    }
+
+    /// Goes on from where another page of the source ended.
+    pub fn resumed(agent: &'static str, calls: Calls, state: State) -> Counting {
+        let mut names = Names::default();
+        let tools = state.tools.iter().map(|tool| names.number(tool)).collect();
+        Counting {
+            agent,
+            calls,
+            names,
+            rows: Vec::new(),
+            by_key: HashMap::default(),
+            asides: Vec::new(),
+            state,
+            tools,
+            answers: HashMap::default(),
+        }
+    }
+
+    /// Takes the next event.
+    pub fn add(&mut self, event: &Event<'_>) {
+        if self.calls == Calls::Tools && !event.restates {
+            self.tool(event);
+        }
+        if !is_counted(event) {
+            return;
+        }
+        let told = event.told();
+        self.follow(event, &told);
+        let line = event.at.map_or(0, |at| at.line);
+        match told.aside {
+            Some(Retold::Synthetic) if event.usage.is_some() => return self.aside(Reason::Synthetic, line),
+            Some(Retold::Synthetic) => return,
+            Some(Retold::Sum) => self.aside(Reason::Sum, line),
+            None => {}
+        }
+        if let Some(inner) = &told.inner {
+            self.inner(event, inner);
+        }
+        match (&told.total, &event.usage) {
+            (Some(total), _) => self.total(event, total),
+            (None, Some(usage)) => self.usage(event, usage, &told),
+            (None, None) => {}
+        }
+    }
+
+    /// How many rows there are so far.
+    pub fn rows(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// The page, when nothing more comes.
+    pub fn page(mut self) -> Page {
+        if self.state.total.is_some() {
+            self.leave_to_total();
+        }
+        let tool = |name: &Name| self.names.list.get(usize::try_from(*name).ok()?).cloned();
+        self.state.tools = self.tools.iter().filter_map(tool).collect();
+        Page { names: self.names.list, rows: self.rows, asides: self.asides, state: self.state }
+    }
+
+    /// Remembers what the next records are of.
+    fn follow(&mut self, event: &Event<'_>, told: &Told<'_>) {
+        let keep = |place: &mut Option<String>, stated: Option<&str>| {
+            if let Some(stated) = stated.filter(|stated| place.as_deref() != Some(*stated)) {
+                *place = Some(stated.to_owned());
+            }
+        };
+        keep(&mut self.state.model, event.model.as_deref());
+        keep(&mut self.state.cwd, event.cwd.as_deref());
+        keep(&mut self.state.branch, event.branch.as_deref());
+        let Body::Fact { name, .. } = &event.body else { return };
+        if name != "session" {
+            return;
+        }
+        let time = millis(event.time.as_ref()).unwrap_or(i64::MIN);
+        match (self.state.session.as_deref(), event.session.as_deref()) {
+            // The first header is the source's own; a parent whose history it begins with may be named there.
+            (None, session) => {
+                self.state.session = session.map(str::to_owned);
+                self.state.replay = told.parent.as_ref().map(|parent| (parent.to_string(), time));
+            }
+            // Another one right behind it is the head of the history that is replayed.
+            (Some(own), Some(other)) if own != other && self.state.total.is_none() => {
+                self.state.replay.get_or_insert_with(|| (other.to_owned(), time));
+            }
+            (Some(_), _) => {}
+        }
+    }
+
+    fn tool(&mut self, event: &Event<'_>) {
+        let Body::ToolCall { name, .. } = &event.body else { return };
+        let tool = self.names.number(name);
+        let Some(group) = &event.group else {
+            return add_once(&mut self.tools, tool);
+        };
+        let answer = self.answers.entry(hash(&[group])).or_default();
+        match answer.row.and_then(|row| self.rows.get_mut(row)) {
+            Some(row) => add_once(&mut row.tools, tool),
+            None => add_once(&mut answer.tools, tool),
+        }
+    }
+
+    /// A call that is told of with its answer.
+    fn usage(&mut self, event: &Event<'_>, usage: &Usage, told: &Told<'_>) {
+        let tokens = Tokens::of(usage).plus(&told.more);
+        let is_money_only = usage.cost.is_some() && Usage { cost: None, ..*usage }.is_empty();
+        let how = match (is_money_only, event.restates) {
+            (true, _) => How::Cost,
+            (false, true) => How::Passed,
+            (false, false) => How::Own,
+        };
+        let mut row = self.row(event, how, tokens);
+        (row.pace, row.stated) = (told.pace, usage.cost);
+        row.calls = u32::from(how != How::Cost);
+        row.key = match (&event.group, &event.id) {
+            _ if how == How::Cost => key("cost", &[event.id.as_deref(), self.session(event)]),
+            (Some(group), _) => key("answer", &[Some(group), told.request.as_deref()]),
+            (None, Some(id)) => key("record", &[Some(id)]),
+            (None, None) => self.key_by_content(&row, event),
+        };
+        let at = self.put(row);
+        if let (Some(group), Calls::Tools) = (&event.group, self.calls) {
+            let answer = self.answers.entry(hash(&[group])).or_default();
+            answer.row = Some(at);
+            let tools = std::mem::take(&mut answer.tools);
+            if let Some(row) = self.rows.get_mut(at) {
+                tools.into_iter().for_each(|tool| add_once(&mut row.tools, tool));
+            }
+        }
+    }
+
+    /// A call that a record passes on.
+    fn inner(&mut self, event: &Event<'_>, inner: &Inner<'_>) {
+        let mut row = self.row(event, How::Passed, inner.tokens);
+        row.pace = inner.pace;
+        row.thread = self.name(inner.thread.as_deref()).or(row.thread);
+        row.model = self.name(inner.model.as_deref());
+        row.time = millis(inner.time.as_ref()).or(row.time);
+        row.key = match (&inner.group, &inner.id) {
+            (Some(group), _) => key("answer", &[Some(group), inner.request.as_deref()]),
+            (None, Some(id)) => key("record", &[Some(id)]),
+            (None, None) => self.key_by_content(&row, event),
+        };
+        self.put(row);
+    }
+
+    /// A running total: what it has more than the last one is a call.
+    fn total(&mut self, event: &Event<'_>, total: &Total) {
+        let line = event.at.map_or(0, |at| at.line);
+        let before = self.state.total.replace(total.tokens);
+        let taken = match before {
+            _ if before.unwrap_or_default() == total.tokens => return self.aside(Reason::RepeatedTotal, line),
+            // A counter that goes down began anew.
+            Some(before) if before.exceeds(&total.tokens) => total.tokens,
+            Some(before) => total.tokens.less(&before),
+            None => total.tokens,
+        };
+        // What comes with the answer is a difference; what stands in a header is all of a run.
+        let how = if event.usage.is_some() || before.is_some() { How::Difference } else { How::Run };
+        let mut row = self.row(event, how, taken);
+        (row.stated, row.tools) = (total.cost, std::mem::take(&mut self.tools));
+        let parent = self.replayed(row.time);
+        if let Some(parent) = &parent {
+            (row.session, row.how) = (Some(self.names.number(parent)), How::Replayed);
+        }
+        let session = parent.as_deref().or(self.session(event)).map(str::to_owned);
+        let time = row.time.filter(|_| session.is_none()).map(|time| time.to_string());
+        let counters = total.tokens.counters().map(|counter| counter.to_string()).join(",");
+        row.key = key("total", &[session.as_deref(), time.as_deref(), Some(&counters)]);
+        self.put(row);
+    }
+
+    /// The session whose history a record at this time still belongs to.
+    fn replayed(&mut self, time: Option<i64>) -> Option<String> {
+        let (parent, last) = self.state.replay.as_mut()?;
+        match time {
+            Some(time) if time.saturating_sub(*last) <= REPLAY_GAP_MS => {
+                *last = time.max(*last);
+                Some(parent.clone())
+            }
+            _ => {
+                self.state.replay = None;
+                None
+            }
+        }
+    }
+
+    /// In a source that states what the whole run took, what its turns took is told within it.
+    fn leave_to_total(&mut self) {
+        let mut within = Vec::new();
+        self.rows.retain(|row| {
+            let stays = matches!(row.how, How::Difference | How::Replayed | How::Run | How::Cost);
+            if !stays {
+                within.push((row.line, row.tokens.output > 0));
+            }
+            stays
+        });
+        if let [run] = self.rows.as_mut_slice()
+            && run.how == How::Run
+        {
+            let answers = within.iter().filter(|(_, answers)| *answers).count();
+            run.calls = u32::try_from(answers.max(1)).unwrap_or(u32::MAX);
+        }
+        for (line, _) in within {
+            self.aside(Reason::WithinTotal, line);
+        }
+    }
+
+    fn row(&mut self, event: &Event<'_>, how: How, tokens: Tokens) -> Row {
+        let origin = event.extra.iter().next().and_then(|(origin, _)| crate::format::named(origin));
+        let agent = origin.map_or(self.agent, |format| format.info().agent);
+        let state = |event: Option<&Str<'_>>, state: Option<&String>| {
+            event.map(|name| name.to_string()).or_else(|| state.cloned())
+        };
+        let session = self.session(event).map(str::to_owned);
+        let model = state(event.model.as_ref(), self.state.model.as_ref());
+        let cwd = state(event.cwd.as_ref(), self.state.cwd.as_ref());
+        let branch = state(event.branch.as_ref(), self.state.branch.as_ref());
+        Row {
+            key: 0,
+            agent: self.names.number(agent),
+            session: self.name(session.as_deref()),
+            thread: self.name(event.thread.as_deref()),
+            model: self.name(model.as_deref()),
+            cwd: self.name(cwd.as_deref()),
+            branch: self.name(branch.as_deref()),
+            tools: Vec::new(),
+            time: millis(event.time.as_ref()),
+            tokens,
+            pace: Pace::Standard,
+            stated: None,
+            how,
+            calls: 1,
+            records: 1,
+            line: event.at.map_or(0, |at| at.line),
+        }
+    }
+
+    fn session<'e>(&'e self, event: &'e Event<'_>) -> Option<&'e str> {
+        let is_header = matches!(&event.body, Body::Fact { name, .. } if name == "session");
+        let own = event.session.as_deref().filter(|_| !is_header || self.state.session.is_none());
+        own.or(self.state.session.as_deref())
+    }
+
+    fn name(&mut self, name: Option<&str>) -> Option<Name> {
+        name.map(|name| self.names.number(name))
+    }
+
+    /// The key of a row that nothing names: a copy of its record says the same in the same place.
+    fn key_by_content(&self, row: &Row, event: &Event<'_>) -> u128 {
+        let name = |name: Option<Name>| name.and_then(|name| self.names.list.get(usize::try_from(name).ok()?));
+        let counters = row.tokens.counters().map(|counter| counter.to_string()).join(",");
+        let (time, line) = (row.time.map(|time| time.to_string()), row.line.to_string());
+        let part = event.part.index.to_string();
+        let [session, model] = [name(row.session), name(row.model)].map(|name| name.map(String::as_str));
+        key("content", &[session, model, time.as_deref(), Some(&line), Some(&part), Some(&counters)])
+    }
+
+    /// Puts a row on the page, or into the one that tells of the same call.
+    fn put(&mut self, row: Row) -> usize {
+        let Some(known) = self.by_key.get(&row.key).copied() else {
+            self.by_key.insert(row.key, self.rows.len());
+            self.rows.push(row);
+            return self.rows.len() - 1;
+        };
+        let line = row.line;
+        let passed = match self.rows.get_mut(known) {
+            Some(into) => {
+                let passed = (into.how == How::Passed) != (row.how == How::Passed);
+                if row.how < into.how {
+                    into.belong(&row);
+                }
+                into.join(&row);
+                passed
+            }
+            None => false,
+        };
+        self.aside(if passed { Reason::PassedOn } else { Reason::Streamed }, line);
+        known
+    }
+
+    fn aside(&mut self, reason: Reason, line: u64) {
+        let aside = match self.asides.iter_mut().position(|aside| aside.reason == reason) {
+            Some(at) => self.asides.get_mut(at),
+            None => {
+                self.asides.push(Aside { reason, count: 0, lines: Vec::new() });
+                self.asides.last_mut()
+            }
+        };
+        if let Some(aside) = aside {
+            aside.count += 1;
+            if aside.lines.len() < EXAMPLES_MAX {
+                aside.lines.push(line);
+            }
+        }
+    }
+}
+
+impl Sink for Counting {
+    fn event(&mut self, event: &Event<'_>) {
+        self.add(event);
+    }
+
+    fn note(&mut self, _note: Note) {}
+}
+
+impl Row {
+    /// Takes in what another telling of the same call says of the call. Whose it is stays as it is.
+    pub(super) fn join(&mut self, other: &Row) {
+        self.tokens = match self.how {
+            // Of two differences up to one total the smaller knows better where the one before stood.
+            How::Difference | How::Replayed => self.tokens.min(&other.tokens),
+            How::Own | How::Run | How::Cost | How::Passed => self.tokens.max(&other.tokens),
+        };
+        self.records = self.records.saturating_add(other.records);
+        self.time = match (self.time, other.time) {
+            (Some(own), Some(other)) => Some(own.min(other)),
+            (own, other) => own.or(other),
+        };
+        self.stated = match (self.stated, other.stated) {
+            (Some(own), Some(other)) => Some(own.max(other)),
+            (own, other) => own.or(other),
+        };
+        self.pace = self.pace.max(other.pace);
+        self.model = self.model.or(other.model);
+        other.tools.iter().for_each(|tool| add_once(&mut self.tools, *tool));
+    }
+}
+
+impl Row {
+    /// Takes over from another telling of the same call whose call it is.
+    pub(super) fn belong(&mut self, other: &Row) {
+        let Row { agent, how, session, thread, model, cwd, branch, line, .. } = *other;
+        (self.agent, self.how, self.session, self.thread, self.line) = (agent, how, session, thread, line);
+        (self.model, self.cwd, self.branch) = (model.or(self.model), cwd, branch);
+    }
+}
+
+fn add_once(tools: &mut Vec<Name>, tool: Name) {
+    if !tools.contains(&tool) {
+        tools.push(tool);
+    }
+}
+
+fn millis(time: Option<&Time<'_>>) -> Option<i64> {
+    Some(time?.instant()?.as_millisecond())
+}
+
+fn hash(parts: &[&str]) -> u64 {
+    let mut hasher = xxhash_rust::xxh3::Xxh3::new();
+    for part in parts {
+        hasher.update(&part.len().to_le_bytes());
+        hasher.update(part.as_bytes());
+    }
+    hasher.digest()
+}
+
+/// The key of a call: what kind of name it has, and the name.
+fn key(kind: &str, parts: &[Option<&str>]) -> u128 {
+    let mut hasher = xxhash_rust::xxh3::Xxh3::new();
+    hasher.update(kind.as_bytes());
+    for part in parts {
+        match part {
+            Some(part) => {
+                hasher.update(&[1]);
+                hasher.update(&part.len().to_le_bytes());
+                hasher.update(part.as_bytes());
+            }
+            None => hasher.update(&[0]),
+        }
+    }
+    hasher.digest128()
+}

@@ -1,0 +1,246 @@
+//! A page of the ledger: the calls that one source tells of, and what it tells that is none. Pages of all sources make the book
+//! (`book.rs`), wherever they come from; `counting.rs` fills them.
+
+use std::collections::HashMap;
+
+use xxhash_rust::xxh3::Xxh3DefaultBuilder;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Pace, Tokens};
+
+/// The calls that one source tells of, or a piece of it that was read at once.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Page {
+    /// What rows name: sessions, models, folders.
+    pub names: Vec<String>,
+    /// The calls, in the order in which the source first tells of them.
+    pub rows: Vec<Row>,
+    /// What was set aside.
+    pub asides: Vec<Aside>,
+    /// Where counting stood when the piece ended.
+    pub state: State,
+}
+
+/// A name on a page: its place in [`Page::names`].
+pub type Name = u32;
+
+impl Page {
+    /// Whether there is nothing on it, not even where counting stands.
+    pub fn is_empty(&self) -> bool {
+        *self == Page::default()
+    }
+
+    /// Puts the next page of the same source behind this one.
+    pub fn append(&mut self, next: Page) {
+        let mut names = Names::of(std::mem::take(&mut self.names));
+        let of_next: Vec<Name> = next.names.iter().map(|name| names.number(name)).collect();
+        self.rows.extend(next.rows.into_iter().map(|row| row.renamed(&of_next)));
+        for aside in next.asides {
+            match self.asides.iter_mut().find(|own| own.reason == aside.reason) {
+                Some(own) => own.count += aside.count,
+                None => self.asides.push(aside),
+            }
+        }
+        (self.names, self.state) = (names.list, next.state);
+    }
+
+    /// The words of a name.
+    pub fn name(&self, name: Option<Name>) -> Option<&str> {
+        self.names.get(usize::try_from(name?).ok()?).map(String::as_str)
+    }
+}
+
+/// One model call, as one source tells of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// The same for every telling of one call.
+    pub key: u128,
+    /// The agent that made it.
+    pub agent: Name,
+    /// The session.
+    pub session: Option<Name>,
+    /// The sub-agent.
+    pub thread: Option<Name>,
+    /// The model.
+    pub model: Option<Name>,
+    /// The working folder.
+    pub cwd: Option<Name>,
+    /// The branch of version control.
+    pub branch: Option<Name>,
+    /// The tools that were called in the answer, each once, where somebody looked.
+    pub tools: Vec<Name>,
+    /// When it is first told of, in milliseconds since 1970.
+    pub time: Option<i64>,
+    /// What it took.
+    pub tokens: Tokens,
+    /// At which pace.
+    pub pace: Pace,
+    /// What the source says that it cost, in US dollars.
+    pub stated: Option<f64>,
+    /// How the source tells of it.
+    pub how: How,
+    /// How many calls it is.
+    pub calls: u32,
+    /// How many records tell of it.
+    pub records: u32,
+    /// The line of the first of them.
+    pub line: u64,
+}
+
+impl Row {
+    /// The same row where each name has another number.
+    pub(super) fn renamed(self, numbers: &[Name]) -> Row {
+        let new = |name: Name| usize::try_from(name).ok().and_then(|at| numbers.get(at)).copied().unwrap_or(Name::MAX);
+        Row {
+            agent: new(self.agent),
+            session: self.session.map(new),
+            thread: self.thread.map(new),
+            model: self.model.map(new),
+            cwd: self.cwd.map(new),
+            branch: self.branch.map(new),
+            tools: self.tools.iter().copied().map(new).collect(),
+            ..self
+        }
+    }
+}
+
+/// How a source tells of a call. What stands first tells best whose call it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum How {
+    /// With the answer.
+    Own,
+    /// As the difference of two running totals.
+    Difference,
+    /// As the total of a run.
+    Run,
+    /// Only the money, of a whole session.
+    Cost,
+    /// As a difference, in the history of another session with which the source begins.
+    Replayed,
+    /// Passed on by a record about something else.
+    Passed,
+}
+
+/// What was set aside, and why.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Aside {
+    /// Why.
+    pub reason: Reason,
+    /// How often.
+    pub count: u64,
+    /// The first lines on which it happened, a few of them.
+    pub lines: Vec<u64>,
+}
+
+/// Why something is not a row of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Reason {
+    /// Another record of the same source tells of the same call: an answer that streams is written piece by piece.
+    Streamed,
+    /// Another source has a copy of it: a session that was resumed, forked or copied.
+    Copied,
+    /// A record passes on what the sub-agent's own source tells.
+    PassedOn,
+    /// The history of the session it was forked from.
+    Replayed,
+    /// The running total is told again without a call in between.
+    RepeatedTotal,
+    /// It is told within a total that counts.
+    WithinTotal,
+    /// It adds up calls that are told one by one.
+    Sum,
+    /// The agent put the words into the model's mouth: nobody was asked.
+    Synthetic,
+}
+
+impl Reason {
+    /// Every reason.
+    pub const ALL: [Reason; 8] = [
+        Reason::Streamed,
+        Reason::Copied,
+        Reason::PassedOn,
+        Reason::Replayed,
+        Reason::RepeatedTotal,
+        Reason::WithinTotal,
+        Reason::Sum,
+        Reason::Synthetic,
+    ];
+
+    /// The word in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Reason::Streamed => "streamed",
+            Reason::Copied => "copied",
+            Reason::PassedOn => "passed_on",
+            Reason::Replayed => "replayed",
+            Reason::RepeatedTotal => "repeated_total",
+            Reason::WithinTotal => "within_total",
+            Reason::Sum => "sum",
+            Reason::Synthetic => "synthetic",
+        }
+    }
+
+    /// A sentence for people.
+    pub fn says(self) -> &'static str {
+        match self {
+            Reason::Streamed => "the same answer again, written piece by piece; of each counter the largest counts",
+            Reason::Copied => "a copy in another source: resumed, forked or copied; it counts once",
+            Reason::PassedOn => "a sub-agent's call, passed on by its caller's record; the sub-agent's own counts",
+            Reason::Replayed => "the history of the session it came from, replayed; it counts once, for that session",
+            Reason::RepeatedTotal => "the same running total again; nothing was called in between",
+            Reason::WithinTotal => "told within a total that counts",
+            Reason::Sum => "a sum of calls that are told one by one",
+            Reason::Synthetic => "words that the agent put into the model's mouth; nobody was asked",
+        }
+    }
+
+    /// Whether it was joined with a row that counts, or left out.
+    pub fn is_merged(self) -> bool {
+        match self {
+            Reason::Streamed | Reason::Copied | Reason::PassedOn | Reason::Replayed => true,
+            Reason::RepeatedTotal | Reason::WithinTotal | Reason::Sum | Reason::Synthetic => false,
+        }
+    }
+}
+
+/// Where counting stands between two records: what the next one is counted by.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct State {
+    pub(super) session: Option<String>,
+    pub(super) model: Option<String>,
+    pub(super) cwd: Option<String>,
+    pub(super) branch: Option<String>,
+    /// The session whose history the source begins with, as long as that lasts, and when it was last written to.
+    pub(super) replay: Option<(String, i64)>,
+    /// The last running total.
+    pub(super) total: Option<Tokens>,
+    /// Tools that were called since the last call that was counted.
+    pub(super) tools: Vec<String>,
+}
+
+/// Names, each with its number.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Names {
+    pub list: Vec<String>,
+    numbers: HashMap<String, Name, Xxh3DefaultBuilder>,
+}
+
+impl Names {
+    /// These names, each with its place as its number.
+    pub fn of(list: Vec<String>) -> Names {
+        let numbers = list.iter().zip(0..).map(|(name, number)| (name.clone(), number)).collect();
+        Names { list, numbers }
+    }
+
+    /// The number of a name, which is given one if it has none.
+    pub fn number(&mut self, name: &str) -> Name {
+        if let Some(number) = self.numbers.get(name) {
+            return *number;
+        }
+        let number = Name::try_from(self.list.len()).unwrap_or(Name::MAX);
+        self.list.push(name.to_owned());
+        self.numbers.insert(name.to_owned(), number);
+        number
+    }
+}

@@ -1,0 +1,185 @@
+//! How agents spell the names of models: with the host in front, the region, the day of the release, the size of the context. Every
+//! spelling here says which model it is beyond doubt; a name that is only similar is another model.
+
+/// Who stands in front of a model's name and bills what its vendor bills: the vendors themselves, and hosts that pass their prices on.
+const HOSTS: [&str; 31] = [
+    "alibaba",
+    "amazon-bedrock",
+    "anthropic",
+    "bedrock",
+    "codestral",
+    "converse",
+    "dashscope",
+    "deepseek",
+    "gemini",
+    "google",
+    "google-vertex",
+    "google-vertex-anthropic",
+    "litellm_proxy",
+    "minimax",
+    "mistral",
+    "mistralai",
+    "models",
+    "moonshot",
+    "moonshot-ai",
+    "moonshotai",
+    "openai",
+    "openrouter",
+    "qwen",
+    "vertex",
+    "vertex_ai",
+    "x-ai",
+    "xai",
+    "z-ai",
+    "zai",
+    "zai-org",
+    "zhipuai",
+];
+
+/// Vendors under whose names the table lists their models.
+const LISTED_UNDER: [&str; 9] =
+    ["codestral", "dashscope", "deepseek", "gemini", "minimax", "mistral", "moonshot", "xai", "zai"];
+
+/// The longest name that is looked at: it can be spelled in many ways, and no model's name is longer.
+pub(super) const NAME_LEN_MAX: usize = 200;
+
+/// The names under which a model may be listed, the most exact first, all in lower case. The last of them has nothing left to take
+/// away, and may still lack a date that the table has.
+pub(super) fn spellings(model: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut name = model.to_ascii_lowercase();
+    push(&mut found, &name);
+    if let Some(rest) = name.strip_suffix("[1m]") {
+        name = rest.to_owned();
+        push(&mut found, &name);
+    }
+    while let Some((host, rest)) = name.split_once('/')
+        && HOSTS.contains(&host)
+    {
+        name = rest.to_owned();
+        push(&mut found, &name);
+    }
+    if let Some(rest) = without_region(&name) {
+        name = rest;
+        push(&mut found, &name);
+    }
+    if let Some(rest) = without_house(&name) {
+        name = rest;
+        push(&mut found, &name);
+    }
+    if let Some((model, release)) = name.split_once('@') {
+        name = if is_date(release) { format!("{model}-{release}") } else { model.to_owned() };
+        push(&mut found, &name);
+    }
+    if name.starts_with("claude-") && name.contains('.') {
+        // Some hosts write the numbers of this vendor's models with points, the vendor with hyphens.
+        name = name.replace('.', "-");
+        push(&mut found, &name);
+    }
+    if let Some(rest) = without_date(&name) {
+        name = rest.to_owned();
+        push(&mut found, &name);
+    }
+    found
+}
+
+/// A name, and the same under the vendors that are part of the table's names.
+fn push(found: &mut Vec<String>, name: &str) {
+    found.push(name.to_owned());
+    if !name.contains('/') {
+        found.extend(LISTED_UNDER.iter().map(|vendor| format!("{vendor}/{name}")));
+    }
+}
+
+/// `us.anthropic.claude-x-v1:0` without `us.`.
+fn without_region(name: &str) -> Option<String> {
+    const REGIONS: [&str; 7] = ["apac", "au", "eu", "global", "jp", "us", "us-gov"];
+    let (region, rest) = name.split_once('.')?;
+    (REGIONS.contains(&region) && rest.contains('.')).then(|| rest.to_owned())
+}
+
+/// `anthropic.claude-x-20250101-v1:0` without the vendor and the version of the offer.
+fn without_house(name: &str) -> Option<String> {
+    const VENDORS: [&str; 9] =
+        ["anthropic", "deepseek", "minimax", "mistral", "moonshot", "moonshotai", "openai", "qwen", "zai"];
+    let (vendor, rest) = name.split_once('.')?;
+    if !VENDORS.contains(&vendor) {
+        return None;
+    }
+    let is_version = |text: &str| {
+        let mut numbers = text.split(':');
+        numbers.clone().count() <= 2
+            && numbers.all(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    let model = match rest.rsplit_once("-v") {
+        Some((model, version)) if is_version(version) => model,
+        Some(_) | None => rest,
+    };
+    Some(model.to_owned())
+}
+
+/// A name without the day of its release: `-20250929`, `-2025-08-07`, `-0613` is none.
+fn without_date(name: &str) -> Option<&str> {
+    for len in ["-20250929".len(), "-2025-09-29".len()] {
+        if let Some((model, date)) = name.split_at_checked(name.len().saturating_sub(len))
+            && !model.is_empty()
+            && date.strip_prefix('-').is_some_and(is_date)
+        {
+            return Some(model);
+        }
+    }
+    None
+}
+
+/// Whether something is a day of this century: `20250929` or `2025-09-29`.
+pub(super) fn is_date(text: &str) -> bool {
+    let digits: String = match text.len() {
+        8 => text.to_owned(),
+        10 if text.bytes().enumerate().all(|(at, byte)| (byte == b'-') == (at == 4 || at == 7)) => {
+            text.replace('-', "")
+        }
+        _ => return false,
+    };
+    let number = |range| digits.get(range).and_then(|digits: &str| digits.parse::<u32>().ok());
+    digits.starts_with("20")
+        && digits.bytes().all(|byte| byte.is_ascii_digit())
+        && number(4..6).is_some_and(|month| (1..=12).contains(&month))
+        && number(6..8).is_some_and(|day| (1..=31).contains(&day))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_spelling_ends_at_the_same_name() {
+        for spelled in [
+            "claude-sonnet-4-5-20250929",
+            "anthropic/claude-sonnet-4-5-20250929",
+            "openrouter/anthropic/claude-sonnet-4.5",
+            "us.anthropic.claude-sonnet-4-5-20250929-v1:0",
+            "bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0",
+            "anthropic.claude-sonnet-4-5-v1",
+            "vertex_ai/claude-sonnet-4-5@20250929",
+            "claude-sonnet-4-5@default",
+            "claude-sonnet-4-5[1m]",
+            "Claude-Sonnet-4-5-20250929[1M]",
+        ] {
+            assert!(spellings(spelled).iter().any(|name| name == "claude-sonnet-4-5"), "{spelled}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_part_of_the_spelling_stays() {
+        for (spelled, never) in [
+            ("ollama/claude-sonnet-4-5", "claude-sonnet-4-5"),
+            ("gpt-4-0613", "gpt-4"),
+            ("claude-sonnet-4-5-20259929", "claude-sonnet-4-5"),
+            ("gpt-5-high", "gpt-5"),
+            ("gpt.5", "gpt-5"),
+            ("anthropic.claude-x-very", "claude-x"),
+        ] {
+            assert!(!spellings(spelled).iter().any(|name| name == never), "{spelled}");
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! One row of the table: a model and its prices, as a line of text.
+//!
+//! ```text
+//! claude-x-1 = input 3, output 15, cache_read 0.3; over 200000: input 6, output 22.5; batch: input 1.5, output 7.5; last 1.83.0
+//! ```
+//!
+//! Prices are dollars for a million tokens, or for one search. The first block is the usual pace at any size; `last` names the version
+//! of the source that stated the model for the last time. Nothing here knows which rows there are.
+
+use super::price::{Counter, Origin, Price, Rates, Tier};
+use crate::ledger::{Money, Pace};
+
+/// The name of a row and the rest of it.
+pub(super) fn split(line: &str) -> Option<(&str, &str)> {
+    line.split_once(" = ")
+}
+
+/// What a row says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Row {
+    /// Prices by pace and by the size of the context.
+    pub blocks: Vec<(Pace, Tier)>,
+    /// The version of the source that stated it for the last time, where that is not the present one.
+    pub last: Option<String>,
+}
+
+impl Row {
+    /// Reads what stands behind the name. `None` where it is not written like a row.
+    pub fn parse(text: &str) -> Option<Row> {
+        let mut row = Row::default();
+        for block in text.split("; ") {
+            if let Some(version) = block.strip_prefix("last ") {
+                row.last = Some(version.to_owned());
+                continue;
+            }
+            let (label, prices) = block.split_once(": ").unwrap_or(("", block));
+            let (pace, over) = match label.split_once("over ") {
+                Some((pace, over)) => (pace.trim_end(), over.parse().ok()?),
+                None => (label, 0),
+            };
+            let pace = if pace.is_empty() { Pace::Standard } else { Pace::named(pace)? };
+            let mut rates = Rates::default();
+            for price in prices.split(", ") {
+                let (counter, price) = price.split_once(' ')?;
+                let counter = Counter::named(counter)?;
+                rates.set(counter, Some(Money::parse(price)?.shared_by(counter.lot())?));
+            }
+            row.blocks.push((pace, Tier { over, rates }));
+        }
+        Some(row)
+    }
+
+    /// The prices at a pace; `None` where none are stated for it.
+    pub fn price(&self, name: &str, origin: Origin, pace: Pace) -> Option<Price> {
+        let pace = self.sold_as(pace)?;
+        let tiers_at = |pace| self.blocks.iter().filter(move |(at, _)| *at == pace).map(|(_, tier)| *tier);
+        let usual = tiers_at(Pace::Standard).find(|tier| tier.over == 0)?.rates;
+        let mut tiers: Vec<Tier> = tiers_at(pace).collect();
+        // Where the usual price rises and that of the pace is not stated, it is not known: it will hardly stay the same.
+        for tier in tiers_at(Pace::Standard) {
+            if !tiers.iter().any(|own| own.over == tier.over) {
+                tiers.push(Tier { over: tier.over, rates: Rates::default() });
+            }
+        }
+        tiers.sort_by_key(|tier| tier.over);
+        for tier in &mut tiers {
+            complete(&mut tier.rates, &usual);
+        }
+        Some(Price { found_as: name.to_owned(), pace, origin, tiers })
+    }
+
+    /// The pace under which the vendor sells this one: those that sell haste by one name only mean the same by fast and by priority.
+    fn sold_as(&self, pace: Pace) -> Option<Pace> {
+        let has = |pace: Pace| self.blocks.iter().any(|(at, tier)| *at == pace && tier.over == 0);
+        match pace {
+            Pace::Fast if !has(Pace::Fast) => has(Pace::Priority).then_some(Pace::Priority),
+            Pace::Standard | Pace::Fast | Pace::Priority | Pace::Flex | Pace::Batch => has(pace).then_some(pace),
+        }
+    }
+}
+
+/// What the list leaves out because it goes without saying: a vendor that has no price for its cache bills it as input, and a search
+/// costs the same at every pace. A price that the usual block states and this one does not is not known.
+fn complete(rates: &mut Rates, usual: &Rates) {
+    if rates.is_empty() {
+        return;
+    }
+    for counter in [Counter::CacheRead, Counter::CacheWrite] {
+        if rates.of(counter).is_none() && usual.of(counter).is_none() {
+            rates.set(counter, rates.of(Counter::Input));
+        }
+    }
+    if usual.of(Counter::CacheWrite).is_none() && usual.of(Counter::CacheWriteHour).is_none() {
+        rates.set(Counter::CacheWriteHour, rates.of(Counter::CacheWriteHour).or(rates.of(Counter::CacheWrite)));
+    }
+    if rates.of(Counter::Search).is_none() {
+        rates.set(Counter::Search, usual.of(Counter::Search));
+    }
+}

@@ -1,0 +1,353 @@
+//! Sums over a ledger: by day, by model, by whatever people ask for, with what they cost. It is told where days begin and what a
+//! folder's project is called; it asks nobody.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use jiff::Timestamp;
+use jiff::civil::Weekday;
+use jiff::tz::TimeZone;
+
+use super::book::{Entry, Ledger};
+use super::page::{How, Name, Row};
+use super::{Money, Pace, Price, Prices, Tokens};
+
+/// By what calls are put together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    /// The day, where the asker is.
+    Day,
+    /// The week, by its Monday.
+    Week,
+    /// The month.
+    Month,
+    /// Five hours from the full hour of the first call on, and the next ones from the next call on: as vendors ration.
+    HourBlock,
+    /// The session.
+    Session,
+    /// The project.
+    Project,
+    /// The model.
+    Model,
+    /// The agent.
+    Agent,
+    /// The branch of version control.
+    Branch,
+    /// The tools that the answer calls. What a call took is shared out among them.
+    Tool,
+    /// The sub-agent.
+    Subagent,
+}
+
+impl By {
+    /// The word in JSON and at the head of a column.
+    pub fn name(self) -> &'static str {
+        match self {
+            By::Day => "day",
+            By::Week => "week",
+            By::Month => "month",
+            By::HourBlock => "hour_block",
+            By::Session => "session",
+            By::Project => "project",
+            By::Model => "model",
+            By::Agent => "agent",
+            By::Branch => "branch",
+            By::Tool => "tool",
+            By::Subagent => "subagent",
+        }
+    }
+
+    /// Whether groups stand in the order of time.
+    pub fn is_time(self) -> bool {
+        match self {
+            By::Day | By::Week | By::Month | By::HourBlock => true,
+            By::Session | By::Project | By::Model | By::Agent | By::Branch | By::Tool | By::Subagent => false,
+        }
+    }
+}
+
+/// What is asked of a ledger.
+pub struct Question<'q> {
+    /// By what calls are put together.
+    pub by: By,
+    /// Where days begin.
+    pub zone: TimeZone,
+    /// What calls cost.
+    pub prices: &'q Prices,
+    /// What the project of a folder is called.
+    pub project: &'q mut dyn FnMut(&str) -> String,
+    /// Which calls are asked about.
+    pub keep: &'q mut dyn FnMut(&Entry) -> bool,
+}
+
+impl std::fmt::Debug for Question<'_> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Question").field("by", &self.by).finish_non_exhaustive()
+    }
+}
+
+/// The answer.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// The groups: by time, or else what took most first.
+    pub groups: Vec<Group>,
+    /// All of them together. A call that is shared out among groups is one.
+    pub total: Group,
+    /// Models that have no price.
+    pub unpriced: Vec<Unpriced>,
+}
+
+/// Calls that are put together.
+#[derive(Clone, Debug, Default)]
+pub struct Group {
+    /// What they have in common; `None` where nothing says.
+    pub key: Option<String>,
+    /// What they took.
+    pub tokens: Tokens,
+    /// How many there are.
+    pub calls: u64,
+    /// What those that have a price cost.
+    pub cost: Cost,
+    /// What sources say themselves that it cost.
+    pub stated: Option<Money>,
+    /// What we say that the calls cost of which sources say it.
+    pub compared: Option<Money>,
+    /// The models.
+    pub models: BTreeSet<String>,
+    /// The agents.
+    pub agents: BTreeSet<String>,
+    /// The first call, in milliseconds since 1970.
+    pub first: Option<i64>,
+    /// The last one.
+    pub last: Option<i64>,
+}
+
+/// What calls cost, as far as they have a price. A sum over calls of which some have none is no sum of all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cost {
+    /// What those cost that have a price; `None` where no amount holds it.
+    pub money: Option<Money>,
+    /// How many have a price.
+    pub priced: u64,
+    /// How many have none.
+    pub unpriced: u64,
+}
+
+/// A model without a price.
+#[derive(Clone, Debug)]
+pub struct Unpriced {
+    /// The model; `None` where sources name none.
+    pub model: Option<String>,
+    /// At which pace.
+    pub pace: Pace,
+    /// What of it has no price: nothing where the model is not known at all.
+    pub missing: Vec<super::Counter>,
+    /// How many calls.
+    pub calls: u64,
+    /// What they took.
+    pub tokens: Tokens,
+}
+
+impl Group {
+    /// How much more sources say than we do, of the same calls.
+    pub fn difference(&self) -> Option<Money> {
+        self.stated?.less(self.compared?)
+    }
+
+    fn add(&mut self, ledger: &Ledger, row: &Row, tokens: &Tokens, cost: Option<Money>, stated: Option<Money>) {
+        self.tokens = self.tokens.plus(tokens);
+        self.calls += u64::from(row.calls);
+        if row.how != How::Cost {
+            match cost {
+                Some(cost) => {
+                    let before = if self.cost.priced == 0 { Some(Money::ZERO) } else { self.cost.money };
+                    self.cost.money = before.and_then(|sum| sum.plus(cost));
+                    self.cost.priced += u64::from(row.calls);
+                }
+                None => self.cost.unpriced += u64::from(row.calls),
+            }
+        }
+        if let Some(stated) = stated {
+            self.stated = self.stated.unwrap_or(Money::ZERO).plus(stated);
+        }
+        let add = |set: &mut BTreeSet<String>, name: Option<&str>| {
+            if let Some(name) = name.filter(|name| !set.contains(*name)) {
+                set.insert(name.to_owned());
+            }
+        };
+        add(&mut self.models, ledger.name(row.model));
+        add(&mut self.agents, ledger.name(Some(row.agent)));
+        self.first = self.first.into_iter().chain(row.time).min();
+        self.last = self.last.max(row.time);
+    }
+}
+
+/// Answers a question about a ledger.
+pub fn report(ledger: &Ledger, question: &mut Question<'_>) -> Report {
+    let mut keys = Keys::default();
+    let mut costs = Costs::new(question.prices);
+    let mut groups: HashMap<Option<String>, Group> = HashMap::new();
+    let mut total = Group::default();
+    let costed = sessions_with_costs(ledger);
+    for entry in &ledger.entries {
+        if !(question.keep)(entry) {
+            continue;
+        }
+        let row = &entry.row;
+        let cost = if row.how == How::Cost { None } else { costs.of(ledger, row) };
+        let stated = row.stated.and_then(|stated| Money::parse(&stated.to_string()));
+        // What is said of a whole session is compared with all of its calls.
+        let is_compared = row.how != How::Cost && (stated.is_some() || costed.contains(&row.session));
+        let compared = cost.filter(|_| is_compared);
+        total.add(ledger, row, &row.tokens, cost, stated);
+        add_compared(&mut total, compared);
+        let mut put = |key: Option<String>, tokens: &Tokens, [cost, stated, compared]: [Option<Money>; 3]| {
+            let group = groups.entry(key).or_default();
+            group.add(ledger, row, tokens, cost, stated);
+            add_compared(group, compared);
+        };
+        let money = [cost, stated, compared];
+        if question.by == By::Tool && !row.tools.is_empty() {
+            for (tool, tokens, money) in shared(row, money) {
+                put(ledger.name(Some(tool)).map(str::to_owned), &tokens, money);
+            }
+        } else {
+            put(keys.of(ledger, row, question), &row.tokens, money);
+        }
+    }
+    let mut groups: Vec<Group> = groups.into_iter().map(|(key, group)| Group { key, ..group }).collect();
+    groups.sort_by(|one, other| one.key.cmp(&other.key));
+    if !question.by.is_time() {
+        let took = |group: &Group| group.tokens.counters().into_iter().take(4).fold(0, u64::saturating_add);
+        groups.sort_by_key(|group| std::cmp::Reverse((group.cost.money, took(group))));
+    }
+    Report { groups, total, unpriced: costs.unpriced(ledger) }
+}
+
+fn add_compared(group: &mut Group, compared: Option<Money>) {
+    if let Some(compared) = compared {
+        group.compared = group.compared.unwrap_or(Money::ZERO).plus(compared);
+    }
+}
+
+fn sessions_with_costs(ledger: &Ledger) -> HashSet<Option<Name>> {
+    let rows = ledger.entries.iter().map(|entry| &entry.row);
+    rows.filter(|row| row.how == How::Cost && row.session.is_some()).map(|row| row.session).collect()
+}
+
+/// What a call took and cost, shared out among the tools it led to; what cannot be shared goes to the first ones.
+fn shared(row: &Row, money: [Option<Money>; 3]) -> Vec<(Name, Tokens, [Option<Money>; 3])> {
+    let parts = row.tools.len().max(1);
+    let divisor = parts as u64;
+    let money = money.map(|money| money.map(|money| money.split(parts)).unwrap_or_default());
+    let share = |(tool, at): (&Name, u64)| {
+        let counters = row.tokens.counters().map(|counter| counter / divisor + u64::from(at < counter % divisor));
+        let at = usize::try_from(at).unwrap_or(usize::MAX);
+        let money = [0, 1, 2].map(|which: usize| money.get(which).and_then(|money| money.get(at)).copied());
+        (*tool, Tokens::from_counters(counters), money)
+    };
+    row.tools.iter().zip(0..).map(share).collect()
+}
+
+/// How long a block is: five hours.
+const BLOCK_MS: i64 = 5 * 60 * 60 * 1000;
+
+/// Which group a row belongs to.
+#[derive(Debug, Default)]
+struct Keys {
+    /// When the block at hand began, and its last call.
+    block: Option<(i64, i64)>,
+    projects: HashMap<Name, String>,
+}
+
+impl Keys {
+    fn of(&mut self, ledger: &Ledger, row: &Row, question: &mut Question<'_>) -> Option<String> {
+        let name = |name: Option<Name>| ledger.name(name).map(str::to_owned);
+        match question.by {
+            By::Day | By::Week | By::Month => row.time.and_then(|time| day(time, question)),
+            By::HourBlock => row.time.and_then(|time| self.block(time, question)),
+            By::Session => name(row.session),
+            By::Project => self.project(ledger, row, question),
+            By::Model => name(row.model),
+            By::Agent => name(Some(row.agent)),
+            By::Branch => name(row.branch),
+            By::Subagent => name(row.thread),
+            // Whoever calls several tools belongs to several groups, and is shared out.
+            By::Tool => None,
+        }
+    }
+
+    fn project(&mut self, ledger: &Ledger, row: &Row, question: &mut Question<'_>) -> Option<String> {
+        let folder = row.cwd?;
+        if let Some(project) = self.projects.get(&folder) {
+            return Some(project.clone());
+        }
+        let project = (question.project)(ledger.name(row.cwd)?);
+        self.projects.insert(folder, project.clone());
+        Some(project)
+    }
+
+    /// Rows come in the order of time.
+    fn block(&mut self, time: i64, question: &Question<'_>) -> Option<String> {
+        let start = match self.block {
+            Some((start, last)) if time - start < BLOCK_MS && time - last < BLOCK_MS => start,
+            _ => {
+                let zoned = Timestamp::from_millisecond(time).ok()?.to_zoned(question.zone.clone());
+                let hour = zoned.with().minute(0).second(0).subsec_nanosecond(0).build().ok()?;
+                hour.timestamp().as_millisecond()
+            }
+        };
+        self.block = Some((start, time));
+        let zoned = Timestamp::from_millisecond(start).ok()?.to_zoned(question.zone.clone());
+        Some(zoned.strftime("%Y-%m-%d %H:%M").to_string())
+    }
+}
+
+fn day(time: i64, question: &Question<'_>) -> Option<String> {
+    let day = Timestamp::from_millisecond(time).ok()?.to_zoned(question.zone.clone()).date();
+    Some(match question.by {
+        By::Month => day.strftime("%Y-%m").to_string(),
+        By::Week if day.weekday() != Weekday::Monday => day.nth_weekday(-1, Weekday::Monday).ok()?.to_string(),
+        _ => day.to_string(),
+    })
+}
+
+/// What calls cost, each price looked up once.
+struct Costs<'p> {
+    prices: &'p Prices,
+    known: HashMap<(Option<Name>, Pace), Option<Price>>,
+    unpriced: HashMap<(Option<Name>, Pace), Unpriced>,
+}
+
+impl Costs<'_> {
+    fn new(prices: &Prices) -> Costs<'_> {
+        Costs { prices, known: HashMap::new(), unpriced: HashMap::new() }
+    }
+
+    fn of(&mut self, ledger: &Ledger, row: &Row) -> Option<Money> {
+        let key = (row.model, row.pace);
+        let look = || self.prices.price(ledger.name(row.model)?, row.pace);
+        let price = self.known.entry(key).or_insert_with(look);
+        let cost = price.as_ref().and_then(|price| price.cost(&row.tokens));
+        // What took nothing costs nothing, whoever answered.
+        let cost = cost.or_else(|| row.tokens.is_zero().then_some(Money::ZERO));
+        if cost.is_none() {
+            let missing = price.as_ref().map(|price| price.missing(&row.tokens)).unwrap_or_default();
+            let pace = row.pace;
+            let none = || Unpriced { model: None, pace, missing, calls: 0, tokens: Tokens::default() };
+            let unpriced = self.unpriced.entry(key).or_insert_with(none);
+            unpriced.calls += u64::from(row.calls);
+            unpriced.tokens = unpriced.tokens.plus(&row.tokens);
+        }
+        cost
+    }
+
+    fn unpriced(self, ledger: &Ledger) -> Vec<Unpriced> {
+        let named = |((model, _), unpriced): ((Option<Name>, Pace), Unpriced)| Unpriced {
+            model: ledger.name(model).map(str::to_owned),
+            ..unpriced
+        };
+        let mut unpriced: Vec<Unpriced> = self.unpriced.into_iter().map(named).collect();
+        unpriced.sort_by(|one, other| (&one.model, one.pace).cmp(&(&other.model, other.pace)));
+        unpriced
+    }
+}

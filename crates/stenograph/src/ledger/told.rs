@@ -1,0 +1,71 @@
+//! What a record tells about model calls in the words of its own format, where the model of events has no place for it. A format
+//! reads it out of what is left of its records; nothing here knows one.
+
+use super::{Pace, Tokens};
+use crate::text::Str;
+use crate::time::Time;
+
+/// What a record tells about model calls beyond the usage of its event.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Told<'a> {
+    /// The id of the request: with that of the answer it tells one call from another.
+    pub request: Option<Str<'a>>,
+    /// At which pace the call was served.
+    pub pace: Pace,
+    /// Counters that the usage of the event does not have. What it has is 0 here.
+    pub more: Tokens,
+    /// What the session has taken so far.
+    pub total: Option<Total>,
+    /// A call that the record tells of, and that is not its own.
+    pub inner: Option<Inner<'a>>,
+    /// The session whose history the source begins with.
+    pub parent: Option<Str<'a>>,
+    /// Why its numbers are no call, where they are none.
+    pub aside: Option<Retold>,
+}
+
+impl Told<'_> {
+    /// Whether the record tells anything that is counted or counted by.
+    pub fn is_counted(&self) -> bool {
+        self.total.is_some() || self.inner.is_some() || self.parent.is_some() || self.aside.is_some()
+    }
+}
+
+/// What a session has taken so far, where its source keeps a running count.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Total {
+    /// The counters, each since the session began.
+    pub tokens: Tokens,
+    /// What the source says that it cost in all.
+    pub cost: Option<f64>,
+}
+
+/// A call that a record tells of though it was made elsewhere: a sub-agent's, passed on to whoever watches.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Inner<'a> {
+    /// The id of the answer.
+    pub group: Option<Str<'a>>,
+    /// The id of the request.
+    pub request: Option<Str<'a>>,
+    /// The record's own id where it stands by itself.
+    pub id: Option<Str<'a>>,
+    /// The sub-agent.
+    pub thread: Option<Str<'a>>,
+    /// The model.
+    pub model: Option<Str<'a>>,
+    /// When.
+    pub time: Option<Time<'a>>,
+    /// At which pace it was served.
+    pub pace: Pace,
+    /// What it took.
+    pub tokens: Tokens,
+}
+
+/// Why numbers are no call of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Retold {
+    /// The agent itself put the words into the model's mouth.
+    Synthetic,
+    /// They add up calls that are told one by one.
+    Sum,
+}

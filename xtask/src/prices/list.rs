@@ -1,0 +1,205 @@
+//! The published list, read: which of its models are taken, and what of each. Numbers are taken by their spelling; none goes through
+//! a binary fraction.
+
+use std::collections::BTreeMap;
+
+use serde_json::value::RawValue;
+use stenograph::ledger::{Counter, Money, Pace, Rates};
+
+use crate::Failure;
+
+/// Whose models are taken, as the list calls them: the vendors that agents use, and the clouds that sell those vendors' models.
+const PROVIDERS: [&str; 24] = [
+    "anthropic",
+    "bedrock",
+    "bedrock_converse",
+    "codestral",
+    "dashscope",
+    "deepseek",
+    "gemini",
+    "github_copilot",
+    "minimax",
+    "mistral",
+    "moonshot",
+    "openai",
+    "vertex_ai",
+    "vertex_ai-anthropic_models",
+    "vertex_ai-deepseek_models",
+    "vertex_ai-language-models",
+    "vertex_ai-minimax_models",
+    "vertex_ai-mistral_models",
+    "vertex_ai-moonshot_models",
+    "vertex_ai-openai_models",
+    "vertex_ai-qwen_models",
+    "vertex_ai-zai_models",
+    "xai",
+    "zai",
+];
+
+/// What the vendors' models are called; clouds sell others too.
+const FAMILIES: [&str; 20] = [
+    "chat-latest",
+    "claude",
+    "codestral",
+    "codex",
+    "deepseek",
+    "devstral",
+    "gemini",
+    "glm",
+    "gpt-",
+    "grok",
+    "kimi",
+    "magistral",
+    "minimax",
+    "ministral",
+    "mistral",
+    "mixtral",
+    "o1",
+    "o3",
+    "o4-",
+    "qw",
+];
+
+/// What is no conversation in text, though the list calls it one.
+const OTHERWISE: [&str; 8] = ["audio", "embed", "ft:", "image", "live", "realtime", "search-preview", "tts"];
+
+type Fields<'a> = BTreeMap<String, &'a RawValue>;
+
+/// The rows of the models that are taken, by name.
+pub fn rows(list: &str) -> Result<BTreeMap<String, String>, Failure> {
+    let list: BTreeMap<String, Fields<'_>> = serde_json::from_str(list)?;
+    let taken = list.iter().filter(|(name, fields)| is_taken(name, fields));
+    Ok(taken.filter_map(|(name, fields)| Some((name.clone(), row(fields)?))).collect())
+}
+
+fn is_taken(name: &str, fields: &Fields<'_>) -> bool {
+    let text = |key: &str| fields.get(key).map(|raw| raw.get().trim_matches('"')).unwrap_or_default();
+    let lower = name.to_lowercase();
+    // Names with a region or a commitment inside are how the list tells prices apart; no agent spells a model so.
+    let is_plain = lower.matches('/').count() <= 1 || lower.starts_with("vertex_ai/");
+    PROVIDERS.contains(&text("litellm_provider"))
+        && ["chat", "responses"].contains(&text("mode"))
+        && FAMILIES.iter().any(|family| lower.contains(family))
+        && !OTHERWISE.iter().any(|word| lower.contains(word))
+        && is_plain
+        && !name.contains([' ', ';', '='])
+}
+
+/// The prices of a model at one pace, from one size of the context on.
+type Blocks = BTreeMap<(Pace, u64), Rates>;
+
+/// What is written behind a model's name; `None` where the list states no price. It also says 0 where it does not know one.
+fn row(fields: &Fields<'_>) -> Option<String> {
+    let mut blocks = Blocks::new();
+    for (key, raw) in fields {
+        if let Some((counter, pace, over)) = meaning(key) {
+            put(&mut blocks, pace, from_size(fields, over), counter, raw);
+        }
+    }
+    // Some entries spell the price of what a cache answers in an older way.
+    if let Some(raw) = fields.get("input_cost_per_token_cache_hit")
+        && !fields.contains_key("cache_read_input_token_cost")
+    {
+        put(&mut blocks, Pace::Standard, 0, Counter::CacheRead, raw);
+    }
+    let tiers = fields.get("tiered_pricing").and_then(|raw| serde_json::from_str::<Vec<Fields<'_>>>(raw.get()).ok());
+    for tier in tiers.iter().flatten() {
+        let range = tier.get("range").and_then(|raw| serde_json::from_str::<Vec<&RawValue>>(raw.get()).ok())?;
+        let over = range.first()?.get().trim_end_matches(".0").parse().ok()?;
+        for (key, raw) in tier {
+            if let Some((counter, Pace::Standard, 0)) = meaning(key) {
+                put(&mut blocks, Pace::Standard, over, counter, raw);
+            }
+        }
+    }
+    if let Some(rate) = search(fields) {
+        blocks.entry((Pace::Standard, 0)).or_default().set(Counter::Search, Some(rate));
+    }
+    add_fast(fields, &mut blocks);
+    let usual = blocks.get(&(Pace::Standard, 0))?;
+    let is_priced = |counter| usual.of(counter).is_some_and(|rate: Money| !rate.is_zero());
+    if usual.of(Counter::Input).is_none() || !is_priced(Counter::Output) {
+        return None;
+    }
+    // Half a price is a slip of the list: nobody sells reading without writing.
+    blocks.retain(|_, rates| rates.of(Counter::Input).is_some() && rates.of(Counter::Output).is_some());
+    Some(blocks.iter().map(|((pace, over), rates)| spell(*pace, *over, rates)).collect::<Vec<_>>().join("; "))
+}
+
+fn put(blocks: &mut Blocks, pace: Pace, over: u64, counter: Counter, raw: &RawValue) {
+    if let Some(rate) = Money::parse(raw.get().trim_matches('"')) {
+        blocks.entry((pace, over)).or_default().set(counter, Some(rate));
+    }
+}
+
+/// What a key of the list states the price of, at which pace, and above which size.
+fn meaning(key: &str) -> Option<(Counter, Pace, u64)> {
+    const STEMS: [(&str, Counter); 6] = [
+        ("cache_creation_input_token_cost_above_1hr", Counter::CacheWriteHour),
+        ("cache_creation_input_token_cost", Counter::CacheWrite),
+        ("cache_read_input_token_cost", Counter::CacheRead),
+        ("input_cost_per_token", Counter::Input),
+        ("output_cost_per_reasoning_token", Counter::Reasoning),
+        ("output_cost_per_token", Counter::Output),
+    ];
+    let (rest, counter) = STEMS.iter().find_map(|(stem, counter)| Some((key.strip_prefix(stem)?, *counter)))?;
+    let (over, rest) = match rest.strip_prefix("_above_").and_then(|rest| rest.split_once("k_tokens")) {
+        Some((thousands, rest)) => (thousands.parse::<u64>().ok()? * 1000, rest),
+        None => (0, rest),
+    };
+    let pace = match rest {
+        "" => Pace::Standard,
+        "_batches" => Pace::Batch,
+        "_flex" => Pace::Flex,
+        "_priority" => Pace::Priority,
+        _ => return None,
+    };
+    Some((counter, pace, over))
+}
+
+/// Above which size a price counts. One vendor's higher prices count from the size on, everybody else's above it.
+fn from_size(fields: &Fields<'_>, over: u64) -> u64 {
+    let is_inclusive = fields.get("litellm_provider").is_some_and(|provider| provider.get() == "\"xai\"");
+    if is_inclusive { over.saturating_sub(1) } else { over }
+}
+
+/// What a search costs, where that does not depend on how much it looks at: sessions do not say how much that was.
+fn search(fields: &Fields<'_>) -> Option<Money> {
+    let by_size: Fields<'_> = serde_json::from_str(fields.get("search_context_cost_per_query")?.get()).ok()?;
+    let mut rates = by_size.values().map(|raw| Money::parse(raw.get()));
+    let first = rates.next()??;
+    (!first.is_zero() && rates.all(|rate| rate == Some(first))).then_some(first)
+}
+
+/// Haste that is sold as so many times the usual price.
+fn add_fast(fields: &Fields<'_>, blocks: &mut Blocks) {
+    let entry = fields.get("provider_specific_entry");
+    let entry: Option<Fields<'_>> = entry.and_then(|raw| serde_json::from_str(raw.get()).ok());
+    let times = entry.as_ref().and_then(|entry| entry.get("fast")).map(|raw| raw.get().trim_end_matches(".0"));
+    let Some(times) = times.and_then(|times| times.parse::<u64>().ok()) else { return };
+    let usual: Vec<_> =
+        blocks.iter().filter(|((pace, _), _)| *pace == Pace::Standard).map(|(at, rates)| (at.1, *rates)).collect();
+    for (over, rates) in usual {
+        let mut fast = Rates::default();
+        for counter in Counter::ALL.into_iter().filter(|counter| *counter != Counter::Search) {
+            fast.set(counter, rates.of(counter).and_then(|rate| rate.times(times)));
+        }
+        blocks.insert((Pace::Fast, over), fast);
+    }
+}
+
+/// A block as the table has it.
+fn spell(pace: Pace, over: u64, rates: &Rates) -> String {
+    let mut label = Vec::new();
+    if pace != Pace::Standard {
+        label.push(pace.name().to_owned());
+    }
+    if over > 0 {
+        label.push(format!("over {over}"));
+    }
+    let label = if label.is_empty() { String::new() } else { format!("{}: ", label.join(" ")) };
+    let stated =
+        Counter::ALL.into_iter().filter_map(|counter| Some((counter, rates.of(counter)?.times(counter.lot())?)));
+    let stated: Vec<String> = stated.map(|(counter, price)| format!("{} {price}", counter.name())).collect();
+    format!("{label}{}", stated.join(", "))
+}
