@@ -69,6 +69,11 @@ pub trait Format: Sync {
     fn deeds(&self) -> Deeds {
         Deeds::default()
     }
+
+    /// What its records say, in words of its own, about what came of calls.
+    fn marks(&self) -> Marks {
+        Marks::NONE
+    }
 }
 
 /// Where a format says what a call did to files, beside the model.

@@ -70,13 +70,12 @@ impl File {
         let hunks = told.map(|told| told.hunks.as_slice()).unwrap_or_default();
         let is_amended = told.is_some_and(|told| told.amended);
         let is_whole = matches!(self.sheet, Sheet::Whole { .. });
-        let fit = match act {
-            // Only the numbers of the lines tell where in a file it is of which not all is known.
-            _ if !hunks.is_empty() && (is_amended || !is_whole) && !matches!(act, Act::Write { .. }) => {
-                self.sheet.patch(hunks)
-            }
-            _ => self.once(act),
-        };
+        // What the tool says it did counts for more than what it was to do: some do a little more. And only the numbers of the lines
+        // tell where in a file it was of which not all is known.
+        let by_lines = !hunks.is_empty()
+            && !matches!(act, Act::Write { .. })
+            && (is_amended || !is_whole || self.sheet.holds(hunks));
+        let fit = if by_lines { self.sheet.patch(hunks) } else { self.once(act) };
         let came = match fit {
             Fit::Fits => came,
             Fit::Differs => Came::Elsewhere,
