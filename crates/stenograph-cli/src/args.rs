@@ -4,8 +4,8 @@ use clap::builder::PossibleValuesParser;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    check, compact, completions, config, context, r#continue, convert, cut, demo, find, formats, inbox, index, keep,
-    list, man, prune, record, recover, replay, resume, run, show, status, tail, trim,
+    branches, check, compact, completions, config, context, r#continue, convert, cut, demo, diff, find, formats, inbox,
+    index, keep, list, man, prune, record, recover, replay, resume, run, show, status, tail, trim,
 };
 
 /// Keep the record of what AI agents did
@@ -44,6 +44,8 @@ pub enum Command {
     Keep(keep::Options),
     Prune(prune::Options),
     Replay(replay::Options),
+    Diff(diff::Options),
+    Branches(branches::Options),
     Tail(tail::Options),
     Status(status::Options),
     Record(record::Options),

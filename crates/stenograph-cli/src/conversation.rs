@@ -71,7 +71,8 @@ impl Conversation {
         }
     }
 
-    fn of(input: Input) -> Conversation {
+    /// The conversation that a source is.
+    pub fn of(input: Input) -> Conversation {
         Conversation { name: input.name(), from: From::Input(Box::new(input)) }
     }
 

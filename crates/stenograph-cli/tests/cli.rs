@@ -10,6 +10,8 @@
 
 #[path = "cli/bad_input.rs"]
 mod bad_input;
+#[path = "cli/branches.rs"]
+mod branches;
 #[path = "cli/check.rs"]
 mod check;
 #[path = "cli/compact.rs"]
@@ -30,6 +32,8 @@ mod cycod;
 mod demo;
 #[path = "cli/devflow.rs"]
 mod devflow;
+#[path = "cli/diff.rs"]
+mod diff;
 #[path = "cli/find.rs"]
 mod find;
 #[path = "cli/help.rs"]
@@ -50,6 +54,8 @@ mod real;
 mod record;
 #[path = "cli/record_claude_events.rs"]
 mod record_claude_events;
+#[path = "cli/replay.rs"]
+mod replay;
 #[path = "cli/resume.rs"]
 mod resume;
 #[path = "cli/run.rs"]

@@ -43,6 +43,20 @@ pub trait Format: Sync {
     fn signs(&self) -> Signs {
         Signs::default()
     }
+
+    /// Where its records say what their session was forked from.
+    fn forks(&self) -> Forks {
+        Forks::default()
+    }
+}
+
+/// Where the records of a format say what their session was forked from: paths of fields that are left over in them.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Forks {
+    /// The id of the session.
+    pub sessions: &'static [&'static str],
+    /// The id of the record after which it went its own way.
+    pub records: &'static [&'static str],
 }
 
 /// Words of a format about how a run stands, where the model has no place for them.

@@ -10,12 +10,13 @@
 //! 6. [`query`] says what of an event can be found, and finds it.
 //! 7. [`status`] tells from the last events how a run stands.
 //! 8. [`ledger`] counts what model calls took.
-//! 9. [`replay`] plays a conversation again, as a line of moments.
+//! 9. [`replay`] plays a conversation again, as a line of moments; [`compare`] tells two runs apart and finds where they parted.
 //! 10. [`formats`] is the one list of formats; [`laws`] is what every one of them keeps.
 //!
 //! This crate opens no files, reads no clock and no environment, starts no threads and prints nothing.
 
 pub mod carry;
+pub mod compare;
 pub mod convert;
 pub mod edit;
 pub mod format;

@@ -8,7 +8,7 @@ mod record;
 mod sniff;
 mod write;
 
-use crate::format::{Format, Head, Info, Signs, Sniff, Traits, Want};
+use crate::format::{Forks, Format, Head, Info, Signs, Sniff, Traits, Want};
 use crate::frame::Framing;
 use crate::json::JsonLines;
 use crate::model::Outline;
@@ -94,5 +94,9 @@ impl Format for ClaudeCode {
 
     fn signs(&self) -> Signs {
         Signs { stops: &["message.stop_reason"], interruptions: &["[Request interrupted by user"] }
+    }
+
+    fn forks(&self) -> Forks {
+        Forks { sessions: &["forkedFrom.sessionId"], records: &["forkedFrom.messageUuid"] }
     }
 }

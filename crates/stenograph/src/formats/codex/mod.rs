@@ -7,7 +7,7 @@ mod own;
 mod read;
 mod write;
 
-use crate::format::{Format, Head, Info, Sniff, Traits, Want};
+use crate::format::{Forks, Format, Head, Info, Sniff, Traits, Want};
 use crate::frame::{Framing, Items};
 use crate::json::Object;
 use crate::model::Outline;
@@ -120,6 +120,10 @@ impl Format for Codex {
 
     fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
         Box::new(write::Rollout::new(outline))
+    }
+
+    fn forks(&self) -> Forks {
+        Forks { sessions: &["payload.forked_from_id", "forked_from_id"], records: &[] }
     }
 }
 
