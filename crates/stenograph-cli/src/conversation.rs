@@ -86,7 +86,7 @@ impl Conversation {
             else {
                 continue;
             };
-            match kept(&store, &row, from, output) {
+            match input::open_known(&store, &row, from, output) {
                 Ok(input) => threads.push((thread, Conversation::of(input))),
                 Err(error) => output.error(&error),
             }
@@ -102,7 +102,8 @@ impl Conversation {
         }
     }
 
-    fn of(input: Input) -> Conversation {
+    /// The conversation that a source is.
+    pub fn of(input: Input) -> Conversation {
         Conversation { name: input.name(), from: From::Input(Box::new(input)) }
     }
 

@@ -247,7 +247,7 @@ impl Playing {
         let (events, speed, mode) = (grouped(self.stage.events()), self.player.speed(), self.stage.mode().name());
         let number = grouped(number);
         let said = self.stage.said().map(|said| format!("  {said}")).unwrap_or_default();
-        format!("event {number} of {events}{time}  {speed}  {mode}  {state}{said}  | space n b g + - ? q")
+        format!("event {number} of {events}  {state}{time}  {speed}  {mode}{said}  | space n b g + - ? q")
     }
 }
 
