@@ -8,8 +8,9 @@ use stenograph_store::folder;
 use stenograph_store::index::catalogue::{Catalogue, SessionId, SourceRow};
 
 use super::Options;
-use crate::conversation::{Conversation, kept};
+use crate::conversation::Conversation;
 use crate::error::CommandError;
+use crate::input::open_known;
 use crate::output::{Output, counted};
 use crate::store::Asked;
 
@@ -30,7 +31,7 @@ pub fn of(options: &Options, output: &mut Output<'_>) -> Result<Vec<Result<Conve
     if !sessions.is_empty() || options.names.is_empty() {
         let store = options.place.store()?;
         for row in related(&store.catalogue()?, &sessions)? {
-            found.push(kept(&store, &row, None, output).map(Conversation::of));
+            found.push(open_known(&store, &row, None, output).map(Conversation::of));
         }
     }
     Ok(found)
