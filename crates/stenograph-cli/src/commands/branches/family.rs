@@ -54,7 +54,9 @@ fn in_folder(folder: &Path, found: &mut Vec<Result<Conversation, CommandError>>,
             continue;
         };
         let name = path.strip_prefix(&root).unwrap_or(&path).display().to_string();
-        found.push(Ok(Conversation { name, ..Conversation::of(input) }));
+        let mut conversation = Conversation::of(input);
+        conversation.name = name;
+        found.push(Ok(conversation));
     }
     if strange > 0 {
         let files = counted(strange, "file");

@@ -349,7 +349,7 @@ impl Listener for Stage {
             return;
         }
         self.judge.anew();
-        self.range = Range::default();
+        self.range = Range::new(None, None);
         self.anew = true;
         self.items.clear();
         self.places.clear();
