@@ -1,9 +1,12 @@
 //! `steno export`: a session as a document for people or for other programs. What it looks like is the library's part; here is which
 //! events go into it, and where it goes.
 
+mod ledger;
+
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use stenograph::ledger::{Book, Calls, Counting, Ledger};
 use stenograph::model::{Event, LeftOut};
 use stenograph::render::{Document, Markdown, Shown, Turns};
 use stenograph_store::NewFile;
@@ -16,7 +19,8 @@ use crate::store::Where;
 
 /// Write a session as a document
 ///
-/// Writes the conversation that went on, turn by turn, as Markdown for people or as one JSON document for other programs. What was
+/// Writes the conversation that went on, turn by turn, as Markdown for people or as one JSON document for other programs; or its model
+/// calls as CSV, with what each took and costs. What was
 /// taken back, what only repeats and side conversations are left out of Markdown; JSON has everything, and says of each event that is
 /// in no turn why. Whatever a transcript says stays in its place: it makes no headings, no markup and no control characters of the
 /// document.
@@ -26,6 +30,7 @@ Examples:
   steno export session.jsonl --to markdown -o session.md
   steno export latest --to markdown --no-tools              what was said, without what was done
   steno export 0198f2c4 --to markdown --threads             with its sub-agents
+  steno export latest --to csv -o calls.csv                 every model call, for a spreadsheet
   steno export session.jsonl --to json | jq '.turns[] | select(.role == \"user\")'")]
 pub struct Options {
     /// The file, or a folder that was recorded into, or a session: the beginning of its id, or latest; - is standard input
@@ -61,16 +66,18 @@ enum To {
     Markdown,
     /// One JSON document with all events
     Json,
+    /// The ledger: a row for each model call, sub-agents included
+    Csv,
 }
 
 /// Runs it.
 pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
     if options.to != To::Markdown && (options.no_thinking || options.no_tools) {
-        return Err(CommandError::new("--no-thinking and --no-tools are for Markdown: JSON has everything")
+        return Err(CommandError::new("--no-thinking and --no-tools are for Markdown")
             .hint("leave them out, or filter with jq"));
     }
     let from = options.from.as_deref();
-    let (main, threads) = match options.threads {
+    let (main, threads) = match options.threads || options.to == To::Csv {
         true => Conversation::open_with_threads(&options.place, &options.file, from, output)?,
         false => (Conversation::open(&options.place, &options.file, from, output)?, Vec::new()),
     };
@@ -85,6 +92,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
     match options.to {
         To::Markdown => markdown(options, &mut chapters, out)?,
         To::Json => json(options, &mut chapters, out)?,
+        To::Csv => ledger::write(&counted_calls(options, &mut chapters)?, &crate::prices::load()?, out)?,
     }
     match file {
         Some(file) => file.commit()?,
@@ -196,6 +204,21 @@ fn json(options: &Options, chapters: &mut [Chapter], out: &mut dyn Write) -> Res
     }
     document.finish()?;
     Ok(())
+}
+
+/// The model calls of all chapters, each once.
+fn counted_calls(options: &Options, chapters: &mut [Chapter]) -> Result<Ledger, CommandError> {
+    let mut book = Book::default();
+    for chapter in chapters {
+        let agent = chapter.conversation.format().map_or("", |format| format.info().agent);
+        let mut counting = Counting::new(agent, Calls::Tools);
+        chapter.each(options, &mut |event, _| {
+            counting.add(event);
+            Ok(())
+        })?;
+        book.add(&chapter.conversation.name, Some(&options.name()), counting.page());
+    }
+    Ok(book.close())
 }
 
 fn format_name(chapter: &Chapter) -> &'static str {

@@ -175,7 +175,7 @@ fn show(
     if options.json {
         output.line(&view::json(report, ledger, by, prices, options.explain))?;
     } else if options.csv {
-        for line in view::csv(report, by) {
+        for line in view::rows(report, by) {
             output.line(&line)?;
         }
     } else {

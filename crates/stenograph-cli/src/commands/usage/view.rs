@@ -6,6 +6,7 @@ use stenograph::ledger::{By, Group, Ledger, Money, Pace, Prices, Report, Tokens,
 use stenograph::text::quote;
 
 use crate::clock;
+use crate::csv;
 use crate::output::{Colour, Ink, counted, grouped, harmless_json, harmless_line};
 use crate::table::{self, Side};
 
@@ -167,7 +168,7 @@ fn unpriced_json(unpriced: &Unpriced) -> String {
 }
 
 /// The rows as CSV, without the total: whoever reads them can add up.
-pub fn csv(report: &Report, by: By) -> Vec<String> {
+pub fn rows(report: &Report, by: By) -> Vec<String> {
     let mut lines = vec![format!(
         "{},calls,input,output,cache_write,cache_write_hour,cache_read,reasoning,searches,fetches,cost,unpriced_calls,stated_cost,models",
         by.name()
@@ -177,7 +178,7 @@ pub fn csv(report: &Report, by: By) -> Vec<String> {
         let money = |money: Option<Money>| money.map(|money| money.to_string()).unwrap_or_default();
         let models = group.models.iter().map(String::as_str).collect::<Vec<_>>().join(" ");
         let cells = [
-            cell(group.key.as_deref().unwrap_or_default()),
+            group.key.clone().unwrap_or_default(),
             group.calls.to_string(),
             counters.input.to_string(),
             counters.output.to_string(),
@@ -190,16 +191,9 @@ pub fn csv(report: &Report, by: By) -> Vec<String> {
             money(group.cost.money),
             group.cost.unpriced.to_string(),
             money(group.stated),
-            cell(&models),
+            models,
         ];
-        lines.push(cells.join(","));
+        lines.push(csv::line(cells));
     }
     lines
-}
-
-/// A cell of CSV: quoted where it must be, and nothing that a spreadsheet would run.
-pub fn cell(text: &str) -> String {
-    let text: String = text.chars().map(|char| if char.is_control() { ' ' } else { char }).collect();
-    let text = if text.starts_with(['=', '+', '-', '@']) { format!("'{text}") } else { text };
-    if text.contains([',', '"']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
 }
