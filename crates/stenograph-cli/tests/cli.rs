@@ -8,6 +8,8 @@
     reason = "a test may fail loudly"
 )]
 
+#[path = "cli/audit.rs"]
+mod audit;
 #[path = "cli/bad_input.rs"]
 mod bad_input;
 #[path = "cli/check.rs"]

@@ -3,6 +3,7 @@
 
 mod course;
 mod read;
+mod total;
 mod view;
 
 use std::path::Path;
@@ -17,7 +18,7 @@ use crate::error::{CommandError, Status};
 use crate::output::{Output, counted, harmless_json};
 use crate::store::{Asked, Where};
 use read::Audited;
-use view::Total;
+use total::Total;
 
 /// Tell what a session did
 ///
