@@ -8,6 +8,8 @@
     reason = "a test may fail loudly"
 )]
 
+#[path = "cli/audit.rs"]
+mod audit;
 #[path = "cli/audit_diff.rs"]
 mod audit_diff;
 #[path = "cli/bad_input.rs"]
