@@ -55,7 +55,7 @@ fn a_converted_copy_is_the_same() {
     for (source, target) in
         [("a", "claude-code"), ("a", "codex"), ("a", "openai-chat"), ("c", "claude-code"), ("c", "steno")]
     {
-        folder.run(&format!("convert {source} --to {target} -o {source}-{target} --force"));
+        folder.run(&format!("convert {source} --to {target} -o {source}-{target}"));
         let done = folder.run(&format!("diff {source} {source}-{target}"));
         done.ends(0).says(" 0 changed, 0 only in A, 0 only in B");
     }

@@ -51,7 +51,8 @@ pub fn facts(a: &str, b: &str, facts: &[Fact], colour: Colour) -> String {
         shortened(&text, FACT_LENGTH_MAX).into_owned()
     };
     let rows: Vec<(&Fact, String, String)> = facts.iter().map(|fact| (fact, cell(&fact.a), cell(&fact.b))).collect();
-    let width = rows.iter().map(|(_, a, _)| table::columns(a)).max().unwrap_or(0);
+    let beside = rows.iter().filter(|(fact, ..)| fact.a != fact.b);
+    let width = beside.map(|(_, a, _)| table::columns(a)).max().unwrap_or(0);
     for (fact, a, b) in rows {
         let mark = if fact.differs() { "*" } else { " " };
         let gap = " ".repeat(width.saturating_sub(table::columns(&a)));
