@@ -5,7 +5,7 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::{
     check, compact, completions, config, context, r#continue, convert, cut, demo, find, formats, inbox, index, keep,
-    list, man, prune, record, recover, resume, run, show, status, tail, trim, usage,
+    list, man, prune, record, recover, replay, resume, run, show, status, tail, trim, usage,
 };
 
 /// Keep the record of what AI agents did
@@ -44,6 +44,7 @@ pub enum Command {
     Keep(keep::Options),
     Prune(prune::Options),
     Usage(usage::Options),
+    Replay(replay::Options),
     Tail(tail::Options),
     Status(status::Options),
     Record(record::Options),

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::CommandError;
 use file::File;
+pub use file::toml;
 pub use value::{Kind, Value};
 
 /// One setting.
@@ -151,9 +152,11 @@ impl Scope {
 const FILE_NAME: &str = "config.toml";
 
 fn user_path() -> Option<PathBuf> {
-    if let Some(named) = variable("STENO_CONFIG") {
-        return Some(PathBuf::from(named));
-    }
+    variable("STENO_CONFIG").map(PathBuf::from).or_else(|| user_file(FILE_NAME))
+}
+
+/// A file of the user's own, in the folder where they keep what they set; `None` where there is no such folder.
+pub fn user_file(name: &str) -> Option<PathBuf> {
     let given = |name: &str| variable(name).map(PathBuf::from).filter(|folder| folder.is_absolute());
     let folder = if cfg!(windows) {
         given("APPDATA")
@@ -163,11 +166,11 @@ fn user_path() -> Option<PathBuf> {
             env::home_dir().map(|home| home.join(usual))
         })
     };
-    Some(folder?.join("steno").join(FILE_NAME))
+    Some(folder?.join("steno").join(name))
 }
 
 /// An environment variable that says something.
-fn variable(name: &str) -> Option<std::ffi::OsString> {
+pub fn variable(name: &str) -> Option<std::ffi::OsString> {
     env::var_os(name).filter(|value| !value.is_empty())
 }
 

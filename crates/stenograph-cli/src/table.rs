@@ -75,8 +75,32 @@ pub fn cut(text: &str, width: usize) -> String {
     text.chars().take_while(fits).chain(['\u{2026}']).collect()
 }
 
+/// The text in lines of so many columns, broken at spaces where there are some.
+pub fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let width = width.max(1);
+    let (mut lines, mut line, mut taken) = (Vec::new(), String::new(), 0);
+    // After the last space of the line.
+    let mut space = 0;
+    for char in text.chars() {
+        let wide = column(char);
+        if taken + wide > width && !line.is_empty() {
+            let kept = if space > 0 { space } else { line.len() };
+            let rest = line.split_off(kept);
+            lines.push(std::mem::replace(&mut line, rest).trim_end().to_owned());
+            (taken, space) = (columns(&line), 0);
+        }
+        line.push(char);
+        taken += wide;
+        if char == ' ' {
+            space = line.len();
+        }
+    }
+    lines.push(line.trim_end().to_owned());
+    lines
+}
+
 /// How many columns a text takes.
-fn columns(text: &str) -> usize {
+pub fn columns(text: &str) -> usize {
     text.chars().map(column).sum()
 }
 
@@ -119,6 +143,14 @@ mod tests {
             [0, 59_999, 60_000, 7_200_000, 200_000_000].map(ago),
             ["0s ago", "59s ago", "1m ago", "2h ago", "2d ago"]
         );
+    }
+
+    #[test]
+    fn a_long_text_is_broken_at_spaces_and_long_words_where_the_screen_ends() {
+        assert_eq!(wrapped("one two three", 8), ["one two", "three"]);
+        assert_eq!(wrapped("abcdefgh", 3), ["abc", "def", "gh"]);
+        assert_eq!(wrapped("数据库", 5), ["数据", "库"]);
+        assert_eq!((wrapped("", 5), wrapped("ab", 0)), (vec![String::new()], vec!["a".to_owned(), "b".to_owned()]));
     }
 
     #[test]

@@ -43,6 +43,11 @@ impl Parts {
     pub fn files(&self) -> &[PathBuf] {
         &self.files
     }
+
+    /// Their format, where the layout says it.
+    pub fn format(&self) -> Option<&'static dyn Format> {
+        self.format
+    }
 }
 
 /// Reads them as one conversation. What was said twice in two folders side by side was said twice, and so was what stands in a

@@ -3,7 +3,7 @@
 //! [`Source`] opens what is read: a file or standard input, plain, gzip or zstd. [`NewFile`] and [`Spool`] are what is written
 //! once. [`Recorder`] writes on and on what an agent does, laid out as one of [`layouts`]; [`recover`] completes what a crash left.
 //! [`mod@discover`] finds the sources there are, [`archive`] keeps copies of them, [`index`] makes them searchable and [`watch`] says when
-//! they change; [`follow`] reads one from its end and goes on as it grows; [`undo`] keeps what an edit takes away. [`Error`] is the one error, with the place it happened and a hint at the
+//! they change; [`follow`] reads one from its end and goes on as it grows; [`recall`] finds single events again; [`undo`] keeps what an edit takes away. [`Error`] is the one error, with the place it happened and a hint at the
 //! way out.
 
 pub mod archive;
@@ -23,6 +23,7 @@ pub mod lock;
 pub mod log;
 mod output;
 pub mod project;
+pub mod recall;
 mod recorder;
 pub mod recover;
 mod source;

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use stenograph::format::Head;
 
-use crate::decode::{Counter, Decoded, Guard, decode};
+use crate::decode::{Container, Counter, Decoded, Guard, decode};
 use crate::error::{Error, Place, Problem};
 use crate::identity::Identity;
 use crate::output::Spool;
@@ -182,6 +182,15 @@ impl Source {
                 }
             }
         }
+    }
+
+    /// The file itself, if its bytes are the source: what is compressed or comes from a stream has none.
+    pub(crate) fn plain_file(&self) -> Option<File> {
+        let Origin::File { file, .. } = &self.origin else { return None };
+        let (mut reader, mut first) = (file, Vec::new());
+        reader.rewind().ok()?;
+        reader.take(4).read_to_end(&mut first).ok()?;
+        (Container::of(&first) == Container::Plain).then(|| file.try_clone().ok()).flatten()
     }
 
     fn explain(&self, error: io::Error) -> Error {

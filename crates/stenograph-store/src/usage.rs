@@ -83,7 +83,7 @@ const CHUNK_SIZE: usize = 256 << 10;
 const BEAT: Duration = Duration::from_millis(50);
 
 /// Gives the pages of all sources, in the order of their paths.
-pub fn pages(asked: &Asked<'_>, watch: &mut dyn Watch, each: &mut dyn FnMut(&Told)) -> Result<Report, Error> {
+pub fn pages(asked: &Asked<'_>, watch: &mut dyn Watch, each: &mut dyn FnMut(Told)) -> Result<Report, Error> {
     let mut report = Report::default();
     let catalogue = match asked.index {
         UseIndex::Yes => asked.store.catalogue().ok(),
@@ -94,7 +94,7 @@ pub fn pages(asked: &Asked<'_>, watch: &mut dyn Watch, each: &mut dyn FnMut(&Tol
     jobs.sort_by_key(|job| std::cmp::Reverse(job.size()));
     told.extend(read_all(asked, &jobs, archive.as_ref(), watch, &mut report)?);
     told.sort_by(|one, other| one.path.cmp(&other.path));
-    told.iter().for_each(each);
+    told.into_iter().for_each(each);
     Ok(report)
 }
 

@@ -292,11 +292,21 @@ impl std::fmt::Debug for dyn Format {
 
 /// Which format a source is, by its beginning, where it is likely to be this one: if that one is certain, no other is asked.
 pub fn detect_like(head: &[u8], likely: Option<&'static dyn Format>) -> Detected {
-    let head = Head::new(head);
-    match likely.filter(|format| format.sniff(&head) == Sniff::Certain) {
+    // Almost always the first records show it.
+    let first = Head::new(head.get(..first_size(head)).unwrap_or(head));
+    match likely.filter(|format| format.sniff(&first) == Sniff::Certain) {
         Some(format) => Detected::Format(format),
-        None => detect_in(&head),
+        None => detect(head),
     }
+}
+
+/// How much of a source is looked at first where it is likely to be of some format.
+const FIRST_SIZE: usize = 4 << 10;
+
+/// Where the line ends in which the first look does.
+fn first_size(head: &[u8]) -> usize {
+    let rest = head.get(FIRST_SIZE..).unwrap_or_default();
+    memchr::memchr(b'\n', rest).map_or(head.len(), |newline| FIRST_SIZE + newline + 1)
 }
 
 /// Which format a source is, by its beginning.

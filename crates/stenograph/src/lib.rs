@@ -10,7 +10,9 @@
 //! 6. [`query`] says what of an event can be found, and finds it.
 //! 7. [`status`] tells from the last events how a run stands.
 //! 8. [`ledger`] counts what model calls took.
-//! 9. [`formats`] is the one list of formats; [`laws`] is what every one of them keeps.
+//! 9. [`replay`] plays a conversation again, as a line of moments.
+//! 10. [`render`] writes sessions for people.
+//! 11. [`formats`] is the one list of formats; [`laws`] is what every one of them keeps.
 //!
 //! This crate opens no files, reads no clock and no environment, starts no threads and prints nothing.
 
@@ -27,6 +29,8 @@ pub mod loss;
 pub mod model;
 pub mod query;
 pub mod read;
+pub mod render;
+pub mod replay;
 pub mod resume;
 pub mod sheet;
 pub mod standin;

@@ -19,6 +19,7 @@ pub mod man;
 pub mod prune;
 pub mod record;
 pub mod recover;
+pub mod replay;
 pub mod resume;
 pub mod run;
 pub mod show;
@@ -45,6 +46,7 @@ pub fn run(command: &Command, output: &mut Output<'_>) -> Result<Status, Command
         Command::Resume(options) => resume::run(options, output),
         Command::Record(options) => record::run(options, output),
         Command::Recover(options) => recover::run(options, output),
+        Command::Replay(options) => replay::run(options, output),
         Command::Run(options) => run::run(options, output),
         Command::Context(options) => context::run(options, output),
         Command::Inbox(options) => inbox::run(options, output),

@@ -252,7 +252,7 @@ impl Options {
         let mut book = Book::default();
         let mut bar = Bar { progress: None, stop };
         let report = pages(&asked, &mut bar, &mut |told| {
-            book.add(&told.path.to_string_lossy(), told.session.as_deref(), &told.page);
+            book.add(&told.path.to_string_lossy(), told.session.as_deref(), told.page);
         })?;
         drop(bar);
         for remark in report.remarks.iter().take(REMARKS_MAX) {

@@ -25,30 +25,8 @@ pub struct File {
 impl File {
     /// Reads a file; one that is not there is empty.
     pub fn open(path: &Path) -> Result<File, CommandError> {
-        let bad = |what: &str| {
-            CommandError::new(format!("{}: {what}", path.display()))
-                .hint("mend the file by hand, or move it out of the way and set again what you need")
-        };
-        let mut bytes = Vec::new();
-        match Source::open(path, Passes::Once) {
-            Err(error) if error.problem == Problem::Missing => {}
-            // Where a home folder is no folder there is nothing of the user's either.
-            Err(_) if !folder_of(path).is_dir() => {}
-            Err(error) => return Err(error.into()),
-            Ok(mut source) => {
-                source.pass()?.take(SIZE_MAX + 1).read_to_end(&mut bytes)?;
-            }
-        }
-        if bytes.len() as u64 > SIZE_MAX {
-            return Err(bad("is too large to be a file of settings"));
-        }
-        let text = String::from_utf8(bytes).map_err(|_| bad("is not UTF-8"))?;
-        let document = text.parse::<DocumentMut>().map_err(|error| {
-            let line = error.span().and_then(|span| text.get(..span.start)).map(|before| before.lines().count().max(1));
-            let line = line.map(|line| format!("line {line}: ")).unwrap_or_default();
-            bad(&format!("{line}not TOML: {}", error.message().lines().next().unwrap_or_default()))
-        })?;
-        Ok(File { path: path.to_owned(), document })
+        let hint = "mend the file by hand, or move it out of the way and set again what you need";
+        Ok(File { path: path.to_owned(), document: toml(path, hint)?.unwrap_or_default() })
     }
 
     /// Changes a file: reads it, and writes it anew while nobody else does.
@@ -147,6 +125,31 @@ impl File {
         let table = self.document.get(&spelled(self.document.as_table(), table)?)?.as_table_like()?;
         table.get(&spelled(table, key)?)
     }
+}
+
+/// A file of TOML that people write by hand; `None` where there is none. What is wrong with it is told with the hint.
+pub fn toml(path: &Path, hint: &str) -> Result<Option<DocumentMut>, CommandError> {
+    let bad = |what: &str| CommandError::new(format!("{}: {what}", path.display())).hint(hint);
+    let mut bytes = Vec::new();
+    match Source::open(path, Passes::Once) {
+        Err(error) if error.problem == Problem::Missing => return Ok(None),
+        // Where a home folder is no folder there is nothing of the user's either.
+        Err(_) if !folder_of(path).is_dir() => return Ok(None),
+        Err(error) => return Err(error.into()),
+        Ok(mut source) => {
+            source.pass()?.take(SIZE_MAX + 1).read_to_end(&mut bytes)?;
+        }
+    }
+    if bytes.len() as u64 > SIZE_MAX {
+        return Err(bad("is too large to be written by hand"));
+    }
+    let text = String::from_utf8(bytes).map_err(|_| bad("is not UTF-8"))?;
+    let document = text.parse::<DocumentMut>().map_err(|error| {
+        let line = error.span().and_then(|span| text.get(..span.start)).map(|before| before.lines().count().max(1));
+        let line = line.map(|line| format!("line {line}: ")).unwrap_or_default();
+        bad(&format!("{line}not TOML: {}", error.message().lines().next().unwrap_or_default()))
+    })?;
+    Ok(Some(document))
 }
 
 /// The table and the key in it that a setting's name means.

@@ -20,6 +20,11 @@ pub trait Objects: Send {
     fn skips(&self, _line: &[u8]) -> bool {
         false
     }
+
+    /// The path of objects in a record that will be opened, where nothing else is looked at and nobody wants notes.
+    fn opens(&self) -> Option<&'static [&'static str]> {
+        None
+    }
 }
 
 /// Where an object stands, and what it carries.
@@ -85,6 +90,12 @@ impl<R: Objects> Reader for JsonLines<R> {
             return;
         }
         let record = JsonRecord::new(&record);
+        if let Some(path) = self.0.opens()
+            && let Some((object, span)) = record.opened(path)
+        {
+            let at = At { span, carried: None };
+            return self.0.object(object, &at, out);
+        }
         record.each(out, &mut |object, at, out| self.0.object(object, at, out));
     }
 }
@@ -138,6 +149,12 @@ impl<'a> JsonRecord<'a> {
             let lead = self.text.len() - self.text.trim_start_matches(BLANK).len();
             self.unread(lead, text.len(), what, out);
         }
+    }
+
+    /// The only object of the record, with what stands on a path in it opened, and its place.
+    fn opened(&self, path: &[&str]) -> Option<(Object<'_>, Span)> {
+        let (offset, whole) = trimmed(&self.text);
+        Some((Object::parse_open(whole, path)?, self.span(offset, whole.len())))
     }
 
     /// Gives every object of the record to `read`; what is no object becomes an unread event and a note.
@@ -244,9 +261,14 @@ fn may_have_surrogates(bytes: &[u8]) -> bool {
 
 /// The object that is all there is on a line, with its offset and length: the usual case, parsed once.
 fn only(text: &str) -> Option<(usize, usize, Object<'_>)> {
+    let (offset, whole) = trimmed(text);
+    Some((offset, whole.len(), Object::parse(whole)?))
+}
+
+/// What is on a line without the blanks around it, and where it begins.
+fn trimmed(text: &str) -> (usize, &str) {
     let start = text.trim_start_matches([' ', '\t', '\r', '\n']);
-    let whole = start.trim_end_matches(BLANK);
-    Some((text.len() - start.len(), whole.len(), Object::parse(whole)?))
+    (text.len() - start.len(), start.trim_end_matches(BLANK))
 }
 
 fn give_one(

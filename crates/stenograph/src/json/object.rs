@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde::de::{Deserialize, DeserializeSeed, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::model::{Held, Residue, Usage};
@@ -26,6 +26,15 @@ impl<'a> Object<'a> {
             return None;
         }
         serde_json::from_str(text).ok()
+    }
+
+    /// Parses one object and opens the objects on a path in it on the way, so that nothing is looked at twice; `None` when `text` is
+    /// anything else, or something on the path is no object.
+    pub fn parse_open(text: &'a str, path: &[&str]) -> Option<Object<'a>> {
+        let mut deserializer = serde_json::Deserializer::from_str(text);
+        let fields = Opening(path).deserialize(&mut deserializer).ok()?;
+        deserializer.end().ok()?;
+        Some(Object { fields })
     }
 
     /// Splits an object that stands inside a value that was parsed: it is not checked again.
@@ -93,6 +102,11 @@ impl<'a> Object<'a> {
     /// The text of a field, without taking it.
     pub fn peek_str(&self, key: &str) -> Option<Str<'a>> {
         Text::from_json(self.peek(key)?)?.exact()
+    }
+
+    /// The object in a field, without taking it.
+    pub fn peek_object(&self, key: &str) -> Option<Object<'a>> {
+        self.peek(key).and_then(Object::within)
     }
 
     /// Whether a field is `true`, without taking it.
@@ -163,7 +177,23 @@ impl<'a> Object<'a> {
 
     /// Opens an object in it, to take from. What is left must be given back with [`Object::close`].
     pub fn open(&mut self, key: &str) -> Option<Object<'a>> {
+        if let Some(Held::Object(_)) = self.held(key) {
+            return self.opened(key);
+        }
         self.take_as(key, Object::within)
+    }
+
+    /// An object in it that was opened as it was parsed.
+    fn opened(&mut self, key: &str) -> Option<Object<'a>> {
+        match std::mem::replace(self.held(key)?, Held::Hole) {
+            Held::Object(Residue(fields)) => Some(Object { fields }),
+            Held::Hole | Held::Raw(_) => None,
+        }
+    }
+
+    /// Whether an object of that name stands in it that was opened as it was parsed.
+    pub fn is_open(&self, key: &str) -> bool {
+        self.fields.iter().any(|(name, held)| name == key && matches!(held, Held::Object(_)))
     }
 
     /// Gives back what is left of an opened object.
@@ -217,6 +247,37 @@ impl<'de: 'a, 'a> Deserialize<'de> for Object<'a> {
             }
         }
         deserializer.deserialize_map(Fields)
+    }
+}
+
+/// Reads the fields of an object, and of the objects on a path in it.
+struct Opening<'p>(&'p [&'p str]);
+
+impl<'de> DeserializeSeed<'de> for Opening<'_> {
+    type Value = Vec<(Str<'de>, Held<'de>)>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Opening<'_> {
+    type Value = Vec<(Str<'de>, Held<'de>)>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("an object")
+    }
+
+    fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Self::Value, M::Error> {
+        let mut fields = Vec::with_capacity(20);
+        while let Some(key) = map.next_key::<Key<'de>>()? {
+            let held = match self.0 {
+                [next, below @ ..] if key.0 == *next => Held::Object(Residue(map.next_value_seed(Opening(below))?)),
+                _ => Held::Raw(Cow::Borrowed(map.next_value::<&RawValue>()?.get())),
+            };
+            fields.push((key.0, held));
+        }
+        Ok(fields)
     }
 }
 

@@ -3,6 +3,8 @@
 
 use std::collections::HashMap;
 
+use xxhash_rust::xxh3::Xxh3DefaultBuilder;
+
 use super::Tallied;
 use super::page::{How, Name, Names, Page, Reason, Row};
 
@@ -15,7 +17,7 @@ pub struct Book {
     names: Names,
     sources: Vec<String>,
     entries: Vec<Entry>,
-    by_key: HashMap<u128, usize>,
+    by_key: HashMap<u128, usize, Xxh3DefaultBuilder>,
     decisions: HashMap<Reason, Decision>,
 }
 
@@ -60,7 +62,7 @@ pub struct Decision {
 
 impl Book {
     /// Takes in the page of a source. Pages of one source follow each other. Rows that name no session are of `session`.
-    pub fn add(&mut self, source: &str, session: Option<&str>, page: &Page) {
+    pub fn add(&mut self, source: &str, session: Option<&str>, page: Page) {
         let is_next = self.sources.last().is_some_and(|last| last == source);
         if !is_next {
             self.sources.push(source.to_owned());
@@ -68,8 +70,8 @@ impl Book {
         let number = u32::try_from(self.sources.len() - 1).unwrap_or(u32::MAX);
         let names: Vec<Name> = page.names.iter().map(|name| self.names.number(name)).collect();
         let session = session.map(|session| self.names.number(session));
-        for row in &page.rows {
-            let mut row = row.clone().renamed(&names);
+        for row in page.rows {
+            let mut row = row.renamed(&names);
             row.session = row.session.or(session);
             self.put(row, number);
         }

@@ -3,6 +3,8 @@
 
 use std::collections::HashMap;
 
+use xxhash_rust::xxh3::Xxh3DefaultBuilder;
+
 use super::page::{Aside, How, Name, Names, Page, Reason, Row, State};
 use super::told::{Inner, Retold, Told, Total};
 use super::{Pace, Tokens};
@@ -33,13 +35,13 @@ pub struct Counting {
     calls: Calls,
     names: Names,
     rows: Vec<Row>,
-    by_key: HashMap<u128, usize>,
+    by_key: HashMap<u128, usize, Xxh3DefaultBuilder>,
     asides: Vec<Aside>,
     state: State,
     /// Tools that were called since the last row of an answer that has no id.
     tools: Vec<Name>,
     /// For each answer its row, and the tools that were called before there was one.
-    answers: HashMap<u64, Answer>,
+    answers: HashMap<u64, Answer, Xxh3DefaultBuilder>,
 }
 
 #[derive(Debug, Default)]
@@ -63,11 +65,11 @@ impl Counting {
             calls,
             names,
             rows: Vec::new(),
-            by_key: HashMap::new(),
+            by_key: HashMap::default(),
             asides: Vec::new(),
             state,
             tools,
-            answers: HashMap::new(),
+            answers: HashMap::default(),
         }
     }
 

@@ -18,7 +18,7 @@ pub use counting::{Calls, Counting};
 pub use money::Money;
 pub(crate) use page::Names;
 pub use page::{Aside, How, Name, Page, Reason, Row, State};
-pub use prices::{Counter, Line, Origin, Price, Prices, Rates, Tier};
+pub use prices::{Counter, Line, Origin, Override, Price, Prices, Rates, Tier};
 pub use report::{By, Cost, Group, Question, Report, Unpriced, report};
 pub use rules::{Rule, Tallied, Tally};
 pub use tokens::{Pace, Tokens};

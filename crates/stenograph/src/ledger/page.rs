@@ -3,6 +3,8 @@
 
 use std::collections::HashMap;
 
+use xxhash_rust::xxh3::Xxh3DefaultBuilder;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Pace, Tokens};
@@ -221,7 +223,7 @@ pub struct State {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Names {
     pub list: Vec<String>,
-    numbers: HashMap<String, Name>,
+    numbers: HashMap<String, Name, Xxh3DefaultBuilder>,
 }
 
 impl Names {

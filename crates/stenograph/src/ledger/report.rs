@@ -200,18 +200,21 @@ pub fn report(ledger: &Ledger, question: &mut Question<'_>) -> Report {
         let compared = cost.filter(|_| is_compared);
         total.add(ledger, row, &row.tokens, cost, stated);
         add_compared(&mut total, compared);
-        let shares = keys.of(ledger, row, question);
-        let parts = shares.len().max(1);
-        let tokens = split(&row.tokens, parts);
-        let [cost, stated, compared] = [cost, stated, compared].map(|money| money.map(|money| money.split(parts)));
-        let part = |money: &Option<Vec<Money>>, at: usize| money.as_ref().and_then(|money| money.get(at)).copied();
-        for (at, (key, tokens)) in shares.into_iter().zip(tokens).enumerate() {
-            let group = groups.entry(key.clone()).or_insert_with(|| Group { key, ..Group::default() });
-            group.add(ledger, row, &tokens, part(&cost, at), part(&stated, at));
-            add_compared(group, part(&compared, at));
+        let mut put = |key: Option<String>, tokens: &Tokens, [cost, stated, compared]: [Option<Money>; 3]| {
+            let group = groups.entry(key).or_default();
+            group.add(ledger, row, tokens, cost, stated);
+            add_compared(group, compared);
+        };
+        let money = [cost, stated, compared];
+        if question.by == By::Tool && !row.tools.is_empty() {
+            for (tool, tokens, money) in shared(row, money) {
+                put(ledger.name(Some(tool)).map(str::to_owned), &tokens, money);
+            }
+        } else {
+            put(keys.of(ledger, row, question), &row.tokens, money);
         }
     }
-    let mut groups: Vec<Group> = groups.into_values().collect();
+    let mut groups: Vec<Group> = groups.into_iter().map(|(key, group)| Group { key, ..group }).collect();
     groups.sort_by(|one, other| one.key.cmp(&other.key));
     if !question.by.is_time() {
         let took = |group: &Group| group.tokens.counters().into_iter().take(4).fold(0, u64::saturating_add);
@@ -231,20 +234,24 @@ fn sessions_with_costs(ledger: &Ledger) -> HashSet<Option<Name>> {
     rows.filter(|row| row.how == How::Cost && row.session.is_some()).map(|row| row.session).collect()
 }
 
-/// Shares of equal size; what cannot be shared goes to the first ones.
-fn split(tokens: &Tokens, parts: usize) -> Vec<Tokens> {
-    let divisor = parts.max(1) as u64;
-    let share = |at: u64| {
-        let counters = tokens.counters().map(|counter| counter / divisor + u64::from(at < counter % divisor));
-        Tokens::from_counters(counters)
+/// What a call took and cost, shared out among the tools it led to; what cannot be shared goes to the first ones.
+fn shared(row: &Row, money: [Option<Money>; 3]) -> Vec<(Name, Tokens, [Option<Money>; 3])> {
+    let parts = row.tools.len().max(1);
+    let divisor = parts as u64;
+    let money = money.map(|money| money.map(|money| money.split(parts)).unwrap_or_default());
+    let share = |(tool, at): (&Name, u64)| {
+        let counters = row.tokens.counters().map(|counter| counter / divisor + u64::from(at < counter % divisor));
+        let at = usize::try_from(at).unwrap_or(usize::MAX);
+        let money = [0, 1, 2].map(|which: usize| money.get(which).and_then(|money| money.get(at)).copied());
+        (*tool, Tokens::from_counters(counters), money)
     };
-    (0..divisor).map(share).collect()
+    row.tools.iter().zip(0..).map(share).collect()
 }
 
 /// How long a block is: five hours.
 const BLOCK_MS: i64 = 5 * 60 * 60 * 1000;
 
-/// Which groups a row belongs to.
+/// Which group a row belongs to.
 #[derive(Debug, Default)]
 struct Keys {
     /// When the block at hand began, and its last call.
@@ -253,9 +260,9 @@ struct Keys {
 }
 
 impl Keys {
-    fn of(&mut self, ledger: &Ledger, row: &Row, question: &mut Question<'_>) -> Vec<Option<String>> {
+    fn of(&mut self, ledger: &Ledger, row: &Row, question: &mut Question<'_>) -> Option<String> {
         let name = |name: Option<Name>| ledger.name(name).map(str::to_owned);
-        let one = match question.by {
+        match question.by {
             By::Day | By::Week | By::Month => row.time.and_then(|time| day(time, question)),
             By::HourBlock => row.time.and_then(|time| self.block(time, question)),
             By::Session => name(row.session),
@@ -264,10 +271,9 @@ impl Keys {
             By::Agent => name(Some(row.agent)),
             By::Branch => name(row.branch),
             By::Subagent => name(row.thread),
-            By::Tool if row.tools.is_empty() => None,
-            By::Tool => return row.tools.iter().map(|tool| name(Some(*tool))).collect(),
-        };
-        vec![one]
+            // Whoever calls several tools belongs to several groups, and is shared out.
+            By::Tool => None,
+        }
     }
 
     fn project(&mut self, ledger: &Ledger, row: &Row, question: &mut Question<'_>) -> Option<String> {

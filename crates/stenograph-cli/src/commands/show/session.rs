@@ -1,14 +1,12 @@
 //! `steno show SESSION`: the main source of a session, also when only the archive has it, and its side conversations where they are asked
 //! for. How a source is shown is the business of `steno show` itself.
 
-use stenograph::format::named;
-use stenograph_store::Problem;
+use stenograph_store::index::Store;
 use stenograph_store::index::catalogue::SourceRow;
-use stenograph_store::index::{Held, Store};
 
 use super::{From, Options, show};
+use crate::conversation::kept;
 use crate::error::{CommandError, Status};
-use crate::input::{Input, format_named};
 use crate::output::{Ink, Output, counted, harmless_line};
 use crate::store::Chosen;
 
@@ -49,20 +47,8 @@ pub(super) fn run(
 
 /// Shows one source.
 fn one(options: &Options, store: &Store, row: &SourceRow, output: &mut Output<'_>) -> Result<Status, CommandError> {
-    let name = row.path.display().to_string();
-    let (source, held) = store.open_source(row).map_err(|error| match error.problem {
-        Problem::Missing => CommandError::nothing(format!("{name}: is gone, and was never kept"))
-            .hint("steno index keeps what it reads from now on"),
-        _ => error.into(),
-    })?;
-    if held == Held::InArchive {
-        output.say(&format!("{name} is gone; this is what was kept of it"));
-    }
-    let format = match &options.from {
-        Some(from) => format_named(from)?,
-        None => named(&row.format).ok_or_else(|| CommandError::new(format!("{name}: the format is unknown")))?,
-    };
-    show(options, &name, From::Input(Box::new(Input { source, format })), output)
+    let input = kept(store, row, options.from.as_deref(), output)?;
+    show(options, &row.path.display().to_string(), From::Input(Box::new(input)), output)
 }
 
 /// What stands above a side conversation.

@@ -119,7 +119,8 @@ fn usage(usage: &Usage) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(" + ")
 }
 
-fn input_text(input: &Input<'_>) -> String {
+/// What a tool was given, on one line where it is JSON.
+pub fn input_text(input: &Input<'_>) -> String {
     match input {
         Input::Json(raw) => stenograph::json::compact(raw).into_owned(),
         Input::Text(text) => text.decode().into_owned(),
@@ -127,7 +128,7 @@ fn input_text(input: &Input<'_>) -> String {
 }
 
 /// The texts of a content, with a word for what is not text.
-fn content_text(content: &Content<'_>) -> String {
+pub fn content_text(content: &Content<'_>) -> String {
     let pieces = match content {
         Content::Text(text) => return text.decode().into_owned(),
         Content::Pieces(pieces) => pieces,

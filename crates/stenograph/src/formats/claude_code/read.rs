@@ -34,7 +34,7 @@ impl Objects for Records {
         let kind = object.peek_str("type");
         match kind.as_deref() {
             Some("user" | "assistant") => self.talk(object, kind.as_deref(), at, out),
-            None if object.has("message") => self.talk(object, None, at, out),
+            None if object.has("message") || object.is_open("message") => self.talk(object, None, at, out),
             // Only these state a usage, or what it is counted by.
             Some(name) if self.want == Want::Usage && !matches!(name, "result" | "progress" | "system") => {}
             Some("system") => system(object, at, out),
@@ -61,6 +61,10 @@ impl Objects for Records {
             },
             None => at.emit_unknown(NAME, None, object, out),
         }
+    }
+
+    fn opens(&self) -> Option<&'static [&'static str]> {
+        (self.want == Want::Usage).then_some(&["message", "usage"])
     }
 
     fn skips(&self, line: &[u8]) -> bool {

@@ -118,7 +118,7 @@ impl Format for Codex {
     }
 
     fn reader(&self, want: Want) -> Box<dyn Reader> {
-        Box::new(read::Rollout { want })
+        Box::new(read::Rollout::new(want))
     }
 
     fn told<'e>(&self, event: &'e Event<'_>, left: &'e Residue<'_>) -> Told<'e> {

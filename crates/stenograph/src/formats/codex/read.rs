@@ -18,14 +18,22 @@ use crate::time::Time;
 #[derive(Debug)]
 pub struct Rollout {
     /// What anybody will look at.
-    pub want: Want,
+    want: Want,
+    counted: [memmem::Finder<'static>; 4],
+}
+
+impl Rollout {
+    /// Reads what the caller will look at.
+    pub fn new(want: Want) -> Rollout {
+        Rollout { want, counted: COUNTED.map(|name| memmem::Finder::new(name)) }
+    }
 }
 
 impl Reader for Rollout {
     fn record(&mut self, record: Record<'_>, out: &mut dyn Sink) {
-        let states = |name: &&str| memmem::find(record.bytes, name.as_bytes()).is_some();
+        let states = |name: &memmem::Finder<'_>| name.find(record.bytes).is_some();
         let is_within = matches!(record.place, Place::Line | Place::Item);
-        if self.want == Want::Usage && is_within && !COUNTED.iter().any(states) {
+        if self.want == Want::Usage && is_within && !self.counted.iter().any(states) {
             return;
         }
         let framed = match record.place {

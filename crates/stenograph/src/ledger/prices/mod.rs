@@ -2,11 +2,13 @@
 //! prices has no price; it does not cost nothing. `cargo xtask prices` writes the table. Nothing here reads a file or a clock.
 
 mod names;
+mod overrides;
 mod price;
 mod row;
 
 use std::collections::BTreeMap;
 
+pub use overrides::Override;
 pub use price::{Counter, Line, Origin, Price, Rates, Tier};
 
 use super::Pace;
@@ -23,6 +25,7 @@ pub struct Prices {
     digest: String,
     /// The rows by their names in lower case: some agents shout.
     rows: BTreeMap<String, &'static str>,
+    overrides: Vec<Override>,
 }
 
 impl Prices {
@@ -42,7 +45,24 @@ impl Prices {
             source: head("source"),
             digest: format!("{:016x}", xxhash_rust::xxh3::xxh3_64(table.as_bytes())),
             rows: rows.filter_map(|line| Some((row::split(line)?.0.to_ascii_lowercase(), line))).collect(),
+            overrides: Vec::new(),
         }
+    }
+
+    /// The same prices, but for what the user says.
+    #[must_use]
+    pub fn with(mut self, overrides: Vec<Override>) -> Prices {
+        if !overrides.is_empty() {
+            let said = format!("{} {overrides:?}", self.digest);
+            self.digest = format!("{:016x}", xxhash_rust::xxh3::xxh3_64(said.as_bytes()));
+            self.overrides = overrides;
+        }
+        self
+    }
+
+    /// What the user says instead of the table.
+    pub fn overrides(&self) -> &[Override] {
+        &self.overrides
     }
 
     /// The day the table was made, as `2026-01-31`.
@@ -55,28 +75,38 @@ impl Prices {
         self.source
     }
 
-    /// A fingerprint of the table: two reports with the same one used the same prices.
+    /// A fingerprint of the table and of what the user says: two reports with the same one used the same prices.
     pub fn digest(&self) -> &str {
         &self.digest
     }
 
     /// What a model costs at a pace, by its name as agents spell it. `None` where nobody says, of this model or of this pace.
     pub fn price(&self, model: &str, pace: Pace) -> Option<Price> {
-        let (name, row) = self.row(model)?;
-        row.price(name, pace)
+        let (name, origin, row) = self.said(model)?;
+        row.price(name, origin, pace)
     }
 
     /// Whether anything is known of a model: what has a row may still have no price at some pace.
     pub fn knows(&self, model: &str) -> bool {
-        self.row(model).is_some()
+        self.said(model).is_some()
     }
 
-    /// The row of a model, with its name.
-    fn row(&self, model: &str) -> Option<(&'static str, Row)> {
+    /// What the user or else the table says of a model, under which name.
+    fn said(&self, model: &str) -> Option<(&str, Origin, Row)> {
         if model.len() > names::NAME_LEN_MAX {
             return None;
         }
         let spellings = names::spellings(model);
+        if let Some(said) = overrides::find(&self.overrides, model, &spellings) {
+            let base = said.same_as.as_ref().and_then(|name| self.row(&names::spellings(name)));
+            return Some((&said.model, Origin::Override, said.row(base.map(|(_, row)| row))));
+        }
+        let (name, row) = self.row(&spellings)?;
+        Some((name, row.last.clone().map_or(Origin::Shipped, Origin::Retired), row))
+    }
+
+    /// The row of a model in the table, with its name.
+    fn row(&self, spellings: &[String]) -> Option<(&'static str, Row)> {
         let listed = spellings.iter().find_map(|name| self.listed(name));
         listed.or_else(|| spellings.iter().rev().find_map(|name| self.dated(name)))
     }

@@ -85,6 +85,16 @@ impl Rates {
         }
     }
 
+    /// The same, but for what the others say.
+    #[must_use]
+    pub fn but(&self, others: &Rates) -> Rates {
+        let mut rates = *self;
+        for counter in Counter::ALL {
+            rates.set(counter, others.of(counter).or(self.of(counter)));
+        }
+        rates
+    }
+
     /// Whether nothing has a price.
     pub fn is_empty(&self) -> bool {
         self.each.iter().all(Option::is_none)

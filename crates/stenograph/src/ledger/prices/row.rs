@@ -51,7 +51,7 @@ impl Row {
     }
 
     /// The prices at a pace; `None` where none are stated for it.
-    pub fn price(&self, name: &str, pace: Pace) -> Option<Price> {
+    pub fn price(&self, name: &str, origin: Origin, pace: Pace) -> Option<Price> {
         let pace = self.sold_as(pace)?;
         let tiers_at = |pace| self.blocks.iter().filter(move |(at, _)| *at == pace).map(|(_, tier)| *tier);
         let usual = tiers_at(Pace::Standard).find(|tier| tier.over == 0)?.rates;
@@ -66,7 +66,6 @@ impl Row {
         for tier in &mut tiers {
             complete(&mut tier.rates, &usual);
         }
-        let origin = self.last.clone().map_or(Origin::Shipped, Origin::Retired);
         Some(Price { found_as: name.to_owned(), pace, origin, tiers })
     }
 

@@ -183,3 +183,48 @@ fn the_names_that_agents_write_are_found() {
         assert_eq!(prices.price(unknown, Pace::Standard), None, "{unknown}");
     }
 }
+
+fn said(model: &str, same_as: Option<&str>, prices: &[(Pace, u64, Counter, &str)]) -> Override {
+    let tier = |over, counter: Counter, price: &str| {
+        let mut rates = Rates::default();
+        rates.set(counter, Money::parse(price).unwrap().shared_by(counter.lot()));
+        Tier { over, rates }
+    };
+    let prices = prices.iter().map(|(pace, over, counter, price)| (*pace, tier(*over, *counter, price))).collect();
+    Override { model: model.to_owned(), same_as: same_as.map(str::to_owned), prices }
+}
+
+#[test]
+fn what_the_user_says_counts_more_than_the_table() {
+    let plain = Prices::read(SOME);
+    let prices = plain.clone().with(vec![
+        said("corp/*", Some("alpha-1"), &[]),
+        said(
+            "corp/special",
+            None,
+            &[(Pace::Standard, 0, Counter::Input, "7"), (Pace::Standard, 0, Counter::Output, "8")],
+        ),
+        said("delta", Some("delta"), &[(Pace::Standard, 0, Counter::Search, "0.02")]),
+    ]);
+    assert_ne!(plain.digest(), prices.digest());
+    let call = Tokens { input: 1_000_000 / 10, output: 100_000, ..Tokens::default() };
+    let cost =
+        |model: &str, call: &Tokens| prices.price(model, Pace::Standard)?.cost(call).map(|cost| cost.to_string());
+    // 100,000 of each at 3 and 15, and at 7 and 8.
+    assert_eq!(cost("corp/anything", &call).as_deref(), Some("1.8"));
+    assert_eq!(cost("CORP/Special", &call).as_deref(), Some("1.5"));
+    // The rest of the row stays: its tiers, and thinking at its own price.
+    let call = Tokens { output: 10, reasoning: 10, searches: 1, ..Tokens::default() };
+    assert_eq!(cost("openrouter/delta", &call).as_deref(), Some("0.02004"));
+    let price = prices.price("delta", Pace::Standard).unwrap();
+    assert_eq!((price.origin.clone(), price.found_as.as_str(), price.tiers().len()), (Origin::Override, "delta", 2));
+    assert_eq!(prices.price("beta-20250101", Pace::Standard), plain.price("beta-20250101", Pace::Standard));
+}
+
+#[test]
+fn what_the_user_says_can_lack_a_price_too() {
+    let prices = Prices::read(SOME).with(vec![said("mine", None, &[(Pace::Standard, 0, Counter::Input, "1")])]);
+    let call = Tokens { input: 1, output: 1, ..Tokens::default() };
+    assert_eq!(prices.price("mine", Pace::Standard).unwrap().missing(&call), [Counter::Output]);
+    assert_eq!(prices.price("mine", Pace::Batch), None);
+}

@@ -1,0 +1,258 @@
+//! How a conversation looks when it is played: a heading, and each event with a line that says what, when and how long. Everything that
+//! comes from a transcript passes through [`harmless`].
+
+use std::fmt::Write as _;
+
+use stenograph::json::indent;
+use stenograph::model::{Body, Event, Input, Outline, Pairing, Usage};
+use stenograph::replay::Mode;
+
+use crate::commands::show::view::{content_text, input_text};
+use crate::output::{Colour, Ink, grouped, harmless, harmless_line, shortened};
+
+/// How wide the lines are that part things.
+const RULE_WIDTH: usize = 60;
+
+/// How much of what an event says stands on its line in a summary.
+const SUMMARY_LENGTH_MAX: usize = 100;
+
+/// How many lines of what a tool was given and of what it answered are shown, and how much of each.
+const INPUT_LINES_MAX: usize = 24;
+const RESULT_LINES_MAX: usize = 8;
+const LINE_LENGTH_MAX: usize = 200;
+
+/// What there is to be told of an event beside what it says itself.
+#[derive(Clone, Debug, Default)]
+pub struct Scene {
+    /// Its number in the source.
+    pub number: u64,
+    /// The tool it is about.
+    pub tool: Option<String>,
+    /// How long after the event before it, in milliseconds.
+    pub took_ms: Option<u64>,
+    /// What it took in tokens, unless that is said again later.
+    pub usage: Option<Usage>,
+}
+
+/// Remembers what an event does not say of itself: which tool answers, and how long it took.
+#[derive(Default)]
+pub struct Narrator {
+    pairing: Pairing,
+    before: Option<i64>,
+}
+
+impl Narrator {
+    /// What there is to be told of the next event.
+    pub fn scene(&mut self, number: u64, event: &Event<'_>, usage: Option<Usage>) -> Scene {
+        let tool = match &event.body {
+            Body::ToolCall { call, name, .. } => {
+                self.pairing.call(call.as_deref(), name);
+                Some(name.to_string())
+            }
+            Body::ToolResult { call, name, .. } => {
+                let called = self.pairing.result(call.as_deref()).map(|(_, tool)| tool);
+                name.as_deref().map(str::to_owned).or(called)
+            }
+            _ => None,
+        };
+        let time = event.time.as_ref().and_then(|time| Some(time.instant()?.as_millisecond()));
+        let took = self.before.zip(time).and_then(|(before, time)| u64::try_from(time - before).ok());
+        self.before = time.or(self.before);
+        Scene { number, tool, took_ms: took, usage }
+    }
+}
+
+/// What stands above a conversation.
+pub fn heading(name: &str, outline: &Outline) -> String {
+    let rule = "=".repeat(RULE_WIDTH);
+    let mut out = format!("{rule}\n");
+    let mut line = |key: &str, values: Vec<Option<String>>| {
+        let said: Vec<String> = values.into_iter().flatten().collect();
+        if !said.is_empty() {
+            let _ = writeln!(out, "{key:<10}{}", harmless_line(&said.join(" | ")));
+        }
+    };
+    line("Session", vec![Some(outline.session.clone().unwrap_or_else(|| name.to_owned()))]);
+    line("Title", vec![outline.title.clone()]);
+    let agent = Some(outline.origin).filter(|origin| !origin.is_empty()).map(str::to_owned);
+    let model = outline.model.as_ref().map(|model| format!("Model: {model}"));
+    line("Agent", vec![agent, model, ended(outline).map(|ended| format!("Status: {ended}"))]);
+    let started = outline.started.as_ref();
+    let took = started.and_then(|start| start.instant()).zip(outline.ended.as_ref().and_then(|end| end.instant()));
+    let took = took.map(|(start, end)| end.as_millisecond().saturating_sub(start.as_millisecond()));
+    let took = took.and_then(|ms| u64::try_from(ms).ok()).map(|ms| format!("Duration: {}", stretch(ms)));
+    line("Started", vec![started.and_then(|time| time.wall("%Y-%m-%d %H:%M:%S")), took]);
+    let cost = outline.total.cost.map(|cost| format!("Cost: ${cost:.2}"));
+    line("Tokens", vec![Some(tokens(&outline.total)).filter(|tokens| !tokens.is_empty()), cost]);
+    line("Error", vec![outline.failure.as_ref().map(|failure| shortened(failure, LINE_LENGTH_MAX).into_owned())]);
+    let _ = writeln!(out, "{rule}\n");
+    out
+}
+
+/// How a conversation ended, in its own word.
+pub fn ended(outline: &Outline) -> Option<String> {
+    let well = outline.success.map(|success| if success { "success" } else { "no success" });
+    let said: Vec<&str> = [outline.stop.as_deref(), well].into_iter().flatten().collect();
+    (!said.is_empty()).then(|| said.join(", "))
+}
+
+/// Tokens for people.
+pub fn tokens(usage: &Usage) -> String {
+    let cached = match (usage.cache_read, usage.cache_write) {
+        (None, None) => None,
+        (read, write) => Some(read.unwrap_or(0).saturating_add(write.unwrap_or(0))),
+    };
+    let parts = [(usage.input, "in"), (usage.output, "out"), (cached, "cached")];
+    let said = parts.into_iter().filter_map(|(number, word)| Some(format!("{} {word}", grouped(number?))));
+    said.collect::<Vec<_>>().join(" / ")
+}
+
+/// An event as it is shown in this mode.
+pub fn event(mode: Mode, scene: &Scene, event: &Event<'_>, colour: Colour) -> String {
+    let head = head(scene, event);
+    let head = match head.split_once(' ') {
+        Some((number, rest)) => format!("{} {}", colour.ink(Ink::Faint, number), colour.ink(Ink::Strong, rest)),
+        None => head,
+    };
+    if mode == Mode::Summary {
+        let text = harmless_line(&text(event).split_whitespace().collect::<Vec<_>>().join(" "));
+        return format!("{head} {}", shortened(&text, SUMMARY_LENGTH_MAX)).trim_end().to_owned() + "\n";
+    }
+    let aside = aside(scene);
+    let aside = if aside.is_empty() { aside } else { format!(" {}", colour.ink(Ink::Faint, &aside)) };
+    let mut out = format!("{head}{aside}\n{}\n", "-".repeat(RULE_WIDTH));
+    let lines_max = match &event.body {
+        Body::ToolCall { .. } => INPUT_LINES_MAX,
+        Body::ToolResult { .. } => RESULT_LINES_MAX,
+        _ => usize::MAX,
+    };
+    let text = text(event);
+    let text = harmless(&text);
+    let text = text.trim_matches('\n');
+    for line in text.lines().take(lines_max) {
+        let line = if lines_max == usize::MAX { line.into() } else { shortened(line, LINE_LENGTH_MAX) };
+        let _ = writeln!(out, "{}", line.trim_end());
+    }
+    let more = text.lines().skip(lines_max).count();
+    if more > 0 {
+        let _ = writeln!(out, "\u{2026} {} more lines", grouped(more as u64));
+    }
+    out.push('\n');
+    out
+}
+
+/// The first line: number, who, when.
+fn head(scene: &Scene, event: &Event<'_>) -> String {
+    let time = event.time.as_ref().and_then(|time| time.wall("%H:%M:%S"));
+    let time = time.map(|time| format!(" ({time})")).unwrap_or_default();
+    format!("[{}] {}{time}", scene.number, harmless_line(&who(scene, event)))
+}
+
+/// Who speaks or what happens, the kind in capitals.
+fn who(scene: &Scene, event: &Event<'_>) -> String {
+    let named = |kind: &str, name: Option<&str>| match name {
+        Some(name) if !name.is_empty() => format!("{kind} {name}"),
+        _ => kind.to_owned(),
+    };
+    match &event.body {
+        Body::Message { role, .. } => {
+            named(&role.name().to_uppercase(), event.from.as_deref().filter(|from| *from != role.name()))
+        }
+        Body::Thinking { .. } => "THINKING".to_owned(),
+        Body::ToolCall { name, .. } => named("CALL", Some(name)),
+        Body::ToolResult { error, .. } => {
+            let failed = if *error == Some(true) { ", failed" } else { "" };
+            format!("{}{failed}", named("RESULT", scene.tool.as_deref()))
+        }
+        Body::Compaction { .. } => "COMPACTION".to_owned(),
+        Body::Failure { name, .. } => named("FAILURE", name.as_deref()),
+        Body::Stop { reason, success, .. } => {
+            let well = match success {
+                Some(true) => ", success",
+                Some(false) => ", no success",
+                None => "",
+            };
+            format!("{}{well}", named("STOP", reason.as_deref()))
+        }
+        Body::Fact { name, .. } => named("FACT", Some(name)),
+        Body::Other { name, .. } => named("OTHER", name.as_deref()),
+    }
+}
+
+/// What stands beside the first line: tokens and time.
+fn aside(scene: &Scene) -> String {
+    let usage = scene.usage.unwrap_or_default();
+    let number = |number: Option<u64>, word: &str| number.map(|number| format!("[{} {word}]", grouped(number)));
+    let parts = [
+        number(usage.input, "tokens in"),
+        number(usage.cache_read, "tokens cached"),
+        number(usage.output, "tokens out"),
+        number(scene.took_ms, "ms"),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
+}
+
+/// What an event says, whole. The last word of a run that went well was said before.
+fn text(event: &Event<'_>) -> String {
+    match &event.body {
+        Body::ToolCall { input: Input::Json(raw), .. } => indent(raw, 0),
+        Body::ToolCall { input, .. } => input_text(input),
+        Body::Stop { success, .. } if *success != Some(false) => String::new(),
+        Body::Other { bytes, .. } => bytes.as_ref().map(|bytes| bytes.decode().into_owned()).unwrap_or_default(),
+        _ => event.content().map(content_text).unwrap_or_default(),
+    }
+}
+
+/// A stretch of time as a clock shows it.
+pub fn clock(ms: u64) -> String {
+    let seconds = ms / 1000;
+    let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    if hours == 0 { format!("{minutes}:{seconds:02}") } else { format!("{hours}:{minutes:02}:{seconds:02}") }
+}
+
+/// A stretch of time for people, in its two largest units.
+pub fn stretch(ms: u64) -> String {
+    let seconds = ms / 1000;
+    let two = |one: u64, unit: &str, other: u64, smaller: &str| match other {
+        0 => format!("{one} {unit}"),
+        other => format!("{one} {unit} {other} {smaller}"),
+    };
+    match seconds {
+        0 => format!("{ms} ms"),
+        1..60 => format!("{seconds} s"),
+        60..3600 => two(seconds / 60, "min", seconds % 60, "s"),
+        3600..86_400 => two(seconds / 3600, "h", seconds % 3600 / 60, "min"),
+        _ => two(seconds / 86_400, "d", seconds % 86_400 / 3600, "h"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stenograph::model::{Content, Role};
+
+    #[test]
+    fn a_summary_is_one_line_cut_between_characters() {
+        let content = Content::text(format!("{}\n\n{}", "ä".repeat(60), "ö".repeat(60)));
+        let said = Event::new(Body::Message { role: Role::User, content });
+        let scene = Scene { number: 7, ..Scene::default() };
+        let line = event(Mode::Summary, &scene, &said, Colour::Plain);
+        assert_eq!(line, format!("[7] USER {} {}…\n", "ä".repeat(60), "ö".repeat(38)));
+    }
+
+    #[test]
+    fn control_characters_are_shown_and_not_done() {
+        let said = Event::new(Body::Message { role: Role::User, content: Content::text("a\x1b[2Jb") });
+        for mode in Mode::ALL {
+            assert!(!event(mode, &Scene::default(), &said, Colour::Plain).contains('\x1b'));
+        }
+    }
+
+    #[test]
+    fn a_stretch_of_time_has_two_units() {
+        assert_eq!(
+            [250, 59_999, 61_000, 3_600_000, 30_000_000, 200_000_000].map(stretch),
+            ["250 ms", "59 s", "1 min 1 s", "1 h", "8 h 20 min", "2 d 7 h"]
+        );
+    }
+}

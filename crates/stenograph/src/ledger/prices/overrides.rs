@@ -1,0 +1,93 @@
+//! What the user says models cost. It counts more than the table; where it comes from is not this file's business.
+
+use super::price::Tier;
+use super::row::Row;
+use crate::ledger::Pace;
+
+/// What the user says of one model, or of several whose names are alike.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Override {
+    /// The name of the model; `*` stands for anything, `?` for one character.
+    pub model: String,
+    /// The model of the table that it costs the same as, but for what `prices` says.
+    pub same_as: Option<String>,
+    /// Prices by pace and by the size of the context.
+    pub prices: Vec<(Pace, Tier)>,
+}
+
+impl Override {
+    /// Whether it is about several models.
+    fn is_pattern(&self) -> bool {
+        self.model.contains(['*', '?'])
+    }
+
+    /// The row it makes out of the one that it refers to.
+    pub(super) fn row(&self, base: Option<Row>) -> Row {
+        let mut row = base.unwrap_or_default();
+        row.last = None;
+        for (pace, tier) in &self.prices {
+            match row.blocks.iter_mut().find(|(at, own)| at == pace && own.over == tier.over) {
+                Some((_, own)) => own.rates = own.rates.but(&tier.rates),
+                None => row.blocks.push((*pace, *tier)),
+            }
+        }
+        row
+    }
+}
+
+/// What is said of a model: names before patterns, the most exact spelling first; patterns in their order, against the name as it was
+/// written.
+pub(super) fn find<'o>(overrides: &'o [Override], model: &str, spellings: &[String]) -> Option<&'o Override> {
+    let (patterns, exact): (Vec<&Override>, Vec<&Override>) = overrides.iter().partition(|said| said.is_pattern());
+    let named = spellings.iter().find_map(|name| exact.iter().find(|said| said.model.eq_ignore_ascii_case(name)));
+    let lower = model.to_ascii_lowercase();
+    let alike = || patterns.iter().find(|said| is_like(&lower, &said.model.to_ascii_lowercase()));
+    named.or_else(alike).copied()
+}
+
+/// Whether a name is like a pattern. It goes back to the last `*` only, so its time does not grow with the number of them.
+fn is_like(name: &str, pattern: &str) -> bool {
+    let (name, pattern): (Vec<char>, Vec<char>) = (name.chars().collect(), pattern.chars().collect());
+    let (mut at, mut in_pattern) = (0, 0);
+    let mut star: Option<(usize, usize)> = None;
+    while let Some(char) = name.get(at) {
+        match pattern.get(in_pattern) {
+            Some('*') => {
+                star = Some((in_pattern, at));
+                in_pattern += 1;
+            }
+            Some(wanted) if *wanted == '?' || wanted == char => {
+                at += 1;
+                in_pattern += 1;
+            }
+            Some(_) | None => {
+                let Some((star_at, taken)) = star else { return false };
+                star = Some((star_at, taken + 1));
+                (at, in_pattern) = (taken + 1, star_at + 1);
+            }
+        }
+    }
+    pattern.get(in_pattern..).is_some_and(|rest| rest.iter().all(|char| *char == '*'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_is_like_what_it_should_be() {
+        for (name, pattern) in
+            [("abc", "abc"), ("abc", "*"), ("abc", "a*c"), ("abc", "a?c"), ("abc", "*b*"), ("abcbc", "a*bc"), ("", "*")]
+        {
+            assert!(is_like(name, pattern), "{name} {pattern}");
+        }
+        for (name, pattern) in [("abc", "ab"), ("abc", "a?"), ("abc", "*b"), ("", "?"), ("abc", "")] {
+            assert!(!is_like(name, pattern), "{name} {pattern}");
+        }
+    }
+
+    #[test]
+    fn many_stars_take_no_time() {
+        assert!(!is_like(&"a".repeat(200), &format!("{}b", "a*".repeat(100))));
+    }
+}

@@ -1,0 +1,136 @@
+//! A session as one JSON document: what is known of it, its turns with the events in each, and everything else with the reason why it
+//! is in no turn. Events are lines of the wire. They are written as they come, so memory does not grow with the session.
+
+use std::io::{self, Write};
+
+use super::turns::{Place, Speaker, Turns};
+use crate::model::{Event, Outline, Usage};
+use crate::text::quote;
+use crate::time::Time;
+use crate::wire;
+
+/// Writes a session: head, turns, then the rest.
+pub struct Document<W> {
+    out: W,
+    turns: Turns,
+    within: Within,
+    /// Whether something stands before what comes next, so that a comma must.
+    follows: bool,
+}
+
+/// In which list of the document we are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Within {
+    Turns,
+    Turn,
+    Rest,
+}
+
+impl<W: Write> Document<W> {
+    /// A document that goes there.
+    pub fn new(out: W) -> Document<W> {
+        Document { out, turns: Turns::default(), within: Within::Turns, follows: false }
+    }
+
+    /// The head: what is known of the session, and where it came from.
+    pub fn head(&mut self, outline: &Outline, format: &str, source: &str) -> io::Result<()> {
+        let text = |value: &Option<String>| value.as_deref().map(quote);
+        let time = |time: &Option<Time<'_>>| Some(quote(&time.as_ref()?.to_iso()?));
+        let fields = [
+            ("id", text(&outline.session)),
+            ("title", text(&outline.title)),
+            ("format", Some(quote(format))),
+            ("source", Some(quote(source))),
+            ("model", text(&outline.model)),
+            ("version", text(&outline.version)),
+            ("cwd", text(&outline.cwd)),
+            ("branch", text(&outline.branch)),
+            ("started", time(&outline.started)),
+            ("ended", time(&outline.ended)),
+            ("stop", text(&outline.stop)),
+            ("success", outline.success.map(|success| success.to_string())),
+            ("failure", text(&outline.failure)),
+            ("events", Some(outline.events.to_string())),
+            ("tool_calls", Some(outline.calls.to_string())),
+            ("usage", usage(&outline.total)),
+        ];
+        let fields = fields.into_iter().filter_map(|(key, value)| Some(format!("\"{key}\":{}", value?)));
+        let fields = fields.collect::<Vec<_>>().join(",");
+        write!(self.out, "{{\"v\":{},\"session\":{{{fields}}},\"turns\":[", wire::VERSION)
+    }
+
+    /// One event of the conversation; those of a turn before those of the next.
+    pub fn event(&mut self, event: &Event<'_>) -> io::Result<()> {
+        if let Place::New(speaker) = self.turns.place(event) {
+            self.open(speaker, event)?;
+        }
+        self.item(&wire::event_at(event))
+    }
+
+    /// No event of the conversation follows. What does is everything else, each with the reason.
+    pub fn rest(&mut self) -> io::Result<()> {
+        self.close()?;
+        (self.within, self.follows) = (Within::Rest, false);
+        self.out.write_all(b"\n],\"others\":[")
+    }
+
+    /// One event that is no part of the conversation.
+    pub fn other(&mut self, event: &Event<'_>, why: &str) -> io::Result<()> {
+        self.item(&format!("{{\"why\":{},\"event\":{}}}", quote(why), wire::event_at(event)))
+    }
+
+    /// All is written; gives back where it went.
+    pub fn finish(mut self) -> io::Result<W> {
+        if self.within != Within::Rest {
+            self.rest()?;
+        }
+        self.out.write_all(b"\n]}\n")?;
+        self.out.flush()?;
+        Ok(self.out)
+    }
+
+    /// A side conversation that stands in a source of its own: its turns follow, numbered on.
+    pub fn side(&mut self) -> io::Result<()> {
+        self.close()
+    }
+
+    fn open(&mut self, speaker: Speaker, event: &Event<'_>) -> io::Result<()> {
+        self.close()?;
+        let comma = if self.follows { "," } else { "" };
+        let time = event.time.as_ref().and_then(|time| Some(format!(",\"time\":{}", quote(&time.to_iso()?))));
+        let thread = event.thread.as_deref().map(|thread| format!(",\"thread\":{}", quote(thread)));
+        let (number, role) = (self.turns.number(), quote(speaker.name()));
+        let (time, thread) = (time.unwrap_or_default(), thread.unwrap_or_default());
+        write!(self.out, "{comma}\n{{\"turn\":{number},\"role\":{role}{time}{thread},\"events\":[")?;
+        (self.within, self.follows) = (Within::Turn, false);
+        Ok(())
+    }
+
+    fn close(&mut self) -> io::Result<()> {
+        if self.within == Within::Turn {
+            self.out.write_all(b"\n]}")?;
+            (self.within, self.follows) = (Within::Turns, true);
+        }
+        Ok(())
+    }
+
+    fn item(&mut self, json: &str) -> io::Result<()> {
+        let comma = if self.follows { "," } else { "" };
+        self.follows = true;
+        // Line ends between tokens are free in JSON; what an event carries may hold some.
+        write!(self.out, "{comma}\n{}", super::harmless_json(json))
+    }
+}
+
+fn usage(total: &Usage) -> Option<String> {
+    let fields = [
+        ("input", total.input),
+        ("output", total.output),
+        ("cache_read", total.cache_read),
+        ("cache_write", total.cache_write),
+        ("reasoning", total.reasoning),
+    ];
+    let fields = fields.into_iter().filter_map(|(key, value)| Some(format!("\"{key}\":{}", value?)));
+    let fields = fields.collect::<Vec<_>>().join(",");
+    (!fields.is_empty()).then(|| format!("{{{fields}}}"))
+}

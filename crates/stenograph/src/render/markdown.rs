@@ -1,0 +1,266 @@
+//! A session as a Markdown document: what is known of it in a table, then turn by turn who said and did what. Events are written as they
+//! come, so memory does not grow with the session. How a text is kept in its place is in `markup.rs`.
+
+use std::io::{self, Write};
+
+use super::markup::{code, code_words, prose, words};
+use super::turns::{Place, Speaker, Turns};
+use super::{grouped, harmless_line};
+use crate::json;
+use crate::model::{Body, Content, Data, Event, Input, Outline, Pairing, Piece, PieceKind};
+
+/// How much of a title or of an error stands in the table.
+const CELL_CHARS_MAX: usize = 300;
+
+/// JSON nested deeper than this is written on one line: each level is indented further than the one around it, and that grows with
+/// the square of the depth.
+const INDENT_DEPTH_MAX: usize = 64;
+
+/// Whether something is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shown {
+    /// It is.
+    Yes,
+    /// It is left out.
+    No,
+}
+
+/// Writes a session.
+pub struct Markdown<W> {
+    out: W,
+    thinking: Shown,
+    tools: Shown,
+    turns: Turns,
+    /// The heading of a turn that has shown nothing yet.
+    heading: Option<String>,
+    pairing: Pairing,
+}
+
+impl<W: Write> Markdown<W> {
+    /// A document that goes there.
+    pub fn new(out: W, thinking: Shown, tools: Shown) -> Markdown<W> {
+        Markdown { out, thinking, tools, turns: Turns::default(), heading: None, pairing: Pairing::default() }
+    }
+
+    /// The head: what is known of the session. `name` stands for an id that the session does not have.
+    pub fn head(&mut self, outline: &Outline, format: &str, name: &str) -> io::Result<()> {
+        let id = outline.session.as_deref().unwrap_or(name);
+        let mut text = format!("# Transcript: {}\n\n| Field | Value |\n|---|---|\n", words(id));
+        for (field, value) in fields(outline, format) {
+            text.push_str(&format!("| {field} | {value} |\n"));
+        }
+        text.push_str("\n## Conversation\n");
+        self.out.write_all(text.as_bytes())
+    }
+
+    /// The head of a side conversation that stands in a source of its own.
+    pub fn side(&mut self, thread: &str) -> io::Result<()> {
+        (self.turns, self.heading, self.pairing) = (Turns::default(), None, Pairing::default());
+        writeln!(self.out, "\n## Side conversation: {}", code_words(thread))
+    }
+
+    /// One event of the conversation.
+    pub fn event(&mut self, event: &Event<'_>) -> io::Result<()> {
+        if let Place::New(speaker) = self.turns.place(event) {
+            self.heading = Some(heading(speaker, self.turns.number(), event));
+        }
+        let Some(text) = self.text(event).filter(|text| !text.trim().is_empty()) else { return Ok(()) };
+        if let Some(heading) = self.heading.take() {
+            self.out.write_all(heading.as_bytes())?;
+        }
+        // A blank line before everything, so that nothing goes on with what stands before it.
+        self.out.write_all(b"\n")?;
+        self.out.write_all(text.as_bytes())
+    }
+
+    /// All is written; gives back where it went.
+    pub fn finish(mut self) -> io::Result<W> {
+        self.out.flush()?;
+        Ok(self.out)
+    }
+
+    /// What an event looks like, if it does.
+    fn text(&mut self, event: &Event<'_>) -> Option<String> {
+        let mut text = String::new();
+        match &event.body {
+            Body::Message { content, .. } => said(content, &mut text),
+            Body::Compaction { summary } => said(summary.as_ref()?, &mut text),
+            Body::Thinking { content } => {
+                let mut thought = String::new();
+                said(content, &mut thought);
+                if self.thinking == Shown::No || thought.trim().is_empty() {
+                    return None;
+                }
+                text = format!("<details>\n<summary>Thinking</summary>\n\n{thought}\n</details>\n");
+            }
+            Body::ToolCall { call, name, input } => {
+                self.pairing.call(call.as_deref(), name);
+                if self.tools == Shown::No {
+                    return None;
+                }
+                text = format!("#### Tool Call: {}\n\n", code_words(name));
+                given(input, &mut text);
+            }
+            Body::ToolResult { call, name, content, error } => {
+                let paired = self.pairing.result(call.as_deref()).map(|(_, name)| name);
+                if self.tools == Shown::No {
+                    return None;
+                }
+                let name = name.as_deref().map(str::to_owned).or(paired);
+                let name = name.map(|name| format!(": {}", code_words(&name))).unwrap_or_default();
+                let failed = if *error == Some(true) { " (failed)" } else { "" };
+                text = format!("#### Tool Result{name}{failed}\n\n");
+                answered(content, &mut text);
+            }
+            Body::Failure { name, content } => {
+                let name = name.as_deref().map(|name| format!(": {}", code_words(name))).unwrap_or_default();
+                text = format!("#### Failure{name}\n\n");
+                content.iter().for_each(|content| answered(content, &mut text));
+            }
+            Body::Stop { reason, success: Some(false), content } => {
+                let reason = reason.as_deref().map(|reason| format!(": {}", code_words(reason))).unwrap_or_default();
+                text = format!("#### Stopped without success{reason}\n\n");
+                content.iter().for_each(|content| answered(content, &mut text));
+            }
+            // That all went well needs no words, and what nobody said is no part of a conversation.
+            Body::Stop { .. } | Body::Fact { .. } | Body::Other { .. } => return None,
+        }
+        Some(text)
+    }
+}
+
+/// What stands above a turn.
+fn heading(speaker: Speaker, number: u64, event: &Event<'_>) -> String {
+    let name = speaker.name();
+    let (first, rest) = name.split_at_checked(1).unwrap_or((name, ""));
+    let mut about: Vec<String> = Vec::new();
+    about.extend(event.time.as_ref().and_then(|time| time.wall("%Y-%m-%d %H:%M:%S")));
+    about.extend(event.from.as_deref().filter(|from| *from != name).map(words));
+    about.extend(event.model.as_deref().map(words));
+    about.extend(event.thread.as_deref().map(|thread| format!("side conversation {}", words(thread))));
+    let about = if about.is_empty() { String::new() } else { format!("\n*{}*\n", about.join(" · ")) };
+    format!("\n### {}{rest} (Turn {})\n{about}", first.to_ascii_uppercase(), grouped(number))
+}
+
+/// What is known of a session: names and values, ready to stand in a table.
+fn fields(outline: &Outline, format: &str) -> Vec<(&'static str, String)> {
+    let text = |value: &Option<String>| {
+        let value = value.as_deref()?.trim();
+        let short: String = value.chars().take(CELL_CHARS_MAX).collect();
+        let end = if short.len() < value.len() { "…" } else { "" };
+        Some(format!("{}{end}", words(&short)))
+    };
+    let time = |time: &Option<crate::time::Time<'_>>| time.as_ref()?.wall("%Y-%m-%d %H:%M:%S");
+    let number = |number: Option<u64>| number.map(grouped);
+    let total = &outline.total;
+    let status = match (outline.success, &outline.stop) {
+        (None, None) => None,
+        (success, stop) => {
+            let success = success.map(|success| if success { "success" } else { "no success" }.to_owned());
+            Some([success, text(stop)].into_iter().flatten().collect::<Vec<_>>().join(", "))
+        }
+    };
+    let found = [
+        ("Title", text(&outline.title)),
+        ("Format", Some(words(format))),
+        ("Model", text(&outline.model)),
+        ("Version", text(&outline.version)),
+        ("Folder", text(&outline.cwd)),
+        ("Branch", text(&outline.branch)),
+        ("Status", status),
+        ("Error", text(&outline.failure)),
+        ("Started", time(&outline.started)),
+        ("Ended", time(&outline.ended)),
+        ("Duration", duration(outline)),
+        ("Tool calls", Some(grouped(outline.calls))),
+        ("Tokens in", number(total.input)),
+        ("Tokens out", number(total.output)),
+        ("Cache read", number(total.cache_read)),
+        ("Cache write", number(total.cache_write)),
+        ("Cost", total.cost.filter(|cost| cost.is_finite()).map(|cost| format!("${cost:.4}"))),
+    ];
+    found.into_iter().filter_map(|(field, value)| Some((field, value.filter(|value| !value.is_empty())?))).collect()
+}
+
+/// How long it took, by its own clock.
+fn duration(outline: &Outline) -> Option<String> {
+    let (started, ended) = (outline.started.as_ref()?.instant()?, outline.ended.as_ref()?.instant()?);
+    let seconds = u64::try_from(ended.as_second() - started.as_second()).ok()?;
+    let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    Some(match (hours, minutes) {
+        (0, 0) => format!("{seconds} s"),
+        (0, _) => format!("{minutes} min {seconds} s"),
+        (_, _) => format!("{} h {minutes} min", grouped(hours)),
+    })
+}
+
+/// What somebody said.
+fn said(content: &Content<'_>, out: &mut String) {
+    match content {
+        Content::Text(text) => prose(&text.decode(), out),
+        Content::Pieces(pieces) => {
+            for (at, piece) in pieces.iter().enumerate() {
+                if at > 0 {
+                    out.push('\n');
+                }
+                match &piece.kind {
+                    PieceKind::Text(text) => prose(&text.decode(), out),
+                    PieceKind::Blob { .. } | PieceKind::Other(_) => aside(piece, out),
+                }
+            }
+        }
+    }
+}
+
+/// What a program answered.
+fn answered(content: &Content<'_>, out: &mut String) {
+    let joined = content.joined();
+    if !joined.is_empty() {
+        code("text", &joined.decode(), out);
+    }
+    for piece in content.others() {
+        out.push('\n');
+        aside(piece, out);
+    }
+}
+
+/// What is not text.
+fn aside(piece: &Piece<'_>, out: &mut String) {
+    match &piece.kind {
+        PieceKind::Text(text) => prose(&text.decode(), out),
+        PieceKind::Other(raw) => code("json", &indented(raw), out),
+        PieceKind::Blob { media, data } => {
+            let media = words(media.as_deref().unwrap_or("data"));
+            let about = match data {
+                Data::Inline(text) => format!("{media}, {} bytes of base64", grouped(text.decode().len() as u64)),
+                Data::Url(text) | Data::File(text) => {
+                    let place: String = harmless_line(&text.decode()).chars().take(CELL_CHARS_MAX).collect();
+                    format!("{media} at {}", code_words(&place))
+                }
+            };
+            out.push_str(&format!("*{about}*\n"));
+        }
+    }
+}
+
+/// What a tool was given.
+fn given(input: &Input<'_>, out: &mut String) {
+    match input {
+        Input::Json(raw) => code("json", &indented(raw), out),
+        Input::Text(text) => code("text", &text.decode(), out),
+    }
+}
+
+fn indented(raw: &str) -> String {
+    let (mut depth, mut deepest) = (0_usize, 0);
+    for byte in raw.bytes() {
+        // Brackets inside strings count too: this only has to be no less than the depth.
+        match byte {
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        deepest = deepest.max(depth);
+    }
+    if deepest > INDENT_DEPTH_MAX { json::compact(raw).into_owned() } else { json::indent(raw, 0) }
+}

@@ -1,0 +1,275 @@
+//! Text in Markdown that stays where it is put. What looks like Markdown goes on looking so (lists, emphasis, code), but nothing in a
+//! text can open or close what stands around it: headings are made smaller than the document's own, markup of HTML is shown as text,
+//! code is fenced anew by a fence that nothing inside can close, and what would count for the whole document (definitions of links) or
+//! fetch something when it is looked at (images) is taken literally.
+
+use std::borrow::Cow;
+
+use super::harmless::{harmless, harmless_line};
+
+/// A heading of a text is this much below what it says, so that it is no heading of the document.
+const HEADING_SHIFT: usize = 4;
+const HEADING_LEVEL_MAX: usize = 6;
+
+/// The shortest fence there is.
+const FENCE_LEN_MIN: usize = 3;
+
+/// The longest word that may say which language a piece of code is in.
+const LANGUAGE_LEN_MAX: usize = 30;
+
+/// From this column on a line is code.
+const CODE_INDENT: usize = 4;
+
+/// Writes what somebody said, as Markdown.
+pub fn prose(text: &str, out: &mut String) {
+    let text = harmless(text);
+    let mut lines = text.lines().peekable();
+    let (mut is_after_blank, mut is_in_list) = (true, false);
+    while let Some(line) = lines.next() {
+        if let Some(fence) = Fence::opened_by(line) {
+            let mut inside = Vec::new();
+            for line in lines.by_ref() {
+                if fence.is_closed_by(line) {
+                    break;
+                }
+                inside.push(without_indent(line, fence.indent));
+            }
+            code(fence.language, &inside.join("\n"), out);
+            is_after_blank = false;
+            continue;
+        }
+        let is_blank = line.trim().is_empty();
+        if is_after_blank && !is_blank && !is_in_list && indent(line) >= CODE_INDENT {
+            let mut inside = vec![without_indent(line, CODE_INDENT)];
+            while let Some(line) = lines.next_if(|line| line.trim().is_empty() || indent(line) >= CODE_INDENT) {
+                inside.push(without_indent(line, CODE_INDENT));
+            }
+            code("", inside.join("\n").trim_end(), out);
+            out.push('\n');
+            continue;
+        }
+        let marks = marks(line);
+        is_in_list = match is_blank {
+            true => is_in_list,
+            false => marks.has_item || (is_in_list && indent(line) > 0),
+        };
+        is_after_blank = is_blank;
+        out.push_str(line.get(..marks.length).unwrap_or_default());
+        rest_of_line(line.get(marks.length..).unwrap_or_default(), out);
+        out.push('\n');
+    }
+}
+
+/// Writes a piece of code, as it is: its fence is longer than any that stands inside.
+pub fn code(language: &str, text: &str, out: &mut String) {
+    let text = harmless(text);
+    let fence = "`".repeat(FENCE_LEN_MIN.max(longest_run(&text) + 1));
+    let is_language = |char: char| char.is_ascii_alphanumeric() || matches!(char, '+' | '-' | '_' | '.' | '#');
+    let language = if language.len() <= LANGUAGE_LEN_MAX && language.chars().all(is_language) { language } else { "" };
+    out.push_str(&fence);
+    out.push_str(language);
+    out.push('\n');
+    out.push_str(&text);
+    if !text.is_empty() && !text.ends_with('\n') {
+        out.push('\n');
+    }
+    out.push_str(&fence);
+    out.push('\n');
+}
+
+/// A few words as code, on one line.
+pub fn code_words(text: &str) -> String {
+    let text = harmless_line(text);
+    if text.trim().is_empty() {
+        return "` `".to_owned();
+    }
+    let fence = "`".repeat(longest_run(&text) + 1);
+    let pad = if text.starts_with(['`', ' ']) || text.ends_with(['`', ' ']) { " " } else { "" };
+    format!("{fence}{pad}{text}{pad}{fence}")
+}
+
+/// A few words as nothing but themselves, on one line: also in the cell of a table.
+pub fn words(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 8);
+    for char in harmless_line(text).chars() {
+        match char {
+            '<' => out.push_str("&lt;"),
+            '&' => out.push_str("&amp;"),
+            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' | '#' | '!' | '$' => {
+                out.push('\\');
+                out.push(char);
+            }
+            _ => out.push(char),
+        }
+    }
+    out
+}
+
+/// The fence that a piece of code stands in.
+struct Fence<'a> {
+    mark: char,
+    length: usize,
+    indent: usize,
+    language: &'a str,
+}
+
+impl<'a> Fence<'a> {
+    /// However far it is indented: what is no fence to a reader of Markdown is one here, and is written as one.
+    fn opened_by(line: &'a str) -> Option<Fence<'a>> {
+        let inner = line.trim_start_matches([' ', '\t']);
+        let mark = inner.chars().next().filter(|char| matches!(char, '`' | '~'))?;
+        let info = inner.trim_start_matches(mark);
+        let length = inner.len() - info.len();
+        let is_fence = length >= FENCE_LEN_MIN && !(mark == '`' && info.contains('`'));
+        let language = info.split_whitespace().next().unwrap_or_default();
+        is_fence.then(|| Fence { mark, length, indent: indent(line), language })
+    }
+
+    fn is_closed_by(&self, line: &str) -> bool {
+        let inner = line.trim();
+        inner.len() >= self.length && inner.chars().all(|char| char == self.mark)
+    }
+}
+
+/// How far a line is indented, in columns.
+fn indent(line: &str) -> usize {
+    let white = line.chars().take_while(|char| matches!(char, ' ' | '\t'));
+    white.fold(0, |column, char| if char == '\t' { column / 4 * 4 + 4 } else { column + 1 })
+}
+
+/// A line without so many columns of white space, or as much of them as it has.
+fn without_indent(line: &str, columns: usize) -> Cow<'_, str> {
+    let mut rest = line;
+    let mut column = 0;
+    while column < columns {
+        let Some(char) = rest.chars().next().filter(|char| matches!(char, ' ' | '\t')) else { break };
+        column = if char == '\t' { column / 4 * 4 + 4 } else { column + 1 };
+        rest = rest.get(1..).unwrap_or_default();
+    }
+    // A tab may reach further than was asked for.
+    match column.checked_sub(columns) {
+        Some(over) if over > 0 => Cow::Owned(format!("{}{rest}", " ".repeat(over))),
+        Some(_) | None => Cow::Borrowed(rest),
+    }
+}
+
+/// What stands before the words of a line: white space, and the marks of quotes and lists.
+struct Marks {
+    length: usize,
+    has_item: bool,
+}
+
+fn marks(line: &str) -> Marks {
+    let mut found = Marks { length: 0, has_item: false };
+    loop {
+        let rest = line.get(found.length..).unwrap_or_default();
+        let inner = rest.trim_start_matches([' ', '\t']);
+        found.length += rest.len() - inner.len();
+        let is_end = |rest: &str| rest.is_empty() || rest.starts_with([' ', '\t']);
+        let digits = inner.bytes().take_while(u8::is_ascii_digit).count();
+        let after = |length: usize| inner.get(length..).unwrap_or_default();
+        let length = match inner.bytes().next() {
+            Some(b'>') => 1,
+            Some(b'-' | b'*' | b'+') if is_end(after(1)) && !after(1).trim().is_empty() => 1,
+            Some(b'0'..=b'9') if digits <= 9 && after(digits).starts_with(['.', ')']) && is_end(after(digits + 1)) => {
+                digits + 1
+            }
+            Some(_) | None => return found,
+        };
+        found.has_item |= !inner.starts_with('>');
+        found.length += length;
+    }
+}
+
+/// The words of a line, from their beginning on.
+fn rest_of_line(rest: &str, out: &mut String) {
+    let trimmed = rest.trim_end();
+    let is_all = |mark: char| !trimmed.is_empty() && trimmed.chars().all(|char| char == mark);
+    let hashes = rest.len() - rest.trim_start_matches('#').len();
+    if hashes > 0 {
+        let after = rest.get(hashes..).unwrap_or_default();
+        if hashes > HEADING_LEVEL_MAX || !(after.is_empty() || after.starts_with([' ', '\t'])) {
+            out.push('\\');
+            out.push_str(rest.get(..hashes).unwrap_or_default());
+        } else {
+            out.push_str(&"#".repeat((hashes + HEADING_SHIFT).min(HEADING_LEVEL_MAX)));
+        }
+        return inline(after, out);
+    }
+    if is_all('-') && trimmed.len() >= 3 {
+        // A line of hyphens would make a heading of what stands above it; one of asterisks is only a line.
+        return out.push_str("***");
+    }
+    let is_box = ["[ ] ", "[x] ", "[X] "].iter().any(|mark| rest.starts_with(mark));
+    let is_definition = rest.starts_with('[') && !is_box && !rest.contains("](");
+    if is_all('-') || is_all('=') || rest.starts_with("~~~") || rest.starts_with(":::") || is_definition {
+        out.push('\\');
+        let first = rest.chars().next().map_or(0, char::len_utf8);
+        out.push_str(rest.get(..first).unwrap_or_default());
+        return inline(rest.get(first..).unwrap_or_default(), out);
+    }
+    inline(rest, out);
+}
+
+/// Words of a line. Code stays code; every backtick that is not part of code on this line is shown as itself, so that none is left to
+/// pair with another.
+fn inline(text: &str, out: &mut String) {
+    let mut rest = text;
+    while let Some(char) = rest.chars().next() {
+        let mut length = char.len_utf8();
+        let next = rest.get(length..).and_then(|rest| rest.chars().next());
+        match char {
+            '\\' if next.is_some_and(|next| next.is_ascii_punctuation()) => {
+                length += 1;
+                out.push_str(rest.get(..length).unwrap_or_default());
+            }
+            '`' => {
+                let run = rest.len() - rest.trim_start_matches('`').len();
+                match closing(rest, run) {
+                    Some(end) => {
+                        length = end;
+                        out.push_str(rest.get(..end).unwrap_or_default());
+                    }
+                    None => {
+                        length = run;
+                        out.push_str(&"\\`".repeat(run));
+                    }
+                }
+            }
+            // Less than something, or an arrow: no markup begins so.
+            '<' if next.is_none_or(|next| matches!(next, ' ' | '=' | '-' | '<' | '0'..='9')) => out.push('<'),
+            '<' => out.push_str("&lt;"),
+            '!' if next == Some('[') => {
+                length += 1;
+                out.push_str("!\\[");
+            }
+            _ => out.push(char),
+        }
+        rest = rest.get(length..).unwrap_or_default();
+    }
+}
+
+/// Where the code ends that a run of backticks begins.
+fn closing(text: &str, run: usize) -> Option<usize> {
+    let mut at = run;
+    while let Some(found) = text.get(at..).and_then(|rest| rest.find('`')) {
+        let start = at + found;
+        let rest = text.get(start..).unwrap_or_default();
+        let length = rest.len() - rest.trim_start_matches('`').len();
+        at = start + length;
+        if length == run {
+            return Some(at);
+        }
+    }
+    None
+}
+
+/// The longest run of backticks in a text.
+fn longest_run(text: &str) -> usize {
+    let (mut longest, mut run) = (0, 0);
+    for byte in text.bytes() {
+        run = if byte == b'`' { run + 1 } else { 0 };
+        longest = longest.max(run);
+    }
+    longest
+}

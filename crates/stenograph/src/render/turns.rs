@@ -1,0 +1,118 @@
+//! Which turn of a conversation an event belongs to: what a user says is one, and so is all that an agent does until somebody else
+//! speaks. A fold over events in order; it keeps nothing of them but the last speaker.
+
+use crate::model::{Body, Event, Role};
+
+/// Whose turn it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Speaker {
+    /// Somebody with a role.
+    Role(Role),
+    /// Nobody: what came before was put aside, and this stands in its place.
+    Compaction,
+}
+
+impl Speaker {
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Speaker::Role(role) => role.name(),
+            Speaker::Compaction => "compaction",
+        }
+    }
+}
+
+/// Where an event belongs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// To no turn: nobody said it or did it.
+    Outside,
+    /// To the turn that is going on.
+    Same,
+    /// To a new one.
+    New(Speaker),
+}
+
+/// Follows a conversation.
+#[derive(Clone, Debug, Default)]
+pub struct Turns {
+    count: u64,
+    open: Option<(Speaker, Option<String>)>,
+}
+
+impl Turns {
+    /// The number of the turn that is going on, from 1.
+    pub fn number(&self) -> u64 {
+        self.count
+    }
+
+    /// Where an event belongs; every event of the conversation, in order.
+    pub fn place(&mut self, event: &Event<'_>) -> Place {
+        let open = self.open.as_ref().filter(|(_, thread)| thread.as_deref() == event.thread.as_deref());
+        let (speaker, goes_on) = match &event.body {
+            Body::Fact { .. } | Body::Other { .. } => return Place::Outside,
+            // What ends a turn or goes wrong in it belongs to it, whosever it is.
+            Body::Failure { .. } | Body::Stop { .. } => {
+                (open.map_or(Speaker::Role(Role::Assistant), |(speaker, _)| *speaker), open.is_some())
+            }
+            Body::Compaction { .. } => (Speaker::Compaction, false),
+            Body::Thinking { .. } | Body::ToolCall { .. } | Body::ToolResult { .. } => {
+                let own = Speaker::Role(Role::Assistant);
+                (own, open.is_some_and(|(speaker, _)| *speaker == own))
+            }
+            Body::Message { role, .. } => {
+                let own = Speaker::Role(*role);
+                // An agent speaks as often as it likes in its turn. Others have one for each record.
+                let is_one = *role == Role::Assistant || event.part.index > 0;
+                (own, is_one && open.is_some_and(|(speaker, _)| *speaker == own))
+            }
+        };
+        if goes_on {
+            return Place::Same;
+        }
+        self.count += 1;
+        self.open = Some((speaker, event.thread.as_deref().map(str::to_owned)));
+        Place::New(speaker)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Content, Input};
+
+    #[test]
+    fn an_agent_has_one_turn_until_somebody_else_speaks() {
+        let message = |role| Event::new(Body::Message { role, content: Content::text("x") });
+        let call = Event::new(Body::ToolCall { call: None, name: "t".into(), input: Input::Json("{}".into()) });
+        let fact = Event::new(Body::Fact { name: "f".into(), content: None });
+        let stop = Event::new(Body::Stop { reason: None, success: None, content: None });
+        let mut aside = message(Role::User);
+        aside.thread = Some("side".into());
+        let mut turns = Turns::default();
+        let placed: Vec<(Place, u64)> = [
+            &fact,
+            &message(Role::User),
+            &message(Role::User),
+            &call,
+            &message(Role::Assistant),
+            &stop,
+            &aside,
+            &message(Role::Assistant),
+        ]
+        .map(|event| (turns.place(event), turns.number()))
+        .to_vec();
+        let (user, agent) = (Speaker::Role(Role::User), Speaker::Role(Role::Assistant));
+        let expected = [
+            (Place::Outside, 0),
+            (Place::New(user), 1),
+            (Place::New(user), 2),
+            (Place::New(agent), 3),
+            (Place::Same, 3),
+            (Place::Same, 3),
+            (Place::New(user), 4),
+            (Place::New(agent), 5),
+        ];
+        assert_eq!(placed, expected);
+    }
+}

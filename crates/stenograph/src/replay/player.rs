@@ -1,0 +1,257 @@
+//! Where a replay has come to, and what keys do to it. Time is handed in; when nothing is handed in, nothing moves.
+
+use std::time::Duration;
+
+use super::timeline::Timeline;
+
+/// How fast, compared with what was recorded.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Speed(f64);
+
+/// Slower than this nobody can tell from standing still, and faster nobody sees anything.
+const SPEED_MIN: f64 = 0.0625;
+const SPEED_MAX: f64 = 1024.0;
+
+impl Default for Speed {
+    fn default() -> Speed {
+        Speed(1.0)
+    }
+}
+
+impl Speed {
+    /// A speed as people write it: `4x`, `0.5x`, `2`.
+    pub fn parse(text: &str) -> Option<Speed> {
+        let number: f64 = text.strip_suffix(['x', 'X']).unwrap_or(text).parse().ok()?;
+        (SPEED_MIN..=SPEED_MAX).contains(&number).then_some(Speed(number))
+    }
+
+    fn times(self, factor: f64) -> Speed {
+        Speed((self.0 * factor).clamp(SPEED_MIN, SPEED_MAX))
+    }
+
+    /// How long a stretch of recorded time takes.
+    fn takes(self, ms: u64) -> Duration {
+        Duration::from_secs_f64(ms as f64 / 1000.0 / self.0)
+    }
+}
+
+impl std::fmt::Display for Speed {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{}x", self.0)
+    }
+}
+
+/// Whether time goes by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It does.
+    Playing,
+    /// It stands still.
+    Paused,
+}
+
+/// What somebody wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// Stop, or go on.
+    Pause,
+    /// The next event, now.
+    Step,
+    /// Back by one event.
+    Back,
+    /// To the next message of a user.
+    NextTurn,
+    /// To the message of a user before this one.
+    PreviousTurn,
+    /// To the event of this number.
+    Go(u64),
+    /// To the first event.
+    First,
+    /// To the last event.
+    Last,
+    /// Twice as fast.
+    Faster,
+    /// Half as fast.
+    Slower,
+}
+
+/// Whether there is something new to be seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Changed {
+    /// There is.
+    Yes,
+    /// There is not.
+    No,
+}
+
+/// Where a replay has come to.
+#[derive(Clone, Copy, Debug)]
+pub struct Player {
+    /// How many events are shown.
+    shown: usize,
+    state: State,
+    speed: Speed,
+    /// How much of the wait for the next event is over.
+    waited: Duration,
+}
+
+impl Player {
+    /// A replay that begins.
+    pub fn new(speed: Speed) -> Player {
+        Player { shown: 0, state: State::Playing, speed, waited: Duration::ZERO }
+    }
+
+    /// The place of the newest event that is shown.
+    pub fn at(&self) -> Option<usize> {
+        self.shown.checked_sub(1)
+    }
+
+    /// Whether time goes by.
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// How fast.
+    pub fn speed(&self) -> Speed {
+        self.speed
+    }
+
+    /// Whether everything there is was shown.
+    pub fn is_at_end(&self, timeline: &Timeline) -> bool {
+        self.shown >= timeline.len()
+    }
+
+    /// How long until the next event, if time goes by and one comes.
+    pub fn due(&self, timeline: &Timeline) -> Option<Duration> {
+        let waits = self.state == State::Playing && !self.is_at_end(timeline);
+        waits.then(|| self.speed.takes(timeline.wait(self.shown).played_ms).saturating_sub(self.waited))
+    }
+
+    /// So much time went by. At most one event comes of it, so that each is seen.
+    pub fn pass(&mut self, time: Duration, timeline: &Timeline) -> Changed {
+        let Some(due) = self.due(timeline) else { return Changed::No };
+        if due > time {
+            self.waited += time;
+            return Changed::No;
+        }
+        self.waited = Duration::ZERO;
+        self.shown += 1;
+        Changed::Yes
+    }
+
+    /// Does what is wanted.
+    pub fn obey(&mut self, command: Command, timeline: &Timeline) -> Changed {
+        let before = (self.shown, self.state, self.speed);
+        let here = self.at().unwrap_or(0);
+        match command {
+            Command::Pause => {
+                self.state = match self.state {
+                    State::Playing => State::Paused,
+                    State::Paused => State::Playing,
+                };
+            }
+            Command::Step => {
+                self.state = State::Paused;
+                self.to(here + usize::from(self.shown > 0), timeline);
+            }
+            Command::Back => {
+                self.state = State::Paused;
+                self.to(here.saturating_sub(1), timeline);
+            }
+            Command::NextTurn => self.to(timeline.next_turn(here).unwrap_or(usize::MAX), timeline),
+            Command::PreviousTurn => self.to(timeline.previous_turn(here).unwrap_or(0), timeline),
+            Command::Go(number) => self.to(timeline.place_of(number), timeline),
+            Command::First => self.to(0, timeline),
+            Command::Last => self.to(usize::MAX, timeline),
+            Command::Faster => self.speed = self.speed.times(2.0),
+            Command::Slower => self.speed = self.speed.times(0.5),
+        }
+        if before == (self.shown, self.state, self.speed) { Changed::No } else { Changed::Yes }
+    }
+
+    fn to(&mut self, place: usize, timeline: &Timeline) {
+        self.waited = Duration::ZERO;
+        self.shown = place.saturating_add(1).min(timeline.len());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::replay::{Beat, Begins};
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    /// Five events, two seconds apart, of which the first and the fourth are a user's.
+    fn timeline() -> Timeline {
+        let mut timeline = Timeline::default();
+        for number in 1..=5 {
+            let begins = if matches!(number, 1 | 4) { Begins::Turn } else { Begins::Nothing };
+            timeline.push(Beat { number: number * 10, time: Some(2_000 * number as i64), begins });
+        }
+        timeline
+    }
+
+    #[test]
+    fn events_come_when_they_are_due() {
+        let timeline = timeline();
+        let mut player = Player::new(Speed::default());
+        assert_eq!(player.pass(Duration::ZERO, &timeline), Changed::Yes);
+        assert_eq!(player.pass(SECOND, &timeline), Changed::No);
+        assert_eq!(player.due(&timeline), Some(SECOND));
+        assert_eq!(player.pass(SECOND, &timeline), Changed::Yes);
+        assert_eq!(player.at(), Some(1));
+        player.obey(Command::Faster, &timeline);
+        player.obey(Command::Faster, &timeline);
+        assert_eq!(player.speed().to_string(), "4x");
+        assert_eq!(player.due(&timeline), Some(SECOND / 2));
+    }
+
+    #[test]
+    fn nothing_moves_while_it_is_paused() {
+        let timeline = timeline();
+        let mut player = Player::new(Speed::default());
+        player.pass(SECOND, &timeline);
+        assert_eq!(player.obey(Command::Pause, &timeline), Changed::Yes);
+        assert_eq!((player.pass(60 * SECOND, &timeline), player.due(&timeline)), (Changed::No, None));
+        assert_eq!((player.obey(Command::Step, &timeline), player.at()), (Changed::Yes, Some(1)));
+        assert_eq!((player.obey(Command::Back, &timeline), player.at()), (Changed::Yes, Some(0)));
+        assert_eq!(player.obey(Command::Back, &timeline), Changed::No);
+    }
+
+    #[test]
+    fn one_can_go_anywhere_and_no_further() {
+        let timeline = timeline();
+        let mut player = Player::new(Speed::default());
+        let mut to = |command| {
+            player.obey(command, &timeline);
+            player.at()
+        };
+        assert_eq!(to(Command::NextTurn), Some(3));
+        assert_eq!(to(Command::PreviousTurn), Some(0));
+        assert_eq!(to(Command::Go(25)), Some(2));
+        assert_eq!(to(Command::Go(999)), Some(4));
+        assert_eq!(to(Command::Step), Some(4));
+        assert_eq!(to(Command::First), Some(0));
+        assert_eq!(to(Command::Last), Some(4));
+        assert!(player.is_at_end(&timeline));
+    }
+
+    #[test]
+    fn nothing_can_be_played_of_nothing() {
+        let (timeline, mut player) = (Timeline::default(), Player::new(Speed::default()));
+        for command in [Command::Step, Command::Back, Command::NextTurn, Command::Go(3), Command::Last] {
+            player.obey(command, &timeline);
+            assert_eq!((player.at(), player.due(&timeline)), (None, None));
+        }
+    }
+
+    #[test]
+    fn a_speed_is_a_number_with_limits() {
+        let spelled = ["4x", "0.5", "1024X"].map(|text| Speed::parse(text).unwrap().to_string());
+        assert_eq!(spelled, ["4x", "0.5x", "1024x"]);
+        for bad in ["", "x", "0", "-1", "nan", "inf", "2000x", "4xx"] {
+            assert_eq!(Speed::parse(bad), None, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! What is played, in order: for each event its number and its moment, and how long one waits before it. A few bytes an event, whatever
+//! it says.
+
+use crate::model::{Body, Event, Role, is_framed};
+
+/// One event that is played.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Beat {
+    /// Its number in the source, from 1.
+    pub number: u64,
+    /// When, in milliseconds since 1970.
+    pub time: Option<i64>,
+    /// Whether a user begins a turn with it.
+    pub begins: Begins,
+}
+
+/// Whether a user begins a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Begins {
+    /// A user says something.
+    Turn,
+    /// The turn goes on.
+    Nothing,
+}
+
+impl Beat {
+    /// The beat of an event.
+    pub fn of(number: u64, event: &Event<'_>) -> Beat {
+        let begins = match &event.body {
+            Body::Message { role: Role::User, content } if !is_framed(content) => Begins::Turn,
+            _ => Begins::Nothing,
+        };
+        let time = event.time.as_ref().and_then(|time| Some(time.instant()?.as_millisecond()));
+        Beat { number, time, begins }
+    }
+}
+
+/// How long one waits before an event.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Wait {
+    /// In milliseconds, at the speed at which it happened.
+    pub played_ms: u64,
+    /// How long it was then, where that is known.
+    pub recorded_ms: Option<u64>,
+}
+
+impl Wait {
+    /// How long it was then, where not all of it is waited.
+    pub fn skipped(&self) -> Option<u64> {
+        self.recorded_ms.filter(|recorded| *recorded > self.played_ms)
+    }
+}
+
+/// Nobody wants to wait longer for the next event: the user was at lunch, or a night went by.
+pub const WAIT_MAX_MS: u64 = 3_000;
+
+/// The wait before an event of which it is not known when it happened: long enough to read a line.
+const WAIT_UNKNOWN_MS: u64 = 1_000;
+
+/// The events that are played, in order.
+#[derive(Clone, Debug, Default)]
+pub struct Timeline {
+    beats: Vec<Beat>,
+}
+
+impl Timeline {
+    /// Adds the next one.
+    pub fn push(&mut self, beat: Beat) {
+        self.beats.push(beat);
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.beats.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.beats.is_empty()
+    }
+
+    /// The beat at this place.
+    pub fn beat(&self, at: usize) -> Option<Beat> {
+        self.beats.get(at).copied()
+    }
+
+    /// The wait before the event at this place. Times that go back are no wait.
+    pub fn wait(&self, at: usize) -> Wait {
+        let Some(before) = at.checked_sub(1).and_then(|before| self.beat(before)) else { return Wait::default() };
+        let times = (before.time, self.beat(at).and_then(|beat| beat.time));
+        let (Some(before), Some(here)) = times else { return Wait { played_ms: WAIT_UNKNOWN_MS, recorded_ms: None } };
+        let recorded = u64::try_from(here.saturating_sub(before)).unwrap_or(0);
+        Wait { played_ms: recorded.min(WAIT_MAX_MS), recorded_ms: Some(recorded) }
+    }
+
+    /// How long after the first known moment the event at this place happened, in milliseconds. Where it is not known, as the one before.
+    pub fn since_start(&self, at: usize) -> Option<u64> {
+        let first = self.beats.iter().find_map(|beat| beat.time)?;
+        let here = self.beats.get(..=at)?.iter().rev().find_map(|beat| beat.time)?;
+        Some(u64::try_from(here.saturating_sub(first)).unwrap_or(0))
+    }
+
+    /// The place of the event of this number, or of the next one that is played; the last one when none comes after.
+    pub fn place_of(&self, number: u64) -> usize {
+        let place = self.beats.partition_point(|beat| beat.number < number);
+        place.min(self.beats.len().saturating_sub(1))
+    }
+
+    /// The next place after this one where a user begins a turn.
+    pub fn next_turn(&self, at: usize) -> Option<usize> {
+        let after = at.saturating_add(1);
+        let found = self.beats.get(after..)?.iter().position(|beat| beat.begins == Begins::Turn)?;
+        Some(after + found)
+    }
+
+    /// The last place before this one where a user begins a turn.
+    pub fn previous_turn(&self, at: usize) -> Option<usize> {
+        self.beats.get(..at)?.iter().rposition(|beat| beat.begins == Begins::Turn)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    pub fn at(number: u64, seconds: Option<i64>) -> Beat {
+        Beat { number, time: seconds.map(|seconds| seconds * 1000), begins: Begins::Nothing }
+    }
+
+    #[test]
+    fn a_night_is_short_and_what_was_skipped_is_known() {
+        let mut timeline = Timeline::default();
+        [Some(0), Some(2), Some(30_002), Some(1), None].into_iter().for_each(|time| timeline.push(at(1, time)));
+        assert_eq!(timeline.wait(0), Wait::default());
+        assert_eq!((timeline.wait(1).played_ms, timeline.wait(1).skipped()), (2_000, None));
+        assert_eq!((timeline.wait(2).played_ms, timeline.wait(2).skipped()), (WAIT_MAX_MS, Some(30_000_000)));
+        assert_eq!((timeline.wait(3).played_ms, timeline.wait(3).skipped()), (0, None));
+        assert_eq!((timeline.wait(4).played_ms, timeline.wait(4).skipped()), (WAIT_UNKNOWN_MS, None));
+        assert_eq!((timeline.since_start(2), timeline.since_start(4)), (Some(30_002_000), Some(1_000)));
+    }
+
+    #[test]
+    fn an_event_that_is_not_played_leads_to_the_next_one() {
+        let mut timeline = Timeline::default();
+        [3, 5, 9].into_iter().for_each(|number| timeline.push(at(number, None)));
+        assert_eq!([0, 3, 4, 9, 99].map(|number| timeline.place_of(number)), [0, 0, 1, 2, 2]);
+        assert_eq!(Timeline::default().place_of(7), 0);
+    }
+
+    #[test]
+    fn a_beat_takes_few_bytes() {
+        assert!(size_of::<Beat>() <= 32);
+    }
+}
