@@ -101,8 +101,15 @@ pub fn unpriced(unpriced: &Unpriced) -> String {
     format!("{model}: {what}; {}, {} tokens", counted(unpriced.calls, "call"), grouped(tokens))
 }
 
-/// One JSON object.
-pub fn json(report: &Report, ledger: &Ledger, by: By, prices: &Prices, explain: bool) -> String {
+/// One JSON object, with more fields at its end.
+pub fn json(
+    report: &Report,
+    ledger: &Ledger,
+    by: By,
+    prices: &Prices,
+    explain: bool,
+    fields: &[(&str, String)],
+) -> String {
     let rows: Vec<String> = report.groups.iter().map(|group| group_json(group, Some(by))).collect();
     let unpriced: Vec<String> = report.unpriced.iter().map(unpriced_json).collect();
     let mut json = format!(
@@ -117,6 +124,9 @@ pub fn json(report: &Report, ledger: &Ledger, by: By, prices: &Prices, explain: 
     );
     if explain {
         let _ = write!(json, ",\"decisions\":[{}]", super::explain::json(ledger).join(","));
+    }
+    for (name, value) in fields {
+        let _ = write!(json, ",\"{name}\":{value}");
     }
     json.push('}');
     harmless_json(&json).into_owned()
