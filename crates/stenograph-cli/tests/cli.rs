@@ -10,6 +10,8 @@
 
 #[path = "cli/bad_input.rs"]
 mod bad_input;
+#[path = "cli/cassette.rs"]
+mod cassette;
 #[path = "cli/check.rs"]
 mod check;
 #[path = "cli/compact.rs"]
