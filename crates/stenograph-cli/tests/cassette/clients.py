@@ -1,6 +1,6 @@
-"""The vendors' own clients against a recording that answers in their place: clients.py ADDRESS SCENARIO.
+"""The vendors' own clients against recordings that answer in their place: clients.py SCENARIO ADDRESS [SCENARIO ADDRESS ...].
 
-Each scenario plays an agent. What does not come as the client expects it ends the program with an error."""
+To load them takes longer than to ask, so one run plays several scenarios. Each scenario plays an agent. What does not come as the client expects it ends the program with an error."""
 
 import json
 import sys
@@ -9,7 +9,7 @@ import urllib.request
 import anthropic
 import openai
 
-ADDRESS = sys.argv[1]
+ADDRESS = None
 QUESTION = "Where is the tide table?"
 MODEL = "claude-sonnet-4-5"
 RESULTS = {"c1": "on the wall", "c2": "nothing here"}
@@ -263,4 +263,9 @@ SCENARIOS = {
     "foreign": foreign,
 }
 
-SCENARIOS[sys.argv[2]]()
+for scenario, ADDRESS in zip(sys.argv[1::2], sys.argv[2::2], strict=True):
+    try:
+        SCENARIOS[scenario]()
+    except BaseException:
+        print("in the scenario", scenario, file=sys.stderr)
+        raise

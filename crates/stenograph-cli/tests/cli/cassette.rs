@@ -186,26 +186,26 @@ fn installed() -> Option<PathBuf> {
     made.then_some(python)
 }
 
-/// Lets a client play its part.
+/// Lets the clients play their parts.
 #[track_caller]
-fn played_by(python: &Path, serving: &Serving, scenario: &str) {
+fn played_by(python: &Path, parts: &[(&str, &Serving)]) {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cassette/clients.py");
     let mut command = Command::new(python);
-    command.arg(script).args([&serving.address, scenario]);
+    command.arg(script).args(parts.iter().flat_map(|(scenario, serving)| [*scenario, &serving.address]));
     for name in ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"] {
         command.env_remove(name).env_remove(name.to_ascii_lowercase());
     }
     let done = command.output().unwrap();
-    assert!(done.status.success(), "{scenario}: {}", String::from_utf8_lossy(&done.stderr));
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
 }
 
 #[test]
 fn the_real_clients_go_through_a_recording_without_a_difference() {
     let Some(python) = python() else { return };
-    for scenario in ["anthropic", "anthropic-stream", "openai", "openai-stream", "responses", "responses-stream"] {
-        let mut serving = Serving::start(TIDES, "--strict --once");
-        played_by(python, &serving, scenario);
-        // The account is given while the clients still hold their connections.
+    let scenarios = ["anthropic", "anthropic-stream", "openai", "openai-stream", "responses", "responses-stream"];
+    let mut parts = scenarios.map(|scenario| (scenario, Serving::start(TIDES, "--strict --once")));
+    played_by(python, &parts.each_ref().map(|(scenario, serving)| (*scenario, serving)));
+    for (scenario, serving) in &mut parts {
         serving.says("3 requests, 3 of 3 answers given, none drifted");
         assert_eq!(serving.child.wait().unwrap().code(), Some(0), "{scenario}");
     }
@@ -215,38 +215,34 @@ fn the_real_clients_go_through_a_recording_without_a_difference() {
 fn the_real_clients_are_told_where_they_drift_and_when_the_end_has_come() {
     let Some(python) = python() else { return };
     let serving = Serving::start(TIDES, "");
-    played_by(python, &serving, "drifting");
+    played_by(python, &[("drifting", &serving)]);
     serving.says("request 2: drift: another model is asked: \"claude-other\", not \"claude-sonnet-4-5\"");
     serving.says("request 2: drift: tool_result 5 changed: \"on the wall\" was recorded, \"in the drawer\" is asked");
     serving.says("request 4: drift: the recording is at its end");
 }
 
 #[test]
-fn the_real_clients_get_their_own_errors_from_a_strict_recording() {
+fn the_real_clients_get_their_own_errors_models_and_counts() {
     let Some(python) = python() else { return };
     let serving = Serving::start(TIDES, "--strict");
-    played_by(python, &serving, "strict");
+    let beside = Serving::start(TIDES, "");
+    // The models and the tokens are asked for without moving the tape.
+    played_by(python, &[("strict", &serving), ("beside", &beside)]);
     serving.says("request 1: drift: user 1 changed");
-}
-
-#[test]
-fn the_real_clients_find_models_and_count_tokens_without_moving_the_tape() {
-    let Some(python) = python() else { return };
-    played_by(python, &Serving::start(TIDES, ""), "beside");
 }
 
 #[test]
 fn the_real_clients_are_answered_from_recordings_of_any_agent() {
     let Some(python) = python() else { return };
     let formats = Path::new(env!("CARGO_MANIFEST_DIR")).join("../stenograph/src/formats");
-    for fixture in ["claude_code", "codex", "cycod_trajectory", "devflow", "openai_chat", "chibi"] {
+    let started = ["claude_code", "codex", "cycod_trajectory", "devflow", "openai_chat", "chibi"].map(|fixture| {
         let folder = formats.join(fixture).join("fixtures");
         let mut files: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
         files.retain(|path| path.file_stem().is_some_and(|stem| stem == "demo"));
         let [file] = files.as_slice() else { panic!("{fixture}: {files:?}") };
-        let serving = Serving::start_in(Folder::new(), file.to_str().unwrap(), "");
-        played_by(python, &serving, "foreign");
-    }
+        Serving::start_in(Folder::new(), file.to_str().unwrap(), "")
+    });
+    played_by(python, &started.each_ref().map(|serving| ("foreign", serving)));
 }
 
 #[test]
