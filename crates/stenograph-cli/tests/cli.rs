@@ -14,6 +14,8 @@ mod audit;
 mod audit_diff;
 #[path = "cli/bad_input.rs"]
 mod bad_input;
+#[path = "cli/cassette.rs"]
+mod cassette;
 #[path = "cli/branches.rs"]
 mod branches;
 #[path = "cli/check.rs"]
