@@ -116,7 +116,7 @@ fn a_session_is_told_in_all_its_parts() {
     );
     assert_eq!(json["tools"][0]["longest_ms"], 3000);
     let commands = lines(&json, "commands", &["event", "command", "exit_code", "outcome"]);
-    assert_eq!(commands, ["2 make pump 2 failed", "14 make pump null good"]);
+    assert_eq!(commands, ["2 make pump 2 failed", "15 make pump null good"]);
     let files = lines(&json, "files", &["change", "path"]);
     assert_eq!(files, ["created /w/pump.mk", "tried /w/main.c", "read /w/valve.c"]);
     assert_eq!(json["last"]["text"], "The pump runs.\n\nIt needs paint.");
@@ -128,7 +128,7 @@ fn a_session_is_told_in_all_its_parts() {
     );
     assert_eq!(
         (&agent["calls"], &agent["later"][0], &agent["answer"]),
-        (&1.into(), &12.into(), &"All valves hold.".into())
+        (&1.into(), &13.into(), &"All valves hold.".into())
     );
     assert_eq!(lines(&json["todos"], "items", &["status", "text"]), ["completed mend", "pending paint"]);
     assert_eq!(
@@ -174,7 +174,7 @@ fn exit_codes_stand_in_many_places() {
     let files = lines(&json, "files", &["change", "path", "edits"]);
     assert_eq!(files, ["changed /w/pump.mk 1", "created /w/valve.mk 0", "deleted /w/old.mk 0"]);
     assert_eq!(lines(&json, "approvals", &["verdict", "about"]), ["mode on-request, read-only", "denied rm -r /"]);
-    assert_eq!(json["calls"][4]["asks_after"], 11);
+    assert_eq!(json["calls"][4]["asks_after"], 13);
     assert_eq!(lines(&json["todos"], "items", &["text"]), ["mend", "paint"]);
     assert_eq!((&json["state"], &json["failure"]["name"]), (&"failed".into(), &"exec_command".into()));
     assert_eq!(json["failure"]["input"]["cmd"], "make pump");

@@ -88,7 +88,9 @@ impl Audit {
         if parts.has(Part::Commands) {
             let commands = self.calls.items.iter().filter(|call| call.command.is_some());
             draft.set("commands", array(commands.map(|call| self.command(call))));
-            draft.set_number("commands_more", more(&self.calls));
+            let kept = self.calls.items.iter().filter(|call| call.command.is_some()).count() as u64;
+            let left = self.commands.saturating_sub(kept);
+            draft.set_number("commands_more", Some(left).filter(|left| *left > 0));
         }
         if parts.has(Part::Last) {
             draft.set(

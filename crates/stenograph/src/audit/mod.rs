@@ -297,6 +297,7 @@ impl Auditor {
         let keys = Keys::of(name, input, if matches!(input, Input::Text(_)) { &paths } else { &[] }, script);
         if let Some(command) = &keys.command {
             course.window.command(command);
+            self.audit.commands += 1;
         }
         let step = course.step_of_call();
         let mut todo = None;

@@ -31,7 +31,7 @@ impl Total {
         self.created += files(Change::Created);
         self.changed += files(Change::Changed);
         self.deleted += files(Change::Deleted);
-        self.commands += audit.calls.items.iter().filter(|call| call.command.is_some()).count() as u64;
+        self.commands += audit.commands;
         self.failures += u64::from(audit.failure.is_some());
     }
 

@@ -53,7 +53,7 @@ pub fn has(audit: &Audit, part: Part) -> bool {
     match part {
         Part::Tools => !audit.tools.is_empty(),
         Part::Files => !audit.files.items.is_empty(),
-        Part::Commands => audit.calls.items.iter().any(|call| call.command.is_some()),
+        Part::Commands => audit.commands > 0,
         Part::Last => audit.last.is_some(),
         Part::Failure => audit.failure.is_some(),
         Part::Todos => audit.todos.as_ref().is_some_and(|todos| !todos.items.is_empty()),
@@ -307,7 +307,8 @@ fn files(audit: &Audit, room: Room, colour: Colour, out: &mut String) {
 fn commands(audit: &Audit, room: Room, colour: Colour, out: &mut String) {
     let commands: Vec<&Call> = audit.calls.items.iter().filter(|call| call.command.is_some()).collect();
     let failed = commands.iter().filter(|call| call.outcome == Outcome::Failed).count() as u64;
-    let mut rest = counted(commands.len() as u64, "command");
+    let left = audit.commands.saturating_sub(commands.len() as u64);
+    let mut rest = counted(audit.commands, "command");
     if failed > 0 {
         let _ = write!(rest, ", {} failed", grouped(failed));
     }
@@ -331,9 +332,7 @@ fn commands(audit: &Audit, room: Room, colour: Colour, out: &mut String) {
         let line = format!("  {:>6}  {exit:<9}  {command}{}", call.place.event, colour.ink(Ink::Faint, &took));
         let _ = writeln!(out, "{line}");
     }
-    if room == Room::Alone {
-        more(audit.calls.more, "", colour, out);
-    }
+    more(left, "", colour, out);
 }
 
 fn last(audit: &Audit, colour: Colour, out: &mut String) {
