@@ -34,6 +34,10 @@ pub(super) fn numbered(listing: &str) -> Option<Shown> {
             Some(_) | None => remark |= !line.trim().is_empty(),
         }
     }
+    // Tools that cut a text at its newlines number the nothing after the last one.
+    if text.ends_with("\n\n") {
+        text.pop();
+    }
     // One line that begins with a number may be anything.
     (next > at + 1 || at == 1).then_some(Shown { at, text, remark })
 }
@@ -81,6 +85,11 @@ mod tests {
             let shown = numbered(listing).unwrap();
             assert_eq!((shown.at, shown.text.as_str(), shown.remark), (7, "fn main() {\n\n}\n", false), "{listing}");
         }
+    }
+
+    #[test]
+    fn the_nothing_after_the_last_line_is_no_line() {
+        assert_eq!(numbered("1→a\n2→b\n3→").unwrap().text, "a\nb\n");
     }
 
     #[test]
