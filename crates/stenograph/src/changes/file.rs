@@ -96,7 +96,7 @@ impl File {
     fn by_lines(&mut self, acts: &[Act], told: &Told) -> Fit {
         let is_whole = matches!(self.sheet, Sheet::Whole { .. });
         for hunks in spellings(&told.hunks, self.sheet.has_tabs() || acts.iter().any(has_tabs)) {
-            let is_sure = if is_whole { self.sheet.holds(&hunks) } else { acts.iter().all(|act| is_in(act, &hunks)) };
+            let is_sure = acts.iter().all(|act| is_in(act, &hunks)) && (!is_whole || self.sheet.holds(&hunks));
             let mut next = self.sheet.clone();
             if is_sure && next.patch(&hunks) == Fit::Fits {
                 self.sheet = next;
@@ -199,8 +199,9 @@ impl File {
     /// What a tool shows of it is seen; whether all of it was asked for.
     pub fn look(&mut self, listing: &str, all: bool) -> Came {
         match look::numbered(listing) {
-            Some(shown) if all && shown.at == 1 && !shown.remark => self.see(&shown.text),
-            Some(shown) => self.see_lines(shown.at, &shown.text),
+            Some(shown) if all && shown.at == 1 && !shown.remark && self.sheet.is_now(&shown.text) => Came::Followed,
+            Some(shown) if all && shown.at == 1 && !shown.remark => self.see(shown.without_nothing()),
+            Some(shown) => self.see_lines(shown.at, shown.without_nothing()),
             None => match look::plain(listing).filter(|_| all) {
                 Some(text) => self.see(text),
                 None => Came::Followed,
@@ -265,9 +266,14 @@ fn spellings(hunks: &[Hunk], is_tabbed: bool) -> [Vec<Hunk>; 2] {
     both
 }
 
-/// Whether what is to be replaced stands in the hunks: at least its longest line, for one replacement may be told in several hunks.
+/// Whether what is to be replaced, and what takes its place, stands in the hunks. Lines that stay may be left out between two of them.
 fn is_in(act: &Act, hunks: &[Hunk]) -> bool {
-    let Act::Replace { old, .. } = act else { return true };
+    let Act::Replace { old, new, .. } = act else { return true };
+    let has = |side: fn(&Hunk) -> &str, line: &str| hunks.iter().any(|hunk| side(hunk).contains(line));
+    let (was, is): (fn(&Hunk) -> &str, fn(&Hunk) -> &str) = (|hunk| &hunk.old, |hunk| &hunk.new);
     let longest = old.lines().max_by_key(|line| line.trim().len()).unwrap_or_default();
-    hunks.iter().any(|hunk| hunk.old.contains(longest))
+    let (gone, come): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
+    has(was, longest)
+        && gone.iter().filter(|line| !come.contains(line)).all(|line| has(was, line))
+        && come.iter().filter(|line| !gone.contains(line)).all(|line| has(is, line))
 }

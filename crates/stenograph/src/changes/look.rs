@@ -12,6 +12,14 @@ pub(super) struct Shown {
     pub remark: bool,
 }
 
+impl Shown {
+    /// The lines without an empty one at the end: tools that cut a text at its newlines number the nothing after the last one.
+    pub fn without_nothing(&self) -> &str {
+        let is_empty = self.text.ends_with("\n\n");
+        self.text.strip_suffix('\n').filter(|_| is_empty).unwrap_or(&self.text)
+    }
+}
+
 /// How many lines a tool may say before those of the file.
 const HEAD_LINES_MAX: usize = 4;
 
@@ -33,10 +41,6 @@ pub(super) fn numbered(listing: &str) -> Option<Shown> {
             }
             Some(_) | None => remark |= !line.trim().is_empty(),
         }
-    }
-    // Tools that cut a text at its newlines number the nothing after the last one.
-    if text.ends_with("\n\n") {
-        text.pop();
     }
     // One line that begins with a number may be anything.
     (next > at + 1 || at == 1).then_some(Shown { at, text, remark })
@@ -89,7 +93,7 @@ mod tests {
 
     #[test]
     fn the_nothing_after_the_last_line_is_no_line() {
-        assert_eq!(numbered("1→a\n2→b\n3→").unwrap().text, "a\nb\n");
+        assert_eq!(numbered("1→a\n2→b\n3→").unwrap().without_nothing(), "a\nb\n");
     }
 
     #[test]

@@ -232,6 +232,11 @@ impl Sheet {
         hunks.iter().all(|hunk| hunk.at.is_some_and(|at| at_line(now, hunk, at).is_some()))
     }
 
+    /// Whether this is all there is.
+    pub fn is_now(&self, text: &str) -> bool {
+        matches!(self, Sheet::Whole { now: Some(now), .. } if now == text)
+    }
+
     /// Whether lines that are known begin with tabs.
     pub fn has_tabs(&self) -> bool {
         let has = |text: &str| text.contains("\n\t");
