@@ -1,9 +1,12 @@
 //! Measures reading: its speed against building a `serde_json::Value` per line, in one run on one thread, and the peak memory
 //! of the command on a large file. Only ratios from one run mean anything on a shared machine. Recording is in
-//! `bench/record.rs`, the store in `bench/store.rs`.
+//! `bench/record.rs`, the store in `bench/store.rs`, counting in `bench/usage.rs`.
 
+mod goals;
+mod process;
 pub mod record;
 pub mod store;
+pub mod usage;
 
 use std::fs::{self, File};
 use std::hint::black_box;

@@ -61,6 +61,8 @@ enum Bench {
     Record(bench::record::Options),
     /// Indexing and searching a tree of sessions, against a plain scan and other programs
     Store(bench::store::Options),
+    /// Counting tokens, against a plain search and other counters
+    Usage(bench::usage::Options),
 }
 
 fn main() -> ExitCode {
@@ -74,6 +76,7 @@ fn main() -> ExitCode {
         Task::Bench { what: Bench::Read(options) } => bench::read(&options),
         Task::Bench { what: Bench::Record(options) } => bench::record::record(&options),
         Task::Bench { what: Bench::Store(options) } => bench::store::store(&options),
+        Task::Bench { what: Bench::Usage(options) } => bench::usage::usage(&options),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

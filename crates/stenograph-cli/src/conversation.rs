@@ -3,16 +3,14 @@
 
 use std::path::Path;
 
-use stenograph::format::{Format, named};
+use stenograph::format::Format;
 use stenograph::model::{Event, Note, Outline, Spine};
 use stenograph::read::Sink;
-use stenograph_store::index::catalogue::SourceRow;
-use stenograph_store::index::{Held, Store};
 use stenograph_store::recall::Recall;
-use stenograph_store::{Passes, Problem, folder};
+use stenograph_store::{Passes, Source, folder};
 
 use crate::error::CommandError;
-use crate::input::{self, Go, Input, format_named};
+use crate::input::{self, Go, Input};
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::store::{Asked, Where};
@@ -61,7 +59,7 @@ impl Conversation {
         let path = match place.asked(name)? {
             Asked::File(path) => path,
             Asked::Session(chosen) => {
-                let input = kept(&place.store()?, &chosen.source, from, output)?;
+                let input = input::open_known(&place.store()?, &chosen.source, from, output)?;
                 return Ok(Conversation::of(input));
             }
         };
@@ -71,7 +69,41 @@ impl Conversation {
         }
     }
 
-    fn of(input: Input) -> Conversation {
+    /// Opens what is named, and the side conversations of a session that stand in sources of their own, each with its name. One that
+    /// cannot be opened does not stop the rest.
+    pub fn open_with_threads(
+        place: &Where,
+        name: &Path,
+        from: Option<&str>,
+        output: &mut Output<'_>,
+    ) -> Result<(Conversation, Vec<(String, Conversation)>), CommandError> {
+        let main = Conversation::open(place, name, from, output)?;
+        let Asked::Session(chosen) = place.asked(name)? else { return Ok((main, Vec::new())) };
+        let store = place.store()?;
+        let mut threads = Vec::new();
+        for row in store.catalogue()?.sources_of(chosen.session.id)? {
+            let Some(thread) = row.thread.clone().filter(|_| row.id != chosen.source.id && row.copy_of.is_none())
+            else {
+                continue;
+            };
+            match input::open_known(&store, &row, from, output) {
+                Ok(input) => threads.push((thread, Conversation::of(input))),
+                Err(error) => output.error(&error),
+            }
+        }
+        Ok((main, threads))
+    }
+
+    /// The source it is read from, where it is one.
+    pub fn source(&self) -> Option<&Source> {
+        match &self.from {
+            From::Input(input) => Some(&input.source),
+            From::Parts(_) => None,
+        }
+    }
+
+    /// The conversation that a source is.
+    pub fn of(input: Input) -> Conversation {
         Conversation { name: input.name(), from: From::Input(Box::new(input)) }
     }
 
@@ -129,29 +161,6 @@ impl Conversation {
             From::Parts(_) => Recall::default(),
         }
     }
-}
-
-/// Opens a source that the index knows, from the archive when it is gone.
-pub fn kept(
-    store: &Store,
-    row: &SourceRow,
-    from: Option<&str>,
-    output: &mut Output<'_>,
-) -> Result<Input, CommandError> {
-    let name = row.path.display().to_string();
-    let (source, held) = store.open_source(row).map_err(|error| match error.problem {
-        Problem::Missing => CommandError::nothing(format!("{name}: is gone, and was never kept"))
-            .hint("steno index keeps what it reads from now on"),
-        _ => error.into(),
-    })?;
-    if held == Held::InArchive {
-        output.say(&format!("{name} is gone; this is what was kept of it"));
-    }
-    let format = match from {
-        Some(from) => format_named(from)?,
-        None => named(&row.format).ok_or_else(|| CommandError::new(format!("{name}: the format is unknown")))?,
-    };
-    Ok(Input { source, format })
 }
 
 /// Gives every event to somebody.

@@ -5,9 +5,12 @@ use std::path::Path;
 
 use stenograph::format::{Detected, Format, Want, detect, named};
 use stenograph::read::{Reading, Sink};
-use stenograph_store::{Passes, Place, Source};
+use stenograph_store::index::catalogue::SourceRow;
+use stenograph_store::index::{Held, Store};
+use stenograph_store::{Passes, Place, Problem, Source};
 
 use crate::error::CommandError;
+use crate::output::Output;
 use crate::progress::Progress;
 
 /// How much of a source is read at a time.
@@ -36,6 +39,29 @@ pub fn open(path: &Path, from: Option<&str>, passes: Passes) -> Result<Input, Co
     let format = match from {
         Some(name) => format_named(name)?,
         None => format_of(&source)?,
+    };
+    Ok(Input { source, format })
+}
+
+/// Opens a source that the index knows, also when only the archive still has it, which is said then.
+pub fn open_known(
+    store: &Store,
+    row: &SourceRow,
+    from: Option<&str>,
+    output: &mut Output<'_>,
+) -> Result<Input, CommandError> {
+    let name = row.path.display().to_string();
+    let (source, held) = store.open_source(row).map_err(|error| match error.problem {
+        Problem::Missing => CommandError::nothing(format!("{name}: is gone, and was never kept"))
+            .hint("steno index keeps what it reads from now on"),
+        _ => error.into(),
+    })?;
+    if held == Held::InArchive {
+        output.say(&format!("{name} is gone; this is what was kept of it"));
+    }
+    let format = match from {
+        Some(from) => format_named(from)?,
+        None => named(&row.format).ok_or_else(|| CommandError::new(format!("{name}: the format is unknown")))?,
     };
     Ok(Input { source, format })
 }

@@ -1,6 +1,7 @@
 //! The pages of the ledger of all sources there are: out of the index where that knows them, else read from the files, and what is gone
 //! from the archive. What is counted, and how, is in [`stenograph::ledger`].
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -29,8 +30,8 @@ pub struct Asked<'a> {
     pub places: Option<&'a Places>,
     /// Files that are read whatever the index knows.
     pub files: &'a [PathBuf],
-    /// Of what is gone, only what stood below this folder.
-    pub below: Option<&'a Path>,
+    /// Of what is gone, only what stood below one of these folders; all of it if there is none.
+    pub below: &'a [PathBuf],
     /// The store.
     pub store: &'a Store,
     /// Whether the index may be asked.
@@ -79,6 +80,9 @@ pub struct Report {
 /// How much is read at a time.
 const CHUNK_SIZE: usize = 256 << 10;
 
+/// The journal of a recording that fills a folder: it tells of the calls whose sum the document beside it states.
+const JOURNAL: &str = "journal.steno";
+
 /// How often whoever watches is told.
 const BEAT: Duration = Duration::from_millis(50);
 
@@ -94,7 +98,12 @@ pub fn pages(asked: &Asked<'_>, watch: &mut dyn Watch, each: &mut dyn FnMut(Told
     jobs.sort_by_key(|job| std::cmp::Reverse(job.size()));
     told.extend(read_all(asked, &jobs, archive.as_ref(), watch, &mut report)?);
     told.sort_by(|one, other| one.path.cmp(&other.path));
-    told.into_iter().for_each(each);
+    let journals: HashSet<PathBuf> =
+        told.iter().filter(|told| told.path.ends_with(JOURNAL)).map(|told| told.path.clone()).collect();
+    for told in told {
+        let has_journal = !told.path.ends_with(JOURNAL) && journals.contains(&told.path.with_file_name(JOURNAL));
+        each(if has_journal { Told { page: told.page.without_runs(), ..told } } else { told });
+    }
     Ok(report)
 }
 
@@ -142,7 +151,8 @@ fn survey(asked: &Asked<'_>, catalogue: Option<&Catalogue>, report: &mut Report)
             Some(_) | None => jobs.push(Job::File { path, size: stamp.size, named }),
         }
     }
-    let is_meant = |path: &Path| asked.below.is_none_or(|below| path.starts_with(below)) && is_missing(path);
+    let is_below = |path: &Path| asked.below.is_empty() || asked.below.iter().any(|below| path.starts_with(below));
+    let is_meant = |path: &Path| is_below(path) && is_missing(path);
     for path in known.keys().filter(|path| is_meant(path)) {
         report.kept += 1;
         recall(path);
@@ -166,7 +176,7 @@ fn read_all(
     watch: &mut dyn Watch,
     report: &mut Report,
 ) -> Result<Vec<Told>, Error> {
-    let (next, done) = (AtomicUsize::new(0), AtomicU64::new(0));
+    let (next, done, kept) = (AtomicUsize::new(0), AtomicU64::new(0), AtomicU64::new(0));
     let (told, remarks) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
     let mut progress =
         Progress { files: jobs.len() as u64, bytes: jobs.iter().map(Job::size).sum(), ..Progress::default() };
@@ -175,6 +185,7 @@ fn read_all(
         while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
             match job.read(asked.calls, archive, &mut hand, &done) {
                 Ok(Some(Counted { page, damage })) => {
+                    kept.fetch_add(u64::from(matches!(job, Job::Kept(_))), Ordering::Relaxed);
                     lock(&told).push(Told { path: job.path().to_owned(), session: job.session(), page });
                     lock(&remarks).extend(damage.map(|damage| Remark::new(job.path(), damage.to_string())));
                 }
@@ -203,10 +214,9 @@ fn read_all(
         }
     });
     let told = told.into_inner().unwrap_or_default();
-    let kept = |told: &&Told| jobs.iter().any(|job| matches!(job, Job::Kept(copy) if copy.path == told.path));
-    let gone = if jobs.iter().any(|job| matches!(job, Job::Kept(_))) { told.iter().filter(kept).count() } else { 0 };
-    report.kept += gone as u64;
-    report.read += (told.len() - gone) as u64;
+    let gone = kept.into_inner();
+    report.kept += gone;
+    report.read += (told.len() as u64).saturating_sub(gone);
     report.remarks.extend(remarks.into_inner().unwrap_or_default());
     Ok(told)
 }

@@ -1,5 +1,7 @@
 //! What a format is: how bytes spell events. Everything that lists formats derives from [`crate::formats::FORMATS`].
 
+pub(crate) mod marks;
+
 use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::io;
@@ -10,6 +12,7 @@ use crate::ledger::{Rule, Tally, Told};
 use crate::model::{Event, Kind, Outline, Residue};
 use crate::read::Reader;
 use crate::write::Writer;
+pub use marks::Marks;
 
 /// A format. To add one, see `formats/README.md`.
 pub trait Format: Sync {
@@ -56,6 +59,39 @@ pub trait Format: Sync {
     fn signs(&self) -> Signs {
         Signs::default()
     }
+
+    /// What its records say, in words of its own, about what came of calls.
+    fn marks(&self) -> Marks {
+        Marks::NONE
+    }
+
+    /// Where its records say, in a shape for programs, what a call did to files.
+    fn deeds(&self) -> Deeds {
+        Deeds::default()
+    }
+
+    /// Where its records say what their session was forked from.
+    fn forks(&self) -> Forks {
+        Forks::default()
+    }
+}
+
+/// Where a format says what a call did to files, beside the model.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Deeds {
+    /// Paths of fields, left over in its records, that hold it.
+    pub fields: &'static [&'static str],
+    /// Path of the field that names the call, in a record that is no result.
+    pub call: Option<&'static str>,
+}
+
+/// Where the records of a format say what their session was forked from: paths of fields that are left over in them.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Forks {
+    /// The id of the session.
+    pub sessions: &'static [&'static str],
+    /// The id of the record after which it went its own way.
+    pub records: &'static [&'static str],
 }
 
 /// Words of a format about how a run stands, where the model has no place for them.
@@ -218,7 +254,11 @@ impl<'a> Head<'a> {
 
 /// The bytes as text. Raw control characters must not hide what a record is: readers take them as escapes, and here a space will do.
 fn visible(bytes: &[u8]) -> Cow<'_, str> {
-    let is_plain = |byte: &u8| *byte >= b' ' || matches!(byte, b'\n' | b'\r');
+    // Every byte is looked at, for that is done many at a time; stopping at the first one is not.
+    let is_plain = |text: &&str| {
+        let control = |byte: u8| u8::from(byte < b' ' && byte != b'\n' && byte != b'\r');
+        text.bytes().fold(0, |found, byte| found | control(byte)) == 0
+    };
     let good = match std::str::from_utf8(bytes) {
         Ok(text) => Some(text),
         // The head ends within a character.
@@ -227,7 +267,7 @@ fn visible(bytes: &[u8]) -> Cow<'_, str> {
         }
         Err(_) => None,
     };
-    if let Some(text) = good.filter(|text| text.bytes().all(|byte| is_plain(&byte))) {
+    if let Some(text) = good.filter(is_plain) {
         return Cow::Borrowed(text);
     }
     let seen = |char: char| if char < ' ' && !matches!(char, '\n' | '\r') { ' ' } else { char };

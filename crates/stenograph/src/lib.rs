@@ -10,13 +10,19 @@
 //! 6. [`query`] says what of an event can be found, and finds it.
 //! 7. [`status`] tells from the last events how a run stands.
 //! 8. [`ledger`] counts what model calls took.
-//! 9. [`replay`] plays a conversation again, as a line of moments.
-//! 10. [`render`] writes sessions for people.
-//! 11. [`formats`] is the one list of formats; [`laws`] is what every one of them keeps.
+//! 9. [`audit`] tells what a session did, [`changes`] what it did to files, as diffs.
+//! 10. [`replay`] plays a conversation again, as a line of moments; [`cassette`] answers an agent from one;
+//!     [`compare`] tells two runs apart and finds where they parted.
+//! 11. [`render`] writes sessions for people.
+//! 12. [`formats`] is the one list of formats; [`laws`] is what every one of them keeps.
 //!
 //! This crate opens no files, reads no clock and no environment, starts no threads and prints nothing.
 
+pub mod audit;
 pub mod carry;
+pub mod cassette;
+pub mod changes;
+pub mod compare;
 pub mod convert;
 pub mod edit;
 pub mod format;

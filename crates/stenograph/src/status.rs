@@ -23,6 +23,7 @@ mod tests;
 
 use crate::model::{Body, Event};
 use course::{Course, Phase};
+pub(crate) use course::{given, is_markup};
 
 /// How a run stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -3,10 +3,8 @@
 //! that are installed. Only ratios from one run mean anything on a shared machine, so those who are compared take turns.
 
 mod asked;
-mod goals;
 mod inside;
 mod peers;
-mod process;
 mod queries;
 
 use std::fs::{self, File};
@@ -17,12 +15,12 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 
+use super::goals::{Goals, median, percentile};
+use super::process::{Ran, timed, watched};
 use super::{again_in_release, cargo};
 use crate::{Failure, corpus, tree};
-use goals::{Goals, median, percentile};
 use inside::Order;
 use peers::{Installed, Peer};
-use process::{Ran, timed, watched};
 use queries::{Kind, Query};
 
 /// What to measure.

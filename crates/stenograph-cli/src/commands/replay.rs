@@ -7,7 +7,7 @@ mod play;
 mod print;
 mod screen;
 mod stage;
-mod view;
+pub(super) mod view;
 
 use std::path::PathBuf;
 
@@ -79,7 +79,9 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
     let mut origin = Origin::open(options, output)?;
     let mut overview = origin.overview()?;
     let damage = overview.damage.take();
-    let status = match output.is_terminal() && !options.json {
+    let is_watched =
+        output.is_terminal() && !options.json && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
+    let status = match is_watched {
         true => play::run(options, origin, overview, output)?,
         false => print::run(options, origin, overview, output)?,
     };

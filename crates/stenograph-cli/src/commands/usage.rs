@@ -22,6 +22,7 @@ use stenograph_store::usage::{Asked, UseIndex, pages};
 use crate::clock;
 use crate::error::{CommandError, Status};
 use crate::output::{Output, harmless_line};
+use crate::prices;
 use crate::progress::Progress;
 use crate::store::{Where, on_interrupt};
 
@@ -143,7 +144,7 @@ impl By {
 pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
     let zone = options.zone()?;
     let range = options.range(&zone)?;
-    let prices = Prices::shipped();
+    let prices = prices::load()?;
     let (ledger, peer) = match options.rule {
         Some(rule) => peers::count(rule, options, output)?.unzip(),
         None => (options.ledger(output)?, None),
@@ -189,7 +190,7 @@ impl Answer<'_> {
         if options.json {
             output.line(&self.json(options))?;
         } else if options.csv {
-            for line in view::csv(report, by) {
+            for line in view::rows(report, by) {
                 output.line(&line)?;
             }
         } else {
@@ -265,13 +266,16 @@ impl Options {
         let stop = Arc::new(AtomicBool::new(false));
         on_interrupt(&stop);
         let (files, places) = self.sources(&store)?;
-        let below = self.place.root();
+        let below = match &places {
+            Some(places) if !self.files.is_empty() => places.folders.clone(),
+            Some(_) | None => self.place.root().into_iter().collect(),
+        };
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let is_looked_into = self.no_index || self.explain;
         let asked = Asked {
             places: places.as_ref(),
             files: &files,
-            below: below.as_deref(),
+            below: &below,
             store: &store,
             index: if is_looked_into { UseIndex::No } else { UseIndex::Yes },
             calls: if self.by == By::Tool { Calls::Tools } else { Calls::Numbers },

@@ -2,9 +2,9 @@
 
 use crate::format::Format;
 
-mod anthropic;
+pub(crate) mod anthropic;
 mod blocks;
-mod chat;
+pub(crate) mod chat;
 pub mod chibi;
 pub mod chibi_inbox;
 pub mod chibi_markdown;

@@ -11,6 +11,9 @@ use super::page::{How, Name, Names, Page, Reason, Row};
 /// How many examples of a decision are kept.
 const EXAMPLES_MAX: usize = 5;
 
+/// How many forks of forks are followed: sources that name each other as their parents would else have no end.
+const FORKS_MAX: usize = 64;
+
 /// A ledger in the making.
 #[derive(Debug, Default)]
 pub struct Book {
@@ -18,6 +21,8 @@ pub struct Book {
     sources: Vec<String>,
     entries: Vec<Entry>,
     by_key: HashMap<u128, usize, Xxh3DefaultBuilder>,
+    /// Calls that a session only replays, and whose they are.
+    origins: HashMap<u128, u128>,
     decisions: HashMap<Reason, Decision>,
 }
 
@@ -39,8 +44,6 @@ pub struct Entry {
     pub row: Row,
     /// The source that tells best whose it is.
     pub source: u32,
-    /// When that source tells of it.
-    told_at: i64,
     /// The source that was the last to tell of it.
     last: u32,
     /// How many sources tell of it, by how.
@@ -70,6 +73,10 @@ impl Book {
         let number = u32::try_from(self.sources.len() - 1).unwrap_or(u32::MAX);
         let names: Vec<Name> = page.names.iter().map(|name| self.names.number(name)).collect();
         let session = session.map(|session| self.names.number(session));
+        for (own, origin) in &page.origins {
+            let known = self.origins.entry(*own).or_insert(*origin);
+            *known = *origin.min(known);
+        }
         for row in page.rows {
             let mut row = row.renamed(&names);
             row.session = row.session.or(session);
@@ -92,35 +99,61 @@ impl Book {
     }
 
     fn put(&mut self, row: Row, source: u32) {
-        let told_at = row.time.unwrap_or(i64::MAX);
-        let Some(entry) = self.by_key.get(&row.key).and_then(|at| self.entries.get_mut(*at)) else {
-            self.by_key.insert(row.key, self.entries.len());
-            let mut entry = Entry { row, source, told_at, last: source, own: 0, replayed: 0, passed: 0 };
-            entry.tell(entry.row.how);
-            self.entries.push(entry);
+        let mut entry = Entry { row, source, last: source, own: 0, replayed: 0, passed: 0 };
+        entry.tell(entry.row.how);
+        self.enter(entry);
+    }
+
+    /// Enters a call, or what is told of it into the one that is there.
+    fn enter(&mut self, mut new: Entry) {
+        let Some(entry) = self.by_key.get(&new.row.key).and_then(|at| self.entries.get_mut(*at)) else {
+            self.by_key.insert(new.row.key, self.entries.len());
+            self.entries.push(new);
             return;
         };
-        let is_same = entry.last == source;
-        let place = (source, row.line);
-        let (ours, theirs) = ((row.how, told_at), (entry.row.how, entry.told_at));
-        let name = |source: u32| usize::try_from(source).ok().and_then(|at| self.sources.get(at));
-        if ours < theirs || ours == theirs && name(source) < name(entry.source) {
-            entry.row.belong(&row);
-            (entry.source, entry.told_at) = (source, told_at);
+        let (is_same, latest) = (entry.last == new.last, new.last);
+        let mut tellings = [entry.own, entry.replayed, entry.passed];
+        if !is_same {
+            let more = [new.own, new.replayed, new.passed];
+            tellings.iter_mut().zip(more).for_each(|(count, more)| *count = count.saturating_add(more));
         }
-        entry.row.join(&row);
-        entry.last = source;
-        let reason = match row.how {
+        let name = |source: u32| usize::try_from(source).ok().and_then(|at| self.sources.get(at));
+        let is_tie = !entry.row.tells_better_than(&new.row) && !new.row.tells_better_than(&entry.row);
+        if new.row.tells_better_than(&entry.row) || is_tie && name(new.source) < name(entry.source) {
+            std::mem::swap(entry, &mut new);
+        }
+        entry.row.join(&new.row);
+        ([entry.own, entry.replayed, entry.passed], entry.last) = (tellings, latest);
+        let place = (new.source, new.row.line);
+        if is_same {
+            // A row of no record only names tools of an answer on an earlier page.
+            let count = u64::from(new.row.records > 0);
+            return self.decide(Reason::Streamed, count, std::iter::once(place).filter(|_| count > 0));
+        }
+        let reason = match new.row.how {
             How::Replayed => Reason::Replayed,
             How::Passed => Reason::PassedOn,
             How::Own | How::Difference | How::Run | How::Cost => Reason::Copied,
         };
-        if is_same {
-            self.decide(Reason::Streamed, 1, std::iter::once(place));
-        } else {
-            entry.tell(row.how);
-            // How many there are of each is only known when all are there.
-            self.decide(reason, 0, std::iter::once(place));
+        // How many there are of each is only known when all are there.
+        self.decide(reason, 0, std::iter::once(place));
+    }
+
+    /// A fork of a fork takes all that it replays for the fork's own; what the fork itself only replayed is its parent's.
+    fn trace_back(&mut self) {
+        if self.origins.is_empty() {
+            return;
+        }
+        let (strays, entries): (Vec<Entry>, Vec<Entry>) =
+            std::mem::take(&mut self.entries).into_iter().partition(|entry| self.origins.contains_key(&entry.row.key));
+        self.by_key = entries.iter().zip(0..).map(|(entry, at)| (entry.row.key, at)).collect();
+        self.entries = entries;
+        for mut stray in strays {
+            for _ in 0..FORKS_MAX {
+                let Some(origin) = self.origins.get(&stray.row.key) else { break };
+                stray.row.key = *origin;
+            }
+            self.enter(stray);
         }
     }
 
@@ -133,6 +166,7 @@ impl Book {
 
     /// The ledger, when all pages are in it.
     pub fn close(mut self) -> Ledger {
+        self.trace_back();
         let mut merged = [(Reason::Copied, 0_u64), (Reason::Replayed, 0), (Reason::PassedOn, 0)];
         for entry in &self.entries {
             // One telling is the call itself; the best one.
@@ -150,6 +184,11 @@ impl Book {
             }
         }
         let mut entries = self.entries;
+        for entry in &mut entries {
+            // What cannot be shared out goes to the first ones: they stand in an order of their own.
+            let name = |tool: &Name| usize::try_from(*tool).ok().and_then(|at| self.names.list.get(at));
+            entry.row.tools.sort_by(|one, other| name(one).cmp(&name(other)));
+        }
         entries.sort_by_key(|entry| (entry.row.time, entry.row.key));
         let decision = |reason: &Reason| self.decisions.get(reason).filter(|decision| decision.count > 0).cloned();
         let decisions = Reason::ALL.iter().filter_map(decision).collect();

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use xxhash_rust::xxh3::Xxh3DefaultBuilder;
 
-use super::page::{Aside, How, Name, Names, Page, Reason, Row, State};
+use super::page::{Aside, How, LastAnswer, Name, Names, Page, Reason, Row, State};
 use super::told::{Inner, Retold, Told, Total};
 use super::{Pace, Tokens};
 use crate::model::{Body, Event, Note, Usage};
@@ -25,6 +25,9 @@ pub enum Calls {
 /// How long a pause may be in a history that is replayed: it is written at one go.
 const REPLAY_GAP_MS: i64 = 1000;
 
+/// From this length on the id of a record is one that nobody else makes up. What is shorter counts the records of a session.
+const ID_LENGTH_MIN: usize = 16;
+
 /// How many lines are given as examples of what was set aside.
 const EXAMPLES_MAX: usize = 3;
 
@@ -37,16 +40,22 @@ pub struct Counting {
     rows: Vec<Row>,
     by_key: HashMap<u128, usize, Xxh3DefaultBuilder>,
     asides: Vec<Aside>,
+    /// Of what is replayed: the key it has as a call of the source's own session, and that of the other session's.
+    origins: Vec<(u128, u128)>,
     state: State,
     /// Tools that were called since the last row of an answer that has no id.
     tools: Vec<Name>,
     /// For each answer its row, and the tools that were called before there was one.
     answers: HashMap<u64, Answer, Xxh3DefaultBuilder>,
+    /// The answer that was last told of.
+    answer: Option<u64>,
 }
 
 #[derive(Debug, Default)]
 struct Answer {
     row: Option<usize>,
+    /// The key of its row, which may stand on an earlier page.
+    key: Option<u128>,
     tools: Vec<Name>,
 }
 
@@ -59,7 +68,10 @@ impl Counting {
     /// Goes on from where another page of the source ended.
     pub fn resumed(agent: &'static str, calls: Calls, state: State) -> Counting {
         let mut names = Names::default();
-        let tools = state.tools.iter().map(|tool| names.number(tool)).collect();
+        let mut numbers = |tools: &[String]| tools.iter().map(|tool| names.number(tool)).collect();
+        let tools = numbers(&state.tools);
+        let answer = |last: &LastAnswer| (last.group, Answer { row: None, key: last.key, tools: numbers(&last.tools) });
+        let answers: HashMap<u64, Answer, Xxh3DefaultBuilder> = state.answer.iter().map(answer).collect();
         Counting {
             agent,
             calls,
@@ -67,9 +79,11 @@ impl Counting {
             rows: Vec::new(),
             by_key: HashMap::default(),
             asides: Vec::new(),
+            origins: Vec::new(),
             state,
             tools,
-            answers: HashMap::default(),
+            answer: answers.keys().next().copied(),
+            answers,
         }
     }
 
@@ -112,7 +126,12 @@ impl Counting {
         }
         let tool = |name: &Name| self.names.list.get(usize::try_from(*name).ok()?).cloned();
         self.state.tools = self.tools.iter().filter_map(tool).collect();
-        Page { names: self.names.list, rows: self.rows, asides: self.asides, state: self.state }
+        let last = self.answer.and_then(|group| self.answers.get(&group).map(|answer| (group, answer)));
+        self.state.answer = last.map(|(group, Answer { key, tools, .. })| {
+            let tools = tools.iter().filter_map(tool).collect();
+            LastAnswer { group, key: *key, tools }
+        });
+        Page { names: self.names.list, rows: self.rows, asides: self.asides, origins: self.origins, state: self.state }
     }
 
     /// Remembers what the next records are of.
@@ -122,9 +141,12 @@ impl Counting {
                 *place = Some(stated.to_owned());
             }
         };
-        keep(&mut self.state.model, event.model.as_deref());
-        keep(&mut self.state.cwd, event.cwd.as_deref());
-        keep(&mut self.state.branch, event.branch.as_deref());
+        // What an answer says of itself goes for no other: who made a call that names no model is not known.
+        if event.usage.is_none() {
+            keep(&mut self.state.model, event.model.as_deref());
+            keep(&mut self.state.cwd, event.cwd.as_deref());
+            keep(&mut self.state.branch, event.branch.as_deref());
+        }
         let Body::Fact { name, .. } = &event.body else { return };
         if name != "session" {
             return;
@@ -150,11 +172,23 @@ impl Counting {
         let Some(group) = &event.group else {
             return add_once(&mut self.tools, tool);
         };
-        let answer = self.answers.entry(hash(&[group])).or_default();
-        match answer.row.and_then(|row| self.rows.get_mut(row)) {
-            Some(row) => add_once(&mut row.tools, tool),
-            None => add_once(&mut answer.tools, tool),
+        let group = hash(&[group]);
+        self.answer = Some(group);
+        let answer = self.answers.entry(group).or_default();
+        match (answer.row.and_then(|row| self.rows.get_mut(row)), answer.key) {
+            (Some(row), _) => add_once(&mut row.tools, tool),
+            (None, Some(key)) => self.put_tool(event, group, key, tool),
+            (None, None) => add_once(&mut answer.tools, tool),
         }
+    }
+
+    /// A tool of an answer whose row stands on an earlier page: a row of nothing but the tool will be joined with it.
+    fn put_tool(&mut self, event: &Event<'_>, group: u64, key: u128, tool: Name) {
+        let mut row = self.row(event, How::Passed, Tokens::default());
+        (row.key, row.tools, row.calls, row.records) = (key, vec![tool], 0, 0);
+        (row.time, row.told_at) = (None, i64::MAX);
+        let at = self.put(row);
+        self.answers.entry(group).or_default().row = Some(at);
     }
 
     /// A call that is told of with its answer.
@@ -172,13 +206,15 @@ impl Counting {
         row.key = match (&event.group, &event.id) {
             _ if how == How::Cost => key("cost", &[event.id.as_deref(), self.session(event)]),
             (Some(group), _) => key("answer", &[Some(group), told.request.as_deref()]),
-            (None, Some(id)) => key("record", &[Some(id)]),
-            (None, None) => self.key_by_content(&row, event),
+            (None, id) => self.record_key(id.as_deref(), &row, event),
         };
+        let key = row.key;
         let at = self.put(row);
         if let (Some(group), Calls::Tools) = (&event.group, self.calls) {
-            let answer = self.answers.entry(hash(&[group])).or_default();
-            answer.row = Some(at);
+            let group = hash(&[group]);
+            self.answer = Some(group);
+            let answer = self.answers.entry(group).or_default();
+            (answer.row, answer.key) = (Some(at), Some(key));
             let tools = std::mem::take(&mut answer.tools);
             if let Some(row) = self.rows.get_mut(at) {
                 tools.into_iter().for_each(|tool| add_once(&mut row.tools, tool));
@@ -193,10 +229,10 @@ impl Counting {
         row.thread = self.name(inner.thread.as_deref()).or(row.thread);
         row.model = self.name(inner.model.as_deref());
         row.time = millis(inner.time.as_ref()).or(row.time);
+        row.told_at = row.time.unwrap_or(i64::MAX);
         row.key = match (&inner.group, &inner.id) {
             (Some(group), _) => key("answer", &[Some(group), inner.request.as_deref()]),
-            (None, Some(id)) => key("record", &[Some(id)]),
-            (None, None) => self.key_by_content(&row, event),
+            (None, id) => self.record_key(id.as_deref(), &row, event),
         };
         self.put(row);
     }
@@ -204,27 +240,40 @@ impl Counting {
     /// A running total: what it has more than the last one is a call.
     fn total(&mut self, event: &Event<'_>, total: &Total) {
         let line = event.at.map_or(0, |at| at.line);
-        let before = self.state.total.replace(total.tokens);
-        let taken = match before {
-            _ if before.unwrap_or_default() == total.tokens => return self.aside(Reason::RepeatedTotal, line),
-            // A counter that goes down began anew.
-            Some(before) if before.exceeds(&total.tokens) => total.tokens,
-            Some(before) => total.tokens.less(&before),
-            None => total.tokens,
-        };
-        // What comes with the answer is a difference; what stands in a header is all of a run.
-        let how = if event.usage.is_some() || before.is_some() { How::Difference } else { How::Run };
+        let mut before = self.state.total.replace(total.tokens).unwrap_or_default();
+        if before.exceeds(&total.tokens) {
+            // A counter that goes down began anew, and may come by the same totals again.
+            self.state.beginnings = self.state.beginnings.saturating_add(1);
+            before = Tokens::default();
+        }
+        if before == total.tokens {
+            return self.aside(Reason::RepeatedTotal, line);
+        }
+        let taken = total.tokens.less(&before);
+        // What comes with an answer is a difference; what stands in the header is all of a run.
+        let is_header = matches!(&event.body, Body::Fact { name, .. } if name == "session" || name == "session_end");
+        let how = if is_header { How::Run } else { How::Difference };
         let mut row = self.row(event, how, taken);
         (row.stated, row.tools) = (total.cost, std::mem::take(&mut self.tools));
-        let parent = self.replayed(row.time);
-        if let Some(parent) = &parent {
-            (row.session, row.how) = (Some(self.names.number(parent)), How::Replayed);
+        let own = self.session(event).map(str::to_owned);
+        row.key = self.total_key(own.as_deref(), &row, total);
+        if let Some(parent) = self.replayed(row.time) {
+            let key = self.total_key(Some(&parent), &row, total);
+            self.origins.push((std::mem::replace(&mut row.key, key), key));
+            (row.session, row.how) = (Some(self.names.number(&parent)), How::Replayed);
         }
-        let session = parent.as_deref().or(self.session(event)).map(str::to_owned);
-        let time = row.time.filter(|_| session.is_none()).map(|time| time.to_string());
-        let counters = total.tokens.counters().map(|counter| counter.to_string()).join(",");
-        row.key = key("total", &[session.as_deref(), time.as_deref(), Some(&counters)]);
         self.put(row);
+    }
+
+    /// The key of a call that is known by the total it led to. Of a run there is but one total, which grows.
+    fn total_key(&self, session: Option<&str>, row: &Row, total: &Total) -> u128 {
+        let time = row.time.filter(|_| session.is_none()).map(|time| time.to_string());
+        if row.how == How::Run {
+            return key("run", &[session, time.as_deref()]);
+        }
+        let counters = total.tokens.counters().map(|counter| counter.to_string()).join(",");
+        let beginnings = self.state.beginnings.to_string();
+        key("total", &[session, time.as_deref(), Some(&beginnings), Some(&counters)])
     }
 
     /// The session whose history a record at this time still belongs to.
@@ -283,6 +332,7 @@ impl Counting {
             branch: self.name(branch.as_deref()),
             tools: Vec::new(),
             time: millis(event.time.as_ref()),
+            told_at: millis(event.time.as_ref()).unwrap_or(i64::MAX),
             tokens,
             pace: Pace::Standard,
             stated: None,
@@ -303,6 +353,15 @@ impl Counting {
         name.map(|name| self.names.number(name))
     }
 
+    /// The key of a row that only the record it stands in has an id for.
+    fn record_key(&self, id: Option<&str>, row: &Row, event: &Event<'_>) -> u128 {
+        match (id, self.session(event)) {
+            (Some(id), _) if id.len() >= ID_LENGTH_MIN => key("record", &[Some(id)]),
+            (Some(id), Some(session)) => key("record", &[Some(id), Some(session)]),
+            (Some(_), None) | (None, _) => self.key_by_content(row, event),
+        }
+    }
+
     /// The key of a row that nothing names: a copy of its record says the same in the same place.
     fn key_by_content(&self, row: &Row, event: &Event<'_>) -> u128 {
         let name = |name: Option<Name>| name.and_then(|name| self.names.list.get(usize::try_from(name).ok()?));
@@ -320,19 +379,20 @@ impl Counting {
             self.rows.push(row);
             return self.rows.len() - 1;
         };
-        let line = row.line;
-        let passed = match self.rows.get_mut(known) {
-            Some(into) => {
-                let passed = (into.how == How::Passed) != (row.how == How::Passed);
-                if row.how < into.how {
-                    into.belong(&row);
-                }
-                into.join(&row);
-                passed
-            }
-            None => false,
+        let Some(into) = self.rows.get_mut(known) else { return known };
+        let reason = match (into.how == How::Passed) != (row.how == How::Passed) {
+            true => Reason::PassedOn,
+            false => Reason::Streamed,
         };
-        self.aside(if passed { Reason::PassedOn } else { Reason::Streamed }, line);
+        let (is_first, mut line) = (into.records == 0, row.line);
+        if row.tells_better_than(into) {
+            line = into.line;
+            into.belong(&row);
+        }
+        into.join(&row);
+        if !is_first {
+            self.aside(reason, line);
+        }
         known
     }
 
@@ -379,16 +439,23 @@ impl Row {
             (own, other) => own.or(other),
         };
         self.pace = self.pace.max(other.pace);
+        self.calls = self.calls.max(other.calls);
         self.model = self.model.or(other.model);
         other.tools.iter().for_each(|tool| add_once(&mut self.tools, *tool));
     }
 }
 
 impl Row {
+    /// Whether it knows better whose call it is: by how it tells of it, and then by telling of it first.
+    pub(super) fn tells_better_than(&self, other: &Row) -> bool {
+        (self.how, self.told_at) < (other.how, other.told_at)
+    }
+
     /// Takes over from another telling of the same call whose call it is.
     pub(super) fn belong(&mut self, other: &Row) {
-        let Row { agent, how, session, thread, model, cwd, branch, line, .. } = *other;
-        (self.agent, self.how, self.session, self.thread, self.line) = (agent, how, session, thread, line);
+        let Row { agent, how, session, thread, model, cwd, branch, line, told_at, .. } = *other;
+        (self.agent, self.how, self.session, self.thread) = (agent, how, session, thread);
+        (self.line, self.told_at) = (line, told_at);
         (self.model, self.cwd, self.branch) = (model.or(self.model), cwd, branch);
     }
 }

@@ -1,5 +1,6 @@
 //! Amounts of money, exact: US dollars as a whole number of their smallest part, so that sums do not depend on their order. Nothing
-//! here goes through binary fractions, and nothing is rounded but what people look at.
+//! here goes through binary fractions, and nothing is rounded but what people look at. Decimal types with a moving point round in
+//! silence where their digits run out; a whole number can only say that it is too small a place.
 
 use std::fmt;
 

@@ -18,6 +18,8 @@ pub struct Page {
     pub rows: Vec<Row>,
     /// What was set aside.
     pub asides: Vec<Aside>,
+    /// Keys that calls have which are replayed: as calls of the source's own session, and as what they are.
+    pub origins: Vec<(u128, u128)>,
     /// Where counting stood when the piece ended.
     pub state: State,
 }
@@ -31,6 +33,19 @@ impl Page {
         *self == Page::default()
     }
 
+    /// The page without the totals of runs, where another source tells of their calls one by one.
+    #[must_use]
+    pub fn without_runs(mut self) -> Page {
+        let (runs, rows) = self.rows.into_iter().partition(|row| row.how == How::Run);
+        self.rows = rows;
+        let runs: Vec<Row> = runs;
+        if !runs.is_empty() {
+            let lines = runs.iter().map(|row| row.line).collect();
+            self.asides.push(Aside { reason: Reason::Sum, count: runs.len() as u64, lines });
+        }
+        self
+    }
+
     /// Puts the next page of the same source behind this one.
     pub fn append(&mut self, next: Page) {
         let mut names = Names::of(std::mem::take(&mut self.names));
@@ -42,6 +57,7 @@ impl Page {
                 None => self.asides.push(aside),
             }
         }
+        self.origins.extend(next.origins);
         (self.names, self.state) = (names.list, next.state);
     }
 
@@ -72,6 +88,8 @@ pub struct Row {
     pub tools: Vec<Name>,
     /// When it is first told of, in milliseconds since 1970.
     pub time: Option<i64>,
+    /// When the record stands that says whose call it is; the end of all days where it does not say.
+    pub told_at: i64,
     /// What it took.
     pub tokens: Tokens,
     /// At which pace.
@@ -215,8 +233,23 @@ pub struct State {
     pub(super) replay: Option<(String, i64)>,
     /// The last running total.
     pub(super) total: Option<Tokens>,
+    /// How often the running total has begun anew.
+    pub(super) beginnings: u32,
     /// Tools that were called since the last call that was counted.
     pub(super) tools: Vec<String>,
+    /// The answer that was last told of: more of its tools may follow.
+    pub(super) answer: Option<LastAnswer>,
+}
+
+/// An answer that may not be told to its end.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct LastAnswer {
+    /// What its id comes down to.
+    pub group: u64,
+    /// The key of its row, once there is one.
+    pub key: Option<u128>,
+    /// The tools it called before there was one.
+    pub tools: Vec<String>,
 }
 
 /// Names, each with its number.

@@ -126,6 +126,7 @@ impl Tallied {
             branch: None,
             tools: Vec::new(),
             time,
+            told_at: time.unwrap_or(i64::MAX),
             tokens,
             pace: Pace::Standard,
             stated: None,

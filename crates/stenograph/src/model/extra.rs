@@ -123,6 +123,14 @@ impl<'a> Residue<'a> {
         })
     }
 
+    /// An object in it, whether parts of it were taken or it is still whole, as it is where a native stream holds it.
+    pub fn opened(&self, key: &str) -> Option<Cow<'_, Residue<'_>>> {
+        match self.object(key) {
+            Some(inner) => Some(Cow::Borrowed(inner)),
+            None => Some(Cow::Owned(crate::json::Object::parse(self.raw(key)?)?.rest())),
+        }
+    }
+
     /// Whether a key stands in it, taken or not.
     pub fn has(&self, key: &str) -> bool {
         self.0.iter().any(|(name, _)| name == key)

@@ -23,5 +23,6 @@ pub use moment::{SPELLINGS, Today, moment};
 pub use parse::{Mistake, PHRASE_LENGTH_MAX, QUERY_SIZE_MAX};
 pub use snippet::Snippet;
 pub use touch::{Touch, TouchHow};
+pub(crate) use touch::{is_path, joined, parts, touches, verb};
 pub use trail::Trail;
 pub use words::{How, WORD_LENGTH_MAX, Word, Words, words};

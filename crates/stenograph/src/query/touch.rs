@@ -90,7 +90,7 @@ const PATH_KEYS: [&str; 22] = [
 const ACTION_KEYS: [&str; 5] = ["command", "action", "operation", "op", "mode"];
 
 /// Words for what is done to a file, the stronger first: who replaces may well read.
-const VERBS: [(&str, TouchHow); 22] = [
+const VERBS: [(&str, TouchHow); 23] = [
     ("delete", TouchHow::Deleted),
     ("remove", TouchHow::Deleted),
     ("unlink", TouchHow::Deleted),
@@ -101,6 +101,7 @@ const VERBS: [(&str, TouchHow); 22] = [
     ("modify", TouchHow::Edited),
     ("insert", TouchHow::Edited),
     ("append", TouchHow::Edited),
+    ("apply", TouchHow::Edited),
     ("rename", TouchHow::Edited),
     ("move", TouchHow::Edited),
     ("write", TouchHow::Written),
@@ -127,7 +128,7 @@ const PATCH_LINES: [(&str, TouchHow); 4] = [
 ];
 
 /// The files that a call of this tool is to touch.
-pub(super) fn touches(tool: &str, input: &Input<'_>, cwd: Option<&str>) -> Vec<Touch> {
+pub(crate) fn touches(tool: &str, input: &Input<'_>, cwd: Option<&str>) -> Vec<Touch> {
     let mut found = Found { touches: Vec::new(), cwd };
     match input {
         Input::Text(text) => found.patch(&text.decode()),
@@ -160,6 +161,26 @@ struct Found<'a> {
 }
 
 impl Found<'_> {
+    /// A unified diff names each file twice: as it was, and as it is to be.
+    fn diff(&mut self, text: &str) {
+        let mut before = "";
+        for line in text.lines() {
+            if let Some(path) = line.strip_prefix("--- ") {
+                before = diff_path(path);
+            } else if let Some(path) = line.strip_prefix("+++ ").map(diff_path) {
+                let (path, how) = match (before, path) {
+                    (NO_FILE, path) => (path, TouchHow::Written),
+                    (before, NO_FILE) => (before, TouchHow::Deleted),
+                    (_, path) => (path, TouchHow::Edited),
+                };
+                if is_path(path) {
+                    self.add(path, how);
+                }
+                before = "";
+            }
+        }
+    }
+
     fn add(&mut self, path: &str, how: TouchHow) {
         let touch = Touch { path: joined(path.trim(), self.cwd).into_owned(), how };
         if self.touches.len() < TOUCHES_MAX && !self.touches.contains(&touch) {
@@ -168,6 +189,9 @@ impl Found<'_> {
     }
 
     fn patch(&mut self, text: &str) {
+        if text.starts_with("--- ") || text.starts_with("diff --git ") {
+            self.diff(text);
+        }
         let Some(start) = memmem::find(text.as_bytes(), PATCH.as_bytes()) else { return };
         for line in text.get(start..).unwrap_or_default().lines() {
             let named = PATCH_LINES.into_iter().find_map(|(mark, how)| Some((line.strip_prefix(mark)?, how)));
@@ -176,6 +200,15 @@ impl Found<'_> {
             }
         }
     }
+}
+
+/// The name of no file, in a unified diff.
+const NO_FILE: &str = "/dev/null";
+
+/// The path in a line of a unified diff, without the letter of its side and the time behind it.
+fn diff_path(line: &str) -> &str {
+    let path = line.split('\t').next().unwrap_or_default().trim();
+    path.strip_prefix("a/").or_else(|| path.strip_prefix("b/")).unwrap_or(path)
 }
 
 fn is_path_key(key: &str) -> bool {
@@ -188,7 +221,7 @@ fn is_path_key(key: &str) -> bool {
 }
 
 /// Whether a text may be the path of a file. Addresses are none.
-fn is_path(text: &str) -> bool {
+pub(crate) fn is_path(text: &str) -> bool {
     let text = text.trim();
     !matches!(text, "" | "." | "./" | "/" | "-")
         && text.len() <= PATH_SIZE_MAX
@@ -197,7 +230,7 @@ fn is_path(text: &str) -> bool {
 }
 
 /// What a name says is done to a file.
-fn verb(name: &str) -> Option<TouchHow> {
+pub(crate) fn verb(name: &str) -> Option<TouchHow> {
     let parts = parts(name);
     let is = |verb: &str| parts.iter().any(|part| part == verb);
     let glued = |verb: &str| {
@@ -208,7 +241,7 @@ fn verb(name: &str) -> Option<TouchHow> {
 }
 
 /// The words of a name, however they are joined: `read_file`, `ReadFile`.
-fn parts(name: &str) -> Vec<String> {
+pub(crate) fn parts(name: &str) -> Vec<String> {
     let mut parts: Vec<String> = vec![String::new()];
     let mut before = ' ';
     for char in name.chars().take(128) {
@@ -225,7 +258,7 @@ fn parts(name: &str) -> Vec<String> {
 }
 
 /// A path below the working folder, with what only goes around taken out.
-fn joined<'a>(path: &'a str, cwd: Option<&str>) -> Cow<'a, str> {
+pub(crate) fn joined<'a>(path: &'a str, cwd: Option<&str>) -> Cow<'a, str> {
     let drive =
         |path: &str| matches!(path.as_bytes(), [letter, b':', b'/' | b'\\', ..] if letter.is_ascii_alphabetic());
     let is_whole = path.starts_with(['/', '\\', '~']) || drive(path);
@@ -301,6 +334,17 @@ mod tests {
             touched("anything", patch),
             ["edited /work/app/a.rs", "written /work/app/b.rs", "deleted /work/app/c.rs"]
         );
+    }
+
+    #[test]
+    fn a_unified_diff_names_its_files() {
+        let diff = r#"{"patch":"diff --git a/a.rs b/a.rs\n--- a/a.rs\n+++ b/a.rs\n@@ -1 +1 @@\n-x\n+y\n--- /dev/null\n+++ b/new.rs\n@@ -0,0 +1 @@\n+z\n--- a/old.rs\t2026-01-01\n+++ /dev/null\n"}"#;
+        assert_eq!(
+            touched("anything", diff),
+            ["edited /work/app/a.rs", "written /work/app/new.rs", "deleted /work/app/old.rs"]
+        );
+        assert!(touched("anything", r#"{"text":"look:\n--- a/a.rs\n+++ b/a.rs\n"}"#).is_empty());
+        assert_eq!(touched("apply_diff", r#"{"path":"a.rs","diff":"x"}"#), ["edited /work/app/a.rs"]);
     }
 
     #[test]

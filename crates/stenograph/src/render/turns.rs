@@ -46,6 +46,11 @@ impl Turns {
         self.count
     }
 
+    /// Whether an event belongs to no turn, whatever stands around it.
+    pub fn is_outside(event: &Event<'_>) -> bool {
+        matches!(event.body, Body::Fact { .. } | Body::Other { .. })
+    }
+
     /// Where an event belongs; every event of the conversation, in order.
     pub fn place(&mut self, event: &Event<'_>) -> Place {
         let open = self.open.as_ref().filter(|(_, thread)| thread.as_deref() == event.thread.as_deref());

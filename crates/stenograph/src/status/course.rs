@@ -314,13 +314,13 @@ fn reason(event: &Event<'_>) -> Option<String> {
 }
 
 /// How many tokens a model was given.
-fn given(usage: &Usage) -> u64 {
+pub(crate) fn given(usage: &Usage) -> u64 {
     let parts = [usage.input, usage.cache_read, usage.cache_write];
     parts.into_iter().flatten().fold(0, u64::saturating_add)
 }
 
 /// Whether a text is markup from its first sign to its last: nobody types that.
-fn is_markup(text: &str) -> bool {
+pub(crate) fn is_markup(text: &str) -> bool {
     let begins = text.strip_prefix('<').is_some_and(|rest| rest.starts_with(|char: char| char.is_ascii_lowercase()));
     begins && text.ends_with('>') && text.contains("</")
 }

@@ -4,13 +4,13 @@
 use std::process::Command;
 use std::time::Duration;
 
-use super::goals::{Goals, percentile};
 use super::inside::Inside;
 use super::peers::Installed;
-use super::process::timed;
 use super::queries::{self, Kind, Query, Scan};
 use super::{Ground, Options};
 use crate::Failure;
+use crate::bench::goals::{Goals, percentile};
+use crate::bench::process::timed;
 
 const COMMAND_MS: f64 = 40.0;
 const INSIDE_MS: f64 = 2.0;

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use super::process::{Ran, timed, watched};
 use crate::Failure;
+use crate::bench::process::{Ran, timed, watched};
 
 /// A program that indexes sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use stenograph::json::indent;
-use stenograph::model::{Body, Event, Input, Outline, Pairing, Usage};
+use stenograph::model::{Body, Event, Input, Outline, Pairing, Role, Usage};
 use stenograph::replay::Mode;
 
 use crate::commands::show::view::{content_text, input_text};
@@ -56,7 +56,10 @@ impl Narrator {
             _ => None,
         };
         let time = event.time.as_ref().and_then(|time| Some(time.instant()?.as_millisecond()));
-        let took = self.before.zip(time).and_then(|(before, time)| u64::try_from(time - before).ok());
+        // How long a user thought about it is nobody's work.
+        let is_work = event.role() != Some(Role::User);
+        let took = self.before.zip(time).filter(|_| is_work);
+        let took = took.and_then(|(before, time)| u64::try_from(time.saturating_sub(before)).ok());
         self.before = time.or(self.before);
         Scene { number, tool, took_ms: took, usage }
     }
@@ -229,7 +232,7 @@ pub fn stretch(ms: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use stenograph::model::{Content, Role};
+    use stenograph::model::Content;
 
     #[test]
     fn a_summary_is_one_line_cut_between_characters() {

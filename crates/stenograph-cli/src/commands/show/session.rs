@@ -5,8 +5,8 @@ use stenograph_store::index::Store;
 use stenograph_store::index::catalogue::SourceRow;
 
 use super::{From, Options, show};
-use crate::conversation::kept;
 use crate::error::{CommandError, Status};
+use crate::input;
 use crate::output::{Ink, Output, counted, harmless_line};
 use crate::store::Chosen;
 
@@ -47,8 +47,9 @@ pub(super) fn run(
 
 /// Shows one source.
 fn one(options: &Options, store: &Store, row: &SourceRow, output: &mut Output<'_>) -> Result<Status, CommandError> {
-    let input = kept(store, row, options.from.as_deref(), output)?;
-    show(options, &row.path.display().to_string(), From::Input(Box::new(input)), output)
+    let name = row.path.display().to_string();
+    let input = input::open_known(store, row, options.from.as_deref(), output)?;
+    show(options, &name, From::Input(Box::new(input)), output)
 }
 
 /// What stands above a side conversation.

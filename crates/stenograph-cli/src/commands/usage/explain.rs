@@ -1,6 +1,6 @@
 //! The account of a ledger: what was joined, what was left out, why and where, and which prices were taken.
 
-use stenograph::ledger::{Decision, Ledger, Prices, Report};
+use stenograph::ledger::{Counter, Decision, Ledger, Pace, Price, Prices, Report, Tokens};
 use stenograph::text::quote;
 
 use crate::error::CommandError;
@@ -25,11 +25,34 @@ pub fn tell(ledger: &Ledger, report: &Report, prices: &Prices, output: &mut Outp
             output.line(&format!("      {}", colour.ink(Ink::Faint, &place)))?;
         }
     }
-    if !report.total.cost.money.is_none_or(stenograph::ledger::Money::is_zero) {
-        output.line(&format!("prices of {} from {}", prices.date(), prices.source()))?;
+    let models: Vec<&String> = report.total.models.iter().filter(|model| prices.knows(model)).collect();
+    if !models.is_empty() {
+        output.line(&format!("prices of {} from {}, dollars for a million tokens", prices.date(), prices.source()))?;
+    }
+    for model in models {
+        if let Some(price) = prices.price(model, Pace::Standard) {
+            output.line(&format!("  {}: {}", harmless_line(model), rates(&price, model)))?;
+        }
     }
     Ok(())
 }
+
+/// What a model costs as long as its context is small, and under which name that was found.
+fn rates(price: &Price, model: &str) -> String {
+    let small = Tokens { input: 1, ..Tokens::default() };
+    let rates = price.rates(&small);
+    let counters = [Counter::Input, Counter::Output, Counter::CacheWrite, Counter::CacheWriteHour, Counter::CacheRead];
+    let rate = |counter: Counter| Some(format!("{} {}", counter.name(), rates.of(counter)?.times(MILLION)?));
+    let mut said: Vec<String> = counters.into_iter().filter_map(rate).collect();
+    let over = price.tiers().iter().skip(1).map(|tier| format!("more over {} tokens", grouped(tier.over)));
+    said.extend(over);
+    if price.found_as != model {
+        said.push(format!("found as {}", harmless_line(&price.found_as)));
+    }
+    said.join(", ")
+}
+
+const MILLION: u64 = 1_000_000;
 
 /// The decisions as JSON.
 pub fn json(ledger: &Ledger) -> Vec<String> {

@@ -2,10 +2,11 @@
 
 use std::fmt::Write as _;
 
-use stenograph::ledger::{By, Group, Ledger, Money, Prices, Report, Tokens, Unpriced};
+use stenograph::ledger::{By, Group, Ledger, Money, Pace, Prices, Report, Tokens, Unpriced};
 use stenograph::text::quote;
 
 use crate::clock;
+use crate::csv;
 use crate::output::{Colour, Ink, counted, grouped, harmless_json, harmless_line};
 use crate::table::{self, Side};
 
@@ -85,7 +86,10 @@ fn signed(money: Money) -> String {
 
 /// What has no price, as a sentence.
 pub fn unpriced(unpriced: &Unpriced) -> String {
-    let model = unpriced.model.as_deref().map_or("calls that name no model".to_owned(), harmless_line);
+    let mut model = unpriced.model.as_deref().map_or("calls that name no model".to_owned(), harmless_line);
+    if unpriced.pace != Pace::Standard {
+        let _ = write!(model, " ({})", unpriced.pace.name());
+    }
     let tokens = unpriced.tokens.counters().into_iter().take(4).fold(0, u64::saturating_add);
     let what = match unpriced.missing.as_slice() {
         [] => "no price is known".to_owned(),
@@ -174,7 +178,7 @@ fn unpriced_json(unpriced: &Unpriced) -> String {
 }
 
 /// The rows as CSV, without the total: whoever reads them can add up.
-pub fn csv(report: &Report, by: By) -> Vec<String> {
+pub fn rows(report: &Report, by: By) -> Vec<String> {
     let mut lines = vec![format!(
         "{},calls,input,output,cache_write,cache_write_hour,cache_read,reasoning,searches,fetches,cost,unpriced_calls,stated_cost,models",
         by.name()
@@ -184,7 +188,7 @@ pub fn csv(report: &Report, by: By) -> Vec<String> {
         let money = |money: Option<Money>| money.map(|money| money.to_string()).unwrap_or_default();
         let models = group.models.iter().map(String::as_str).collect::<Vec<_>>().join(" ");
         let cells = [
-            cell(group.key.as_deref().unwrap_or_default()),
+            group.key.clone().unwrap_or_default(),
             group.calls.to_string(),
             counters.input.to_string(),
             counters.output.to_string(),
@@ -197,16 +201,9 @@ pub fn csv(report: &Report, by: By) -> Vec<String> {
             money(group.cost.money),
             group.cost.unpriced.to_string(),
             money(group.stated),
-            cell(&models),
+            models,
         ];
-        lines.push(cells.join(","));
+        lines.push(csv::line(cells));
     }
     lines
-}
-
-/// A cell of CSV: quoted where it must be, and nothing that a spreadsheet would run.
-pub fn cell(text: &str) -> String {
-    let text: String = text.chars().map(|char| if char.is_control() { ' ' } else { char }).collect();
-    let text = if text.starts_with(['=', '+', '-', '@']) { format!("'{text}") } else { text };
-    if text.contains([',', '"']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
 }

@@ -3,10 +3,13 @@
 mod read;
 mod write;
 
+use std::borrow::Cow;
+
 use crate::format::{Format, Head, Info, Sniff, Traits, Want};
 use crate::frame::Framing;
 use crate::json::JsonLines;
-use crate::model::Outline;
+use crate::ledger::Told;
+use crate::model::{Event, Outline, Residue};
 use crate::read::Reader;
 use crate::write::Writer;
 
@@ -57,6 +60,12 @@ impl Format for ChibiResponses {
 
     fn reader(&self, _want: Want) -> Box<dyn Reader> {
         Box::new(JsonLines(read::Responses))
+    }
+
+    /// Some servers count their responses from a small number on: the same id at another time is another response.
+    fn told<'e>(&self, event: &'e Event<'_>, _left: &'e Residue<'_>) -> Told<'e> {
+        let time = event.time.as_ref().and_then(|time| time.instant());
+        Told { request: time.map(|time| Cow::Owned(time.to_string())), ..Told::default() }
     }
 
     fn writer(&self, outline: &Outline) -> Box<dyn Writer> {

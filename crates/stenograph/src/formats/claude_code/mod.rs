@@ -3,6 +3,7 @@
 
 mod answer;
 mod foreign;
+mod marks;
 mod peers;
 mod read;
 mod record;
@@ -10,7 +11,7 @@ mod sniff;
 mod usage;
 mod write;
 
-use crate::format::{Format, Head, Info, Signs, Sniff, Traits, Want};
+use crate::format::{Deeds, Forks, Format, Head, Info, Marks, Signs, Sniff, Traits, Want};
 use crate::frame::Framing;
 use crate::json::JsonLines;
 use crate::ledger::{Rule, Tally, Told};
@@ -95,8 +96,12 @@ impl Format for ClaudeCode {
         &["toolUseResult", "tool_use_result"]
     }
 
-    fn told<'e>(&self, _event: &'e Event<'_>, left: &'e Residue<'_>) -> Told<'e> {
-        usage::told(left)
+    fn told<'e>(&self, event: &'e Event<'_>, left: &'e Residue<'_>) -> Told<'e> {
+        usage::told(event, left)
+    }
+
+    fn deeds(&self) -> Deeds {
+        Deeds { fields: &["toolUseResult", "tool_use_result"], call: None }
     }
 
     fn tally(&self, rule: Rule) -> Option<Box<dyn Tally>> {
@@ -105,5 +110,13 @@ impl Format for ClaudeCode {
 
     fn signs(&self) -> Signs {
         Signs { stops: &["message.stop_reason"], interruptions: &["[Request interrupted by user"] }
+    }
+
+    fn marks(&self) -> Marks {
+        marks::MARKS
+    }
+
+    fn forks(&self) -> Forks {
+        Forks { sessions: &["forkedFrom.sessionId"], records: &["forkedFrom.messageUuid"] }
     }
 }

@@ -3,13 +3,13 @@
 
 use crate::json::Object;
 use crate::ledger::{Inner, Pace, Retold, Tokens, Told};
-use crate::model::Residue;
+use crate::model::{Event, Residue, Usage};
 
 use super::read::SYNTHETIC;
 
 /// What is left of a record tells this.
-pub fn told<'e>(left: &'e Residue<'_>) -> Told<'e> {
-    let Some(message) = left.object("message") else {
+pub fn told<'e>(event: &Event<'_>, left: &'e Residue<'_>) -> Told<'e> {
+    let Some(message) = left.opened("message") else {
         return Told { inner: left.raw("data").and_then(progress), ..Told::default() };
     };
     let mut told = Told { request: left.text("requestId").filter(|request| !request.is_empty()), ..Told::default() };
@@ -18,18 +18,28 @@ pub fn told<'e>(left: &'e Residue<'_>) -> Told<'e> {
     } else if left.raw("toolUseResult").is_some_and(is_sum) {
         told.aside = Some(Retold::Sum);
     }
-    if let Some(usage) = message.object("usage") {
-        let number = |object: &str, key: &str| within(usage.raw(object), key);
-        told.more.cache_write_hour = number("cache_creation", HOUR);
-        told.more.searches = number("server_tool_use", "web_search_requests");
-        told.more.fetches = number("server_tool_use", "web_fetch_requests");
+    if let Some(usage) = message.opened("usage") {
+        told.more = more(event.usage.as_ref(), usage.raw("cache_creation"), usage.raw("server_tool_use"));
         told.pace = pace(usage.raw("speed"), usage.raw("service_tier"));
     }
     told
 }
 
-/// The counter of what is kept in a cache for an hour.
-const HOUR: &str = "ephemeral_1h_input_tokens";
+/// The counters of what is kept in a cache, for an hour and for five minutes.
+const LIFETIMES: [&str; 2] = ["ephemeral_1h_input_tokens", "ephemeral_5m_input_tokens"];
+
+/// Counters that a usage has no place for. What lives how long adds up to what was written, where nothing else says how much that was.
+fn more(usage: Option<&Usage>, lifetimes: Option<&str>, server_tools: Option<&str>) -> Tokens {
+    let [hour, minutes] = LIFETIMES.map(|lifetime| within(lifetimes, lifetime));
+    let is_said = usage.is_none_or(|usage| usage.cache_write.is_some());
+    Tokens {
+        cache_write: if is_said { 0 } else { hour.saturating_add(minutes) },
+        cache_write_hour: hour,
+        searches: within(server_tools, "web_search_requests"),
+        fetches: within(server_tools, "web_fetch_requests"),
+        ..Tokens::default()
+    }
+}
 
 fn within(object: Option<&str>, key: &str) -> u64 {
     let object = object.filter(|raw| raw.starts_with('{')).and_then(Object::within);
@@ -60,12 +70,8 @@ fn progress(data: &str) -> Option<Inner<'_>> {
     if message.peek("model") == Some(SYNTHETIC) {
         return None;
     }
-    let more = Tokens {
-        cache_write_hour: within(usage.peek("cache_creation"), HOUR),
-        searches: within(usage.peek("server_tool_use"), "web_search_requests"),
-        fetches: within(usage.peek("server_tool_use"), "web_fetch_requests"),
-        ..Tokens::default()
-    };
+    let numbers = super::read::numbers(&mut usage);
+    let more = more(Some(&numbers), usage.peek("cache_creation"), usage.peek("server_tool_use"));
     Some(Inner {
         group: message.take_name("id"),
         request: record.take_name("requestId"),
@@ -74,6 +80,6 @@ fn progress(data: &str) -> Option<Inner<'_>> {
         model: message.take_name("model"),
         time: record.take_iso("timestamp"),
         pace: pace(usage.peek("speed"), usage.peek("service_tier")),
-        tokens: Tokens::of(&super::read::numbers(&mut usage)).plus(&more),
+        tokens: Tokens::of(&numbers).plus(&more),
     })
 }

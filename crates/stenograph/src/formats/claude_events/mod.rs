@@ -5,7 +5,8 @@ mod read;
 mod sniff;
 mod write;
 
-use crate::format::{Format, Head, Info, Sniff, Traits, Want};
+use crate::format::marks::{Exit, Verdict};
+use crate::format::{Format, Head, Info, Marks, Sniff, Traits, Want};
 use crate::frame::Framing;
 use crate::json::JsonLines;
 use crate::model::Outline;
@@ -59,5 +60,13 @@ impl Format for ClaudeEvents {
 
     fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
         Box::new(write::Events::new(outline))
+    }
+
+    fn marks(&self) -> Marks {
+        Marks {
+            exits: &[Exit::First("Exit code ")],
+            verdicts: &[("The user doesn't want to proceed with this tool use", Verdict::Denied)],
+            ..Marks::NONE
+        }
     }
 }

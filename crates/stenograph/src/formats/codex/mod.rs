@@ -2,6 +2,7 @@
 
 mod content;
 mod items;
+mod marks;
 mod notices;
 mod own;
 mod peers;
@@ -9,7 +10,7 @@ mod read;
 mod usage;
 mod write;
 
-use crate::format::{Format, Head, Info, Sniff, Traits, Want};
+use crate::format::{Deeds, Forks, Format, Head, Info, Marks, Sniff, Traits, Want};
 use crate::frame::{Framing, Items};
 use crate::json::Object;
 use crate::ledger::{Rule, Tally, Told};
@@ -125,12 +126,24 @@ impl Format for Codex {
         usage::told(event, left)
     }
 
+    fn deeds(&self) -> Deeds {
+        Deeds { fields: &["payload"], call: Some("payload.call_id") }
+    }
+
     fn tally(&self, rule: Rule) -> Option<Box<dyn Tally>> {
         Some(peers::tally(rule))
     }
 
     fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
         Box::new(write::Rollout::new(outline))
+    }
+
+    fn marks(&self) -> Marks {
+        marks::MARKS
+    }
+
+    fn forks(&self) -> Forks {
+        Forks { sessions: &["payload.forked_from_id", "forked_from_id"], records: &[] }
     }
 }
 

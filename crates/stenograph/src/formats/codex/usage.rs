@@ -9,12 +9,12 @@ use crate::text::{Str, Text};
 
 /// What is left of a record tells this.
 pub fn told<'e>(event: &'e Event<'_>, left: &'e Residue<'_>) -> Told<'e> {
-    let Some(payload) = left.object("payload") else { return Told::default() };
-    Told { total: total(payload), parent: parent(payload, event.session.as_deref()), ..Told::default() }
+    let Some(payload) = left.opened("payload") else { return Told::default() };
+    Told { total: total(&payload), parent: parent(&payload, event.session.as_deref()), ..Told::default() }
 }
 
 fn total(payload: &Residue<'_>) -> Option<Total> {
-    let info = payload.object("info")?;
+    let info = payload.opened("info")?;
     let mut json = String::new();
     match (info.object("total_token_usage"), info.raw("total_token_usage")) {
         (Some(opened), _) => opened.write_json(&mut json),
@@ -37,7 +37,7 @@ fn total(payload: &Residue<'_>) -> Option<Total> {
 }
 
 /// The thread whose history is replayed before this one's own: the one it was forked from, or the one that spawned it.
-fn parent<'e>(payload: &'e Residue<'_>, own: Option<&str>) -> Option<Str<'e>> {
+fn parent(payload: &Residue<'_>, own: Option<&str>) -> Option<Str<'static>> {
     let spawned = || {
         let source = payload.raw("source").filter(|raw| raw.starts_with('{')).and_then(Object::within)?;
         let subagent = source.peek("subagent").and_then(Object::within)?;
@@ -45,5 +45,7 @@ fn parent<'e>(payload: &'e Residue<'_>, own: Option<&str>) -> Option<Str<'e>> {
     };
     let named = |key: &str| payload.raw(key).and_then(Text::from_json).and_then(|text| text.exact());
     let parent = named("forked_from_id").or_else(|| named("parent_thread_id")).or_else(spawned)?;
-    Some(parent).filter(|parent| !parent.is_empty() && Some(parent.as_ref()) != own)
+    Some(parent)
+        .filter(|parent| !parent.is_empty() && Some(parent.as_ref()) != own)
+        .map(|parent| parent.into_owned().into())
 }

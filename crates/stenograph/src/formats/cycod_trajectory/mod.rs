@@ -5,8 +5,8 @@ mod read;
 mod write;
 
 use super::blocks::{Blocks, SPELLED};
-use super::openai_chat::TITLE_LOCKED;
-use crate::format::{Format, Head, Info, Sniff, Traits, Want};
+use super::openai_chat::{MARKS, TITLE_LOCKED};
+use crate::format::{Format, Head, Info, Marks, Sniff, Traits, Want};
 use crate::frame::Framing;
 use crate::model::Outline;
 use crate::read::Reader;
@@ -104,5 +104,9 @@ impl Format for CycodTrajectory {
 
     fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
         Box::new(write::Trajectory::new(outline))
+    }
+
+    fn marks(&self) -> Marks {
+        MARKS
     }
 }

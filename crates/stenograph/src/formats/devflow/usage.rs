@@ -5,7 +5,7 @@ use crate::model::Residue;
 
 /// What is left of a record tells this: the header has what the run took.
 pub fn told<'e>(left: &'e Residue<'_>) -> Told<'e> {
-    Told { total: left.object("metadata").and_then(total), ..Told::default() }
+    Told { total: left.opened("metadata").and_then(|metadata| total(&metadata)), ..Told::default() }
 }
 
 fn total(metadata: &Residue<'_>) -> Option<Total> {

@@ -9,7 +9,8 @@ pub use super::chat::NOT_ANSWERED;
 pub use name::file_name;
 
 use super::chat;
-use crate::format::{Format, Head, Info, Sniff, Traits, Want};
+use crate::format::marks::Exit;
+use crate::format::{Format, Head, Info, Marks, Sniff, Traits, Want};
 use crate::frame::Framing;
 use crate::json::{JsonLines, Object, items};
 use crate::model::Outline;
@@ -69,6 +70,13 @@ static INFO: Info = Info {
     ],
 };
 
+/// What CycoD says in words of its own about what came of a command.
+pub(super) const MARKS: Marks = Marks {
+    exits: &[Exit::Last("<exited with exit code ")],
+    failures: &["<timed out and killed process", "<exited with error: "],
+    ..Marks::NONE
+};
+
 impl Format for OpenaiChat {
     fn info(&self) -> &'static Info {
         &INFO
@@ -99,6 +107,10 @@ impl Format for OpenaiChat {
 
     fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
         Box::new(write::Messages::new(outline))
+    }
+
+    fn marks(&self) -> Marks {
+        MARKS
     }
 }
 

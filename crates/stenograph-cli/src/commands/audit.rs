@@ -1,0 +1,172 @@
+//! `steno audit`: what a session did. What is told is the library's business; here is what may be asked, what is read for it and what the
+//! exit code says. How it looks is in `audit/view.rs` and `audit/course.rs`.
+
+mod course;
+mod diff;
+mod read;
+mod view;
+
+use std::path::Path;
+
+use clap::builder::PossibleValuesParser;
+use stenograph::audit::{Part, Parts};
+use stenograph::json::Draft;
+use stenograph_store::index::search::{Order, Request};
+
+use crate::commands::find;
+use crate::error::{CommandError, Status};
+use crate::output::{Output, counted, harmless_json};
+use crate::store::{Asked, Where};
+use read::Audited;
+use view::Total;
+
+/// Tell what a session did
+///
+/// Tells which tools were used and what came of it, which files were created, changed, deleted and read, which commands ran and with which exit
+/// codes, what was said last, what went wrong and whether it was made good, who allowed or forbade what, which other agents were given a
+/// task, what is still to do, where the run got nowhere, what each compaction put aside and how full the window was. What is told twice
+/// counts once. What is named is a file, or a session that steno index has found, with its sub-agents; else it is a query, and every
+/// session in which it finds something is told of. What a command did to files is not known, and no command is taken apart.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  steno audit session.jsonl
+  steno audit latest --only failure                why did it fail?
+  steno audit 0198f2c4 --only files                a session, by the beginning of its id
+  steno audit 'tool:bash after:7d \"rm -rf\"'        every session in which something is found
+  steno audit latest --json | jq '.commands[] | select(.exit_code != 0)'
+  steno audit latest --only last > answer.md
+  steno audit latest --diff                        what it changed, as a diff
+  steno audit 0198f2c4 --diff | git apply --reverse --check
+
+Exit codes: 0 told, 1 there is none of what was asked for (with --only failure: it did not fail), 2 error")]
+pub struct Options {
+    /// The file, or a folder that was recorded into, or a session, or a query in the language of steno find; - is standard input
+    #[arg(value_name = "SESSION|FILE|QUERY", required = true)]
+    what: Vec<String>,
+    #[command(flatten)]
+    place: Where,
+    /// Tell only this, and all of it
+    #[arg(long, value_name = "PART", value_parser = part_name())]
+    only: Option<String>,
+    /// Tell what became of files: the net change of each as a diff, and what cannot be seen from the recorded calls
+    #[arg(long, conflicts_with = "only")]
+    diff: bool,
+    /// Read as this format instead of looking at the content
+    #[arg(long, value_name = "FORMAT", value_parser = crate::args::format_name())]
+    from: Option<String>,
+    /// Print one JSON object a session, with everything
+    #[arg(long)]
+    json: bool,
+}
+
+fn part_name() -> PossibleValuesParser {
+    PossibleValuesParser::new(Part::ALL.map(Part::name))
+}
+
+/// How many hits of a query are looked at for their sessions, and how many sessions are told of. Who asks for more does not read it.
+const HITS_MAX: usize = 100_000;
+const SESSIONS_MAX: usize = 1000;
+
+/// Runs it.
+pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
+    if let [one] = options.what.as_slice() {
+        match options.place.asked(Path::new(one)) {
+            Ok(Asked::File(path)) if !is_query(&path) => return options.tell(&read::file(options, &path)?, output),
+            Ok(Asked::Session(chosen)) => return options.tell(&read::session(options, &chosen, output)?, output),
+            // That no session is called so means that it is a query.
+            Ok(Asked::File(_)) | Err(CommandError::Nothing { .. }) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    query(options, output)
+}
+
+/// Whether a name that looks like a path to a file is a query after all: there is no such file, and it has what queries have.
+fn is_query(path: &Path) -> bool {
+    let text = path.to_string_lossy();
+    let is_there = text == "-" || path.symlink_metadata().is_ok();
+    // One letter before a colon is the drive of a path.
+    !is_there && (text.contains([' ', '"']) || text.find(':').is_some_and(|at| at > 1))
+}
+
+/// Tells of every session in which a query finds something, and of all together.
+fn query(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
+    let query = find::parsed(&options.what.join(" "))?;
+    let store = options.place.store()?;
+    let mut searcher = store.searcher()?;
+    let root = options.place.root();
+    let request = Request { query: &query, order: Order::Newest, offset: 0, limit: HITS_MAX, within: root.as_deref() };
+    let answer = searcher.find(&request)?;
+    let mut sessions = Vec::new();
+    for hit in &answer.hits {
+        if !sessions.contains(&hit.session) {
+            sessions.push(hit.session);
+        }
+    }
+    if sessions.is_empty() {
+        return Err(CommandError::nothing(format!("nothing found for {query}"))
+            .hint("name a file, a session as steno list shows it, or fewer words; steno index finds new sessions"));
+    }
+    let more = sessions.len().saturating_sub(SESSIONS_MAX);
+    let mut total = Total::default();
+    let mut status = Status::Done;
+    for id in sessions.into_iter().take(SESSIONS_MAX) {
+        let Some(chosen) = read::chosen(searcher.catalogue(), id)? else { continue };
+        // One that cannot be read does not stop the rest.
+        match read::session(options, &chosen, output) {
+            Ok(audited) => {
+                if total.sessions > 0 && !options.json {
+                    output.line("")?;
+                }
+                options.tell(&audited, output)?;
+                total.add(&audited.audit);
+            }
+            Err(error) => {
+                output.error(&error);
+                status = status.max(error.status());
+            }
+        }
+    }
+    match options.json {
+        true => output.line(&harmless_json(&total.json()))?,
+        false => output.line(&format!("\n{}", total.line()))?,
+    }
+    if more > 0 {
+        output.say(&format!("{} more not told of: narrow the query", counted(more as u64, "session")));
+    }
+    Ok(status)
+}
+
+impl Options {
+    /// What is to be told.
+    fn parts(&self) -> Parts {
+        self.only.as_deref().and_then(Part::named).map_or(Parts::All, Parts::Only)
+    }
+
+    /// Tells of one session.
+    fn tell(&self, audited: &Audited, output: &mut Output<'_>) -> Result<Status, CommandError> {
+        if let Some(changes) = &audited.changes {
+            return diff::tell(self, audited, changes, output);
+        }
+        let parts = self.parts();
+        let is_there = match parts {
+            Parts::All => true,
+            Parts::Only(part) => view::has(&audited.audit, part),
+        };
+        if self.json {
+            let mut draft = Draft::new();
+            audited.put(&mut draft);
+            audited.audit.put(parts, &mut draft);
+            output.line(&harmless_json(&draft.render(None)))?;
+        } else {
+            let text = view::text(audited, parts, output.colour());
+            output.line(text.trim_end())?;
+        }
+        if let (Parts::Only(part), false) = (parts, is_there) {
+            output.say(view::nothing(part));
+            return Ok(Status::No);
+        }
+        Ok(Status::Done)
+    }
+}

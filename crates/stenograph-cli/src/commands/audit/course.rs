@@ -1,0 +1,321 @@
+//! What a run went through, for people: other agents, what is to do, what went wrong, who allowed what, where it got nowhere, what was put
+//! aside, how full the window was.
+
+use std::fmt::Write as _;
+
+use stenograph::audit::{Agent, Audit, Compaction, Context, End, FaultKind, Outcome, PhaseKind, Step, Verdict};
+use stenograph::status::Why;
+
+use super::view::{Room, brief, heading, more, span};
+use crate::output::{Colour, Ink, counted, grouped};
+
+/// How long a line is.
+const LINE_LENGTH_MAX: usize = 120;
+
+/// How long what an error says may be.
+const ERROR_LENGTH_MAX: usize = 400;
+
+/// How many columns the picture of a series has.
+const SPARK_WIDTH: usize = 60;
+
+/// How many lines of a list are shown.
+const LINES_MAX: usize = 8;
+
+/// Why a run is said to stand so, in a few words.
+pub fn why(end: &End) -> String {
+    let words = match end.why {
+        Why::Waiting => "waits for its user",
+        Why::Ended => "it says that it is over",
+        Why::Interrupted => "somebody broke it off",
+        Why::Refused => "the model would not",
+        Why::CutOff => "the answer was cut off by a limit",
+        Why::LastError => "the last thing is an error",
+        Why::InCall => "a call has no answer",
+        Why::Asked => "the model has not answered",
+        Why::Answering => "in the middle of an answer",
+        Why::Failing => "its last steps failed",
+        Why::Repeating => "the same call over and over",
+        Why::Nothing => "nothing was said",
+    };
+    match &end.word {
+        Some(word) => format!("{words}: {}", brief(word, LINE_LENGTH_MAX)),
+        None => words.to_owned(),
+    }
+}
+
+/// Everything that is no part of its own.
+pub fn text(audit: &Audit, colour: Colour, out: &mut String) {
+    errors(audit, colour, out);
+    approvals(audit, colour, out);
+    phases(audit, colour, out);
+    compactions(audit, colour, out);
+    context(&audit.context, colour, out);
+}
+
+/// The agents as a tree.
+pub fn agents(audit: &Audit, room: Room, colour: Colour, out: &mut String) {
+    heading("agents", &counted(audit.agents.count(), "agent"), colour, out);
+    // Who was begun by whom, without recursion: a stack of those still to be shown, and how deep they stand.
+    let below = |parent: Option<usize>| {
+        let found = audit.agents.items.iter().enumerate().filter(move |(_, agent)| agent.parent == parent);
+        found.map(|(at, _)| at).rev().collect::<Vec<_>>()
+    };
+    let mut stack: Vec<(usize, usize)> = below(None).into_iter().map(|at| (at, 0)).collect();
+    let mut shown = 0;
+    while let Some((at, depth)) = stack.pop() {
+        let Some(agent) = audit.agents.items.get(at) else { continue };
+        if shown >= room.lines() {
+            break;
+        }
+        shown += 1;
+        let _ = writeln!(out, "  {}{}", "  ".repeat(depth.min(20)), agent_line(agent, colour));
+        stack.extend(below(Some(at)).into_iter().map(|below| (below, depth + 1)));
+    }
+    more(
+        audit.agents.count().saturating_sub(shown as u64),
+        if room == Room::Beside { "agents" } else { "" },
+        colour,
+        out,
+    );
+}
+
+fn agent_line(agent: &Agent, colour: Colour) -> String {
+    let kind = agent.kind.as_deref().unwrap_or("agent");
+    let task = agent.title.as_deref().or(agent.task.as_deref()).unwrap_or("(its task is not told)");
+    let mut aside = vec![agent.state.name().to_owned()];
+    if agent.thread.is_some() {
+        aside.push(counted(agent.calls, "call"));
+    }
+    if agent.failed > 0 {
+        aside.push(format!("{} failed", grouped(agent.failed)));
+    }
+    if let Some(place) = agent.place {
+        aside.push(format!("event {}", place.event));
+    }
+    if !agent.later.is_empty() {
+        let events: Vec<String> = agent.later.iter().take(4).map(|place| place.event.to_string()).collect();
+        aside.push(format!("asked after in {}", events.join(", ")));
+    }
+    let id = agent.id.as_deref().map(|id| format!(" {}", brief(id, 24))).unwrap_or_default();
+    let aside = colour.ink(Ink::Faint, &format!("({}){id}", aside.join(", ")));
+    format!("{}: {}  {aside}", brief(kind, 40), brief(task, LINE_LENGTH_MAX))
+}
+
+/// What is to do.
+pub fn todos(audit: &Audit, room: Room, colour: Colour, out: &mut String) {
+    let Some(todos) = &audit.todos else { return };
+    let is_done = |status: &str| matches!(status, "completed" | "done" | "cancelled");
+    let done = todos.items.iter().filter(|todo| is_done(&todo.status)).count() as u64;
+    let total = todos.items.len() as u64 + todos.more;
+    heading(
+        "todos",
+        &format!("{} of {} done, event {}", grouped(done), grouped(total), todos.place.event),
+        colour,
+        out,
+    );
+    for todo in todos.items.iter().take(room.lines()) {
+        let mark = match todo.status.as_str() {
+            status if is_done(status) => "[x]",
+            "in_progress" | "active" => "[>]",
+            _ => "[ ]",
+        };
+        let _ = writeln!(out, "  {mark} {}", brief(&todo.text, LINE_LENGTH_MAX));
+    }
+    let left = total.saturating_sub(room.lines().min(todos.items.len()) as u64);
+    more(left, if room == Room::Beside { "todos" } else { "" }, colour, out);
+}
+
+/// Why it failed.
+pub fn failure(audit: &Audit, colour: Colour, out: &mut String) {
+    let Some(failure) = &audit.failure else { return };
+    let fault = &failure.fault;
+    let name = fault.name.as_deref().unwrap_or_default();
+    let what = match fault.kind {
+        FaultKind::Tool => format!("{name} failed"),
+        FaultKind::Denied => format!("{name} was not allowed"),
+        FaultKind::Failure => format!("an error: {name}"),
+        FaultKind::Interrupted => "somebody broke it off".to_owned(),
+        FaultKind::Stop => format!("it came to a bad end: {name}"),
+        FaultKind::Unfinished => format!("it ends where something had to follow: {name}"),
+    };
+    let times = if failure.times > 1 { format!(", {} times", grouped(failure.times)) } else { String::new() };
+    let what = brief(what.trim_end_matches([':', ' ']), LINE_LENGTH_MAX);
+    heading("failure", &format!("event {}: {what}{times}", fault.place.event), colour, out);
+    for (key, value) in &failure.input {
+        let _ = writeln!(out, "  {}: {}", brief(key, 40), brief(value, ERROR_LENGTH_MAX));
+    }
+    if !fault.text.is_empty() {
+        let _ = writeln!(out, "  {}", colour.ink(Ink::Warning, &brief(&fault.text, ERROR_LENGTH_MAX)));
+    }
+    steps("before", &failure.before, colour, out);
+    steps("after", &failure.after.items, colour, out);
+    more(failure.after.more, "", colour, out);
+    let _ = writeln!(out, "  in the end: {} ({})", audit.end.state.name(), why(&audit.end));
+    if failure.others > 0 {
+        let _ = writeln!(out, "  {} more went wrong and was not made good", grouped(failure.others));
+    }
+}
+
+fn steps(name: &str, steps: &[Step], colour: Colour, out: &mut String) {
+    if steps.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "  {}", colour.ink(Ink::Faint, name));
+    for step in steps {
+        let tool = step.tool.as_deref().map(|tool| format!("{tool} ")).unwrap_or_default();
+        let outcome = match (step.outcome, step.exit) {
+            (_, Some(exit)) => format!("  (exit {exit})"),
+            (Some(Outcome::Failed | Outcome::Denied | Outcome::Unanswered), None) => {
+                format!("  ({})", step.outcome.map(Outcome::name).unwrap_or_default())
+            }
+            (Some(Outcome::Good) | None, None) => String::new(),
+        };
+        let text = brief(&format!("{tool}{}", step.text), LINE_LENGTH_MAX);
+        let _ = writeln!(out, "    {:>6}  {text}{outcome}", step.place.event);
+    }
+}
+
+fn errors(audit: &Audit, colour: Colour, out: &mut String) {
+    if audit.errors.items.is_empty() {
+        return;
+    }
+    let recovered = audit.errors.items.iter().filter(|error| error.is_recovered).count() as u64;
+    heading(
+        "errors",
+        &format!("{}, {} made good", counted(audit.errors.count(), "error"), grouped(recovered)),
+        colour,
+        out,
+    );
+    for error in audit.errors.items.iter().take(LINES_MAX) {
+        let name = error.name.as_deref().unwrap_or(error.kind.name());
+        let text = brief(&format!("{name}: {}", error.text), LINE_LENGTH_MAX);
+        let good = if error.is_recovered { "" } else { "  (not made good)" };
+        let _ = writeln!(out, "  {:>6}  {text}{good}", error.place.event);
+    }
+    more(audit.errors.count().saturating_sub(LINES_MAX as u64), "", colour, out);
+}
+
+fn approvals(audit: &Audit, colour: Colour, out: &mut String) {
+    if audit.approvals.items.is_empty() {
+        return;
+    }
+    let count = |wanted: Option<Verdict>| {
+        audit.approvals.items.iter().filter(|approval| approval.verdict == wanted).count() as u64
+    };
+    let mut counts = Vec::new();
+    for verdict in [Verdict::Approved, Verdict::Denied, Verdict::Refused, Verdict::Blocked] {
+        let number = count(Some(verdict));
+        if number > 0 {
+            counts.push(format!("{} {}", grouped(number), verdict.name()));
+        }
+    }
+    if count(None) > 0 {
+        counts.push(counted(count(None), "mode"));
+    }
+    heading("approvals", &counts.join(", "), colour, out);
+    for approval in audit.approvals.items.iter().take(LINES_MAX) {
+        let line = match approval.verdict {
+            None => format!("mode {}", approval.about),
+            Some(verdict) => {
+                let tool = approval.tool.as_deref().unwrap_or_default();
+                let about = brief(&approval.about, 60);
+                format!("{} {tool} {about}: {}", verdict.name(), approval.reason)
+            }
+        };
+        let _ = writeln!(out, "  {:>6}  {}", approval.place.event, brief(&line, LINE_LENGTH_MAX));
+    }
+    more(audit.approvals.count().saturating_sub(LINES_MAX as u64), "", colour, out);
+}
+
+fn phases(audit: &Audit, colour: Colour, out: &mut String) {
+    if audit.phases.items.is_empty() {
+        return;
+    }
+    heading("stuck", &counted(audit.phases.count(), "phase"), colour, out);
+    for phase in audit.phases.items.iter().take(LINES_MAX) {
+        let what = match phase.kind {
+            PhaseKind::Failing => format!("{} in a row failed, the last", counted(phase.count, "step")),
+            PhaseKind::Repeating => format!("{} times the same call with the same answer,", grouped(phase.count)),
+        };
+        let line = brief(&format!("{what} {} {}", phase.tool, phase.about), LINE_LENGTH_MAX);
+        let _ = writeln!(out, "  events {} to {}: {line}", phase.from.event, phase.to.event);
+    }
+    more(audit.phases.count().saturating_sub(LINES_MAX as u64), "", colour, out);
+}
+
+fn compactions(audit: &Audit, colour: Colour, out: &mut String) {
+    if audit.compactions.items.is_empty() {
+        return;
+    }
+    heading("compactions", &grouped(audit.compactions.count()), colour, out);
+    for compaction in audit.compactions.items.iter().take(LINES_MAX) {
+        let _ = writeln!(out, "  {:>6}  {}", compaction.place.event, put_aside(compaction));
+    }
+    more(audit.compactions.count().saturating_sub(LINES_MAX as u64), "", colour, out);
+}
+
+fn put_aside(compaction: &Compaction) -> String {
+    let tokens = |tokens: Option<u64>| tokens.map_or_else(|| "?".to_owned(), grouped);
+    let mut line = format!(
+        "put aside {}, {} and {}; tokens {} to {}",
+        counted(compaction.events, "event"),
+        counted(compaction.messages, "message"),
+        counted(compaction.calls, "call"),
+        tokens(compaction.tokens_before),
+        tokens(compaction.tokens_after),
+    );
+    if compaction.files.count() > 0 {
+        let _ = write!(line, "; {} no longer seen", counted(compaction.files.count(), "file"));
+    }
+    if compaction.commands.count() > 0 {
+        let _ = write!(line, "; {} too", counted(compaction.commands.count(), "command"));
+    }
+    line
+}
+
+fn context(context: &Context, colour: Colour, out: &mut String) {
+    if context.calls < 2 {
+        return;
+    }
+    let rest = format!(
+        "{} tokens at first, at most {}, {} at last, {}",
+        grouped(context.first),
+        grouped(context.max),
+        grouped(context.last),
+        counted(context.calls, "model call"),
+    );
+    heading("context", &rest, colour, out);
+    let tokens: Vec<u64> = context.series.iter().map(|(_, _, tokens)| *tokens).collect();
+    let _ = writeln!(out, "  {}", spark(&tokens));
+    if let (Some((_, Some(from), _)), Some((_, Some(to), _))) = (context.series.first(), context.series.last()) {
+        let took = u64::try_from(to.saturating_sub(*from)).unwrap_or(0);
+        let _ = writeln!(out, "  {}", colour.ink(Ink::Faint, &format!("over {}", span(took))));
+    }
+}
+
+/// A series as a row of bars. Several numbers share a bar where there are many; the largest counts.
+fn spark(numbers: &[u64]) -> String {
+    const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let most = numbers.iter().copied().max().unwrap_or(0).max(1);
+    let width = numbers.len().min(SPARK_WIDTH);
+    let bar = |at: usize| {
+        let (from, to) = (at * numbers.len() / width, (at + 1) * numbers.len() / width);
+        let number = numbers.get(from..to).and_then(|part| part.iter().copied().max()).unwrap_or(0);
+        let height = u128::from(number) * 7 / u128::from(most);
+        BARS.get(height as usize).copied().unwrap_or('█')
+    };
+    (0..width).map(bar).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_series_is_drawn_in_a_row() {
+        assert_eq!(spark(&[0, 50, 100]), "▁▄█");
+        assert_eq!(spark(&[]), "");
+        assert_eq!(spark(&[7; 1000]).chars().count(), SPARK_WIDTH);
+        assert_eq!(spark(&[u64::MAX, 0]), "█▁");
+    }
+}

@@ -1,0 +1,416 @@
+//! An audit for people: a head, then the parts, each with its numbers first. Everything from a transcript passes through `harmless`. What a
+//! run went through is in `course.rs`.
+
+use std::fmt::Write as _;
+
+use stenograph::audit::{Audit, Call, Change, Outcome, Part, Parts};
+use stenograph::json::Draft;
+
+use super::course;
+use super::read::Audited;
+use crate::clock;
+use crate::output::{Colour, Ink, counted, grouped, harmless, harmless_line, shortened};
+use crate::table::{self, Side};
+
+/// How many lines of a part are shown beside the others.
+const LINES_MAX: usize = 12;
+
+/// How long a line of a call is beside the others, and alone.
+const LINE_LENGTH_MAX: usize = 120;
+const LINE_LENGTH_ALONE_MAX: usize = 400;
+
+/// How long the last message is beside the others.
+const LAST_LENGTH_MAX: usize = 1200;
+
+/// How much is shown of a part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Room {
+    /// It stands beside others.
+    Beside,
+    /// It stands alone.
+    Alone,
+}
+
+impl Room {
+    /// How many lines of a list there is room for.
+    pub fn lines(self) -> usize {
+        match self {
+            Room::Beside => LINES_MAX,
+            Room::Alone => usize::MAX,
+        }
+    }
+
+    /// How long a line may be.
+    pub fn length(self) -> usize {
+        match self {
+            Room::Beside => LINE_LENGTH_MAX,
+            Room::Alone => LINE_LENGTH_ALONE_MAX,
+        }
+    }
+}
+
+/// Whether there is anything of a part.
+pub fn has(audit: &Audit, part: Part) -> bool {
+    match part {
+        Part::Tools => !audit.tools.is_empty(),
+        Part::Files => !audit.files.items.is_empty(),
+        Part::Commands => audit.calls.items.iter().any(|call| call.command.is_some()),
+        Part::Last => audit.last.is_some(),
+        Part::Failure => audit.failure.is_some(),
+        Part::Todos => audit.todos.as_ref().is_some_and(|todos| !todos.items.is_empty()),
+        Part::Agents => !audit.agents.items.is_empty(),
+    }
+}
+
+/// What to say when there is nothing of a part.
+pub fn nothing(part: Part) -> &'static str {
+    match part {
+        Part::Tools => "no tool was called",
+        Part::Files => "no call was about a file; what commands did to files is not known",
+        Part::Commands => "no command was run",
+        Part::Last => "nothing was said",
+        Part::Failure => "it did not fail",
+        Part::Todos => "no list of what is to do was kept",
+        Part::Agents => "no other agent was given a task",
+    }
+}
+
+/// All of an audit, or a part of it.
+pub fn text(audited: &Audited, parts: Parts, colour: Colour) -> String {
+    let audit = &audited.audit;
+    let mut out = String::new();
+    match parts {
+        // What was said last is often wanted for itself.
+        Parts::Only(Part::Last) => {
+            if let Some(last) = &audit.last {
+                out.push_str(&harmless(&last.text));
+            }
+        }
+        Parts::Only(part) => {
+            if has(audit, part) {
+                one(audit, part, Room::Alone, colour, &mut out);
+            }
+        }
+        Parts::All => {
+            head(audited, colour, &mut out);
+            for part in [Part::Tools, Part::Files, Part::Commands, Part::Agents, Part::Todos] {
+                if has(audit, part) {
+                    one(audit, part, Room::Beside, colour, &mut out);
+                }
+            }
+            course::text(audit, colour, &mut out);
+            for part in [Part::Failure, Part::Last] {
+                if has(audit, part) {
+                    one(audit, part, Room::Beside, colour, &mut out);
+                }
+            }
+        }
+    }
+    out
+}
+
+fn one(audit: &Audit, part: Part, room: Room, colour: Colour, out: &mut String) {
+    match part {
+        Part::Tools => tools(audit, room, colour, out),
+        Part::Files => files(audit, room, colour, out),
+        Part::Commands => commands(audit, room, colour, out),
+        Part::Last => last(audit, colour, out),
+        Part::Failure => course::failure(audit, colour, out),
+        Part::Todos => course::todos(audit, room, colour, out),
+        Part::Agents => course::agents(audit, room, colour, out),
+    }
+}
+
+/// A heading with what there is in all.
+pub fn heading(name: &str, rest: &str, colour: Colour, out: &mut String) {
+    if !out.is_empty() {
+        out.push('\n');
+    }
+    let _ = writeln!(out, "{}  {rest}", colour.ink(Ink::Strong, name));
+}
+
+/// That there is more than is shown.
+pub fn more(number: u64, part: &str, colour: Colour, out: &mut String) {
+    if number > 0 {
+        let hint = if part.is_empty() { String::new() } else { format!(": --only {part}") };
+        let _ = writeln!(out, "  {}", colour.ink(Ink::Faint, &format!("and {} more{hint}", grouped(number))));
+    }
+}
+
+/// The beginning of a text, on one line.
+pub fn brief(text: &str, length: usize) -> String {
+    let line: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    shortened(&harmless_line(&line), length).into_owned()
+}
+
+/// How long something took.
+pub fn span(ms: u64) -> String {
+    match ms {
+        0..1000 => format!("{ms}ms"),
+        1000..60_000 => format!("{:.1}s", ms as f64 / 1000.0),
+        60_000..3_600_000 => format!("{}m {}s", ms / 60_000, ms / 1000 % 60),
+        _ => format!("{}h {}m", ms / 3_600_000, ms / 60_000 % 60),
+    }
+}
+
+fn head(audited: &Audited, colour: Colour, out: &mut String) {
+    let audit = &audited.audit;
+    let title = audit.title.as_deref().map(|title| brief(title, LINE_LENGTH_MAX)).unwrap_or_default();
+    let name = colour.ink(Ink::Strong, &harmless_line(&audited.name));
+    let _ = writeln!(out, "{}", [name.as_str(), &audited.agent, &title].join("  ").trim_end());
+    let branch = audit.branch.as_deref().map(|branch| format!(" ({branch})")).unwrap_or_default();
+    let place = audit.cwd.as_deref().map(|cwd| format!("{cwd}{branch}")).unwrap_or_default();
+    let facts: Vec<String> = [place, audit.models.join(", ")].into_iter().filter(|fact| !fact.is_empty()).collect();
+    if !facts.is_empty() {
+        let _ = writeln!(out, "  {}", brief(&facts.join(", "), LINE_LENGTH_ALONE_MAX));
+    }
+    let mut line = String::new();
+    if let (Some(from), Some(to)) = (audit.started_ms, audit.ended_ms) {
+        let took = u64::try_from(to.saturating_sub(from)).unwrap_or(0);
+        let _ = write!(line, "{} to {} ({}), ", clock::local(from), clock::local(to), span(took));
+    }
+    let questions = counted(audit.asked, "question");
+    let answers = counted(audit.answered, "answer");
+    let _ = write!(line, "{}, {questions}, {answers}; ", counted(audit.events, "event"));
+    let _ = write!(line, "{} ({})", audit.end.state.name(), course::why(&audit.end));
+    let _ = writeln!(out, "  {line}");
+    if audited.paths.len() > 1 {
+        let _ = writeln!(out, "  {}", counted(audited.paths.len() as u64, "file"));
+    }
+}
+
+fn tools(audit: &Audit, room: Room, colour: Colour, out: &mut String) {
+    let sum = |of: fn(&stenograph::audit::Tool) -> u64| audit.tools.iter().map(of).sum::<u64>();
+    let mut rest = counted(sum(|tool| tool.calls), "call");
+    for (number, word) in [
+        (sum(|tool| tool.failed), "failed"),
+        (sum(|tool| tool.denied), "denied"),
+        (sum(|tool| tool.unanswered), "without an answer"),
+        (sum(|tool| tool.retries), "tried again"),
+    ] {
+        if number > 0 {
+            let _ = write!(rest, ", {} {word}", grouped(number));
+        }
+    }
+    heading("tools", &rest, colour, out);
+    let mut tools: Vec<_> = audit.tools.iter().collect();
+    tools.sort_by_key(|tool| std::cmp::Reverse(tool.calls));
+    let number = |number: u64| if number == 0 { "-".to_owned() } else { grouped(number) };
+    let time = |tool: &stenograph::audit::Tool, ms: u64| if tool.timed == 0 { "-".to_owned() } else { span(ms) };
+    let rows: Vec<[String; 8]> = tools
+        .iter()
+        .take(room.lines())
+        .map(|tool| {
+            [
+                format!("  {}", brief(&tool.name, 40)),
+                grouped(tool.calls),
+                number(tool.failed),
+                number(tool.denied),
+                number(tool.unanswered),
+                number(tool.retries),
+                time(tool, tool.time_ms),
+                time(tool, tool.longest_ms),
+            ]
+        })
+        .collect();
+    let headings = [
+        ("  tool", Side::Left),
+        ("calls", Side::Right),
+        ("failed", Side::Right),
+        ("denied", Side::Right),
+        ("open", Side::Right),
+        ("retries", Side::Right),
+        ("time", Side::Right),
+        ("longest", Side::Right),
+    ];
+    for line in table::lines(headings, &rows, usize::MAX) {
+        let _ = writeln!(out, "{line}");
+    }
+    more(tools.len().saturating_sub(room.lines()) as u64, "tools", colour, out);
+    if room == Room::Alone {
+        calls(audit, colour, out);
+    }
+}
+
+/// Every call, in order.
+fn calls(audit: &Audit, colour: Colour, out: &mut String) {
+    out.push('\n');
+    for call in audit.calls.items.iter().filter(|call| call.tool.is_some()) {
+        let tool = call.tool.and_then(|tool| audit.tools.get(tool)).map(|tool| tool.name.as_str()).unwrap_or_default();
+        let keys: Vec<String> =
+            call.keys.iter().map(|(key, value)| format!("{key}: {}", brief(value, LINE_LENGTH_MAX))).collect();
+        let aside = aside(audit, call);
+        let line = format!("{} {}", brief(tool, 60), harmless_line(&keys.join("  ")));
+        let _ = writeln!(
+            out,
+            "  {:>6}  {}{}",
+            call.place.event,
+            shortened(&line, LINE_LENGTH_ALONE_MAX),
+            colour.ink(Ink::Faint, &aside)
+        );
+        if let Some(said) = &call.said {
+            let _ = writeln!(out, "          {}", brief(said, LINE_LENGTH_MAX));
+        }
+    }
+    more(audit.calls.more, "", colour, out);
+}
+
+/// What came of a call, where it is worth a word.
+fn aside(audit: &Audit, call: &Call) -> String {
+    let mut words = Vec::new();
+    match call.outcome {
+        Outcome::Good => {}
+        Outcome::Failed | Outcome::Denied => words.push(call.outcome.name().to_owned()),
+        Outcome::Unanswered => words.push("no answer".to_owned()),
+    }
+    words.extend(call.exit.map(|exit| format!("exit {exit}")));
+    words.extend(call.took_ms.filter(|took| *took >= 1000).map(span));
+    if call.is_retry {
+        words.push("again".to_owned());
+    }
+    words.extend(call.asks_after.map(|event| format!("after event {event}")));
+    let thread = audit.threads.get(call.thread).and_then(|thread| thread.id.as_deref());
+    words.extend(thread.map(|thread| format!("in {}", brief(thread, 24))));
+    if words.is_empty() { String::new() } else { format!("  ({})", words.join(", ")) }
+}
+
+fn files(audit: &Audit, room: Room, colour: Colour, out: &mut String) {
+    let of = |change: Change| audit.files.items.iter().filter(move |file| file.change == change);
+    let counts: Vec<String> = Change::ALL
+        .into_iter()
+        .map(|change| (of(change).count() as u64, change.name()))
+        .filter(|(number, _)| *number > 0)
+        .map(|(number, name)| format!("{} {name}", grouped(number)))
+        .collect();
+    heading("files", &counts.join(", "), colour, out);
+    let sorted = Change::ALL.into_iter().flat_map(of);
+    let total = audit.files.count();
+    let mut shown = 0;
+    for file in sorted.take(room.lines()) {
+        shown += 1;
+        let uses: Vec<String> =
+            [(file.writes, "written"), (file.edits, "edited"), (file.reads, "read"), (file.failed, "failed")]
+                .into_iter()
+                .filter(|(number, _)| *number > 0)
+                .map(|(number, word)| format!("{word} {number}"))
+                .collect();
+        let path = brief(&file.path, LINE_LENGTH_ALONE_MAX);
+        let _ = writeln!(
+            out,
+            "  {:<8} {path}  {}",
+            file.change.name(),
+            colour.ink(Ink::Faint, &format!("({})", uses.join(", ")))
+        );
+    }
+    more(total.saturating_sub(shown), if room == Room::Beside { "files" } else { "" }, colour, out);
+}
+
+fn commands(audit: &Audit, room: Room, colour: Colour, out: &mut String) {
+    let commands: Vec<&Call> = audit.calls.items.iter().filter(|call| call.command.is_some()).collect();
+    let failed = commands.iter().filter(|call| call.outcome == Outcome::Failed).count() as u64;
+    let mut rest = counted(commands.len() as u64, "command");
+    if failed > 0 {
+        let _ = write!(rest, ", {} failed", grouped(failed));
+    }
+    heading("commands", &rest, colour, out);
+    // Beside the others the last ones say most.
+    let passed_over = commands.len().saturating_sub(room.lines());
+    if passed_over > 0 {
+        let text = format!("{} before: --only commands", grouped(passed_over as u64));
+        let _ = writeln!(out, "  {}", colour.ink(Ink::Faint, &text));
+    }
+    for call in commands.into_iter().skip(passed_over) {
+        let exit = match (call.exit, call.outcome) {
+            (Some(exit), _) => format!("exit {exit}"),
+            (None, Outcome::Good) => "ok".to_owned(),
+            (None, Outcome::Failed | Outcome::Denied) => call.outcome.name().to_owned(),
+            (None, Outcome::Unanswered) => "no answer".to_owned(),
+        };
+        let took =
+            call.took_ms.filter(|took| *took >= 1000).map(|took| format!("  ({})", span(took))).unwrap_or_default();
+        let command = brief(call.command.as_deref().unwrap_or_default(), room.length());
+        let line = format!("  {:>6}  {exit:<9}  {command}{}", call.place.event, colour.ink(Ink::Faint, &took));
+        let _ = writeln!(out, "{line}");
+    }
+    if room == Room::Alone {
+        more(audit.calls.more, "", colour, out);
+    }
+}
+
+fn last(audit: &Audit, colour: Colour, out: &mut String) {
+    let Some(last) = &audit.last else { return };
+    heading("last", &format!("event {}", last.place.event), colour, out);
+    let text = shortened(&last.text, LAST_LENGTH_MAX);
+    for line in harmless(&text).lines() {
+        let _ = writeln!(out, "  {line}");
+    }
+    if last.text.chars().count() > LAST_LENGTH_MAX {
+        let _ = writeln!(out, "  {}", colour.ink(Ink::Faint, "all of it: --only last"));
+    }
+}
+
+/// What several sessions did together.
+#[derive(Debug, Default)]
+pub struct Total {
+    /// How many sessions.
+    pub sessions: u64,
+    calls: u64,
+    failed: u64,
+    denied: u64,
+    created: u64,
+    changed: u64,
+    deleted: u64,
+    commands: u64,
+    failures: u64,
+}
+
+impl Total {
+    /// Adds one session.
+    pub fn add(&mut self, audit: &Audit) {
+        let files = |change: Change| audit.files.items.iter().filter(|file| file.change == change).count() as u64;
+        self.sessions += 1;
+        self.calls += audit.tools.iter().map(|tool| tool.calls).sum::<u64>();
+        self.failed += audit.tools.iter().map(|tool| tool.failed).sum::<u64>();
+        self.denied += audit.tools.iter().map(|tool| tool.denied).sum::<u64>();
+        self.created += files(Change::Created);
+        self.changed += files(Change::Changed);
+        self.deleted += files(Change::Deleted);
+        self.commands += audit.calls.items.iter().filter(|call| call.command.is_some()).count() as u64;
+        self.failures += u64::from(audit.failure.is_some());
+    }
+
+    /// One line for people.
+    pub fn line(&self) -> String {
+        format!(
+            "total: {}, {} failed; {}, {} failed, {} denied; {}; {} created, {} changed, {} deleted",
+            counted(self.sessions, "session"),
+            grouped(self.failures),
+            counted(self.calls, "call"),
+            grouped(self.failed),
+            grouped(self.denied),
+            counted(self.commands, "command"),
+            counted(self.created, "file"),
+            grouped(self.changed),
+            grouped(self.deleted),
+        )
+    }
+
+    /// One line for programs.
+    pub fn json(&self) -> String {
+        let mut total = Draft::new();
+        for (key, number) in [
+            ("sessions", self.sessions),
+            ("failures", self.failures),
+            ("calls", self.calls),
+            ("failed", self.failed),
+            ("denied", self.denied),
+            ("commands", self.commands),
+            ("created", self.created),
+            ("changed", self.changed),
+            ("deleted", self.deleted),
+        ] {
+            total.set_number(key, Some(number));
+        }
+        format!("{{\"total\":{}}}", total.render(None))
+    }
+}

@@ -1,0 +1,568 @@
+//! What a session did: tools, files, commands, what was said last, what went wrong, who allowed it, other agents, what is to do, where it got
+//! nowhere, what was put aside. A pure fold over events; nothing here names a format, reads a clock or prints.
+//!
+//! Everything that happened counts, also what was taken back later: a file that was changed on a branch that nobody went on with was
+//! changed all the same. What is told twice counts once: restatements are passed over, a call is known again by its id, and a record of a
+//! side conversation inside another record is the same as in a file of its own. Memory is bounded by the limits of each part; what does not
+//! fit is counted.
+
+mod agents;
+mod answer;
+mod aside;
+mod calls;
+mod files;
+mod json;
+mod keys;
+mod report;
+mod thread;
+mod todos;
+mod trouble;
+
+use std::collections::{HashMap, HashSet};
+
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use crate::format::named;
+use crate::model::{Body, Content, Event, Input, Role};
+use crate::query::touches;
+use crate::status::{Patience, given, is_markup};
+use agents::{Agents, Work};
+use answer::{Answer, marks};
+use calls::{Calls, Open};
+use files::Files;
+pub use json::{Part, Parts};
+use keys::{Keys, cut};
+pub use report::{
+    Agent, AgentState, Approval, Audit, Call, Change, Compaction, Context, End, Failure, Fault, FaultKind, File, Kept,
+    Last, Outcome, Phase, PhaseKind, Place, Step, Thread, Todo, Todos, Tool,
+};
+use thread::{Course, Window};
+use trouble::{Ending, Trouble};
+
+use crate::format::marks::Script;
+pub use crate::format::marks::Verdict;
+
+/// Follows the events of a session, source after source.
+#[derive(Debug, Default)]
+pub struct Auditor {
+    audit: Audit,
+    courses: Vec<Course>,
+    names: HashMap<String, usize>,
+    calls: Calls,
+    files: Files,
+    agents: Agents,
+    place: Place,
+    sources: usize,
+    /// Fingerprints of records, to know one again that another source copied.
+    records: HashSet<u64>,
+}
+
+/// How many side conversations are told apart. What is more counts as one.
+const THREADS_MAX: usize = 4096;
+
+/// How many records are remembered to know them again.
+const RECORDS_MAX: usize = 4 << 20;
+
+/// An id that is shorter than this may be given twice.
+const ID_LENGTH_MIN: usize = 8;
+
+/// How many errors, approvals, phases and compactions are kept.
+const LIST_MAX: usize = 1000;
+
+/// How many models are named.
+const MODELS_MAX: usize = 32;
+
+/// How many files and commands of a compaction are named.
+const PUT_ASIDE_MAX: usize = 100;
+
+/// How much of a text is kept where it only explains.
+const TEXT_SIZE_MAX: usize = 2000;
+
+impl Auditor {
+    /// Begins the next source of the session. The first one needs no word.
+    pub fn source(&mut self) {
+        self.sources += 1;
+        self.place = Place { source: self.sources, ..Place::default() };
+    }
+
+    /// Takes notice of the next event.
+    pub fn add(&mut self, event: &Event<'_>) {
+        self.place.event += 1;
+        self.place.line = event.at.map_or(0, |at| at.line);
+        self.audit.events += 1;
+        self.take(event, event.thread.as_deref());
+    }
+
+    /// Takes notice of an event of this conversation.
+    fn take(&mut self, event: &Event<'_>, thread: Option<&str>) {
+        let time_ms = event.time.as_ref().and_then(|time| Some(time.instant()?.as_millisecond()));
+        self.place.time_ms = time_ms;
+        if let Some(time_ms) = time_ms {
+            self.audit.started_ms = Some(self.audit.started_ms.map_or(time_ms, |first| first.min(time_ms)));
+            self.audit.ended_ms = self.audit.ended_ms.max(Some(time_ms));
+        }
+        let thread = self.thread(thread);
+        self.aside(event, thread);
+        if event.restates || self.is_copy(event) {
+            return;
+        }
+        self.state(event, thread);
+        let Some(course) = self.courses.get_mut(thread) else { return };
+        course.watch.add(event);
+        course.window.events += 1;
+        if let Some(tokens) = event.usage.as_ref().map(given).filter(|tokens| *tokens > 0) {
+            course.context.add(event.group.as_deref(), tokens, self.place);
+            if let Some(at) = course.compacted.take()
+                && let Some(compaction) = self.audit.compactions.items.get_mut(at)
+            {
+                compaction.tokens_after = compaction.tokens_after.or(Some(tokens));
+            }
+        }
+        match &event.body {
+            Body::Message { role: Role::User, content } => self.user(event, content, thread),
+            Body::Message { role: Role::Assistant, content } => self.assistant(event, content, thread),
+            Body::Thinking { .. } => self.moved(thread),
+            Body::ToolCall { call, name, input } => {
+                let script = marks(event).find_map(|(marks, _)| marks.script);
+                self.call(call.as_deref(), name, input, script, thread);
+            }
+            Body::ToolResult { call, content, error, .. } => {
+                let answer = Answer::of(event, content, *error);
+                match self.calls.answered(call.as_deref(), thread) {
+                    Some(open) => self.settle(&open, &answer, self.place),
+                    None => self.calls.keep_early(call.as_deref(), answer, self.place),
+                }
+            }
+            Body::Compaction { summary } => self.compaction(event, summary.as_ref(), thread),
+            Body::Failure { name, content } => {
+                self.fault(FaultKind::Failure, name.as_deref(), &text_of(content.as_ref()), thread);
+            }
+            Body::Stop { reason, success, content } => {
+                let text = text_of(content.as_ref());
+                if *success == Some(false) {
+                    self.fault(FaultKind::Stop, reason.as_deref(), &text, thread);
+                } else if let Some(course) = self.courses.get_mut(thread) {
+                    course.said.end(&text, self.place);
+                }
+            }
+            Body::Message { role: Role::System | Role::Developer | Role::Tool | Role::Unknown, .. }
+            | Body::Fact { .. }
+            | Body::Other { .. } => {}
+        }
+    }
+
+    /// Whether a record was told already, word for word: by another file of the session, or inside another record.
+    fn is_copy(&mut self, event: &Event<'_>) -> bool {
+        let Some(id) = event.id.as_deref().filter(|id| id.len() >= ID_LENGTH_MIN) else { return false };
+        let time = event.time.as_ref().map(|time| time.text.as_ref()).unwrap_or_default();
+        let seed = xxh3_64_with_seed(time.as_bytes(), u64::from(event.part.index) << 8 | event.kind() as u64);
+        self.records.len() < RECORDS_MAX && !self.records.insert(xxh3_64_with_seed(id.as_bytes(), seed))
+    }
+
+    /// The conversation of that name.
+    fn thread(&mut self, name: Option<&str>) -> usize {
+        if self.courses.is_empty() {
+            self.courses.push(Course::default());
+        }
+        let Some(name) = name else { return 0 };
+        if let Some(at) = self.names.get(name) {
+            return *at;
+        }
+        let is_full = self.courses.len() >= THREADS_MAX;
+        if !is_full {
+            self.courses.push(Course { id: Some(name.to_owned()), ..Course::default() });
+            self.names.insert(name.to_owned(), self.courses.len() - 1);
+        }
+        self.courses.len() - 1
+    }
+
+    /// What an event states beside what it says.
+    fn state(&mut self, event: &Event<'_>, thread: usize) {
+        let set = |slot: &mut Option<String>, value: Option<&str>| {
+            if let Some(value) = value.filter(|value| !value.is_empty() && slot.as_deref() != Some(value)) {
+                *slot = Some(cut(value, TEXT_SIZE_MAX).to_owned());
+            }
+        };
+        set(&mut self.audit.session, event.session.as_deref());
+        set(&mut self.audit.branch, event.branch.as_deref());
+        if let Some(course) = self.courses.get_mut(thread) {
+            set(&mut course.cwd, event.cwd.as_deref());
+        }
+        if event.thread.is_none() {
+            set(&mut self.audit.cwd, event.cwd.as_deref());
+        }
+        if let Body::Fact { name, content: Some(content) } = &event.body
+            && name == "title"
+        {
+            set(&mut self.audit.title, Some(content.joined().decode().trim()));
+        }
+        if let Some(model) = event.model.as_deref().filter(|model| !model.is_empty())
+            && self.audit.models.len() < MODELS_MAX
+            && self.audit.models.iter().all(|known| known != model)
+        {
+            self.audit.models.push(cut(model, TEXT_SIZE_MAX).to_owned());
+        }
+    }
+
+    /// Something came between two calls.
+    fn moved(&mut self, thread: usize) {
+        if let Some(course) = self.courses.get_mut(thread) {
+            course.has_begun = true;
+            course.has_moved = true;
+        }
+    }
+
+    fn user(&mut self, event: &Event<'_>, content: &Content<'_>, thread: usize) {
+        self.moved(thread);
+        let joined = content.joined();
+        let text = joined.decode();
+        let text = text.trim();
+        if self.notice(event, text) {
+            return;
+        }
+        let signs = event.extra.iter().filter_map(|(origin, _)| Some(named(origin)?.signs()));
+        if signs.into_iter().any(|signs| signs.interruptions.iter().any(|words| text.starts_with(words))) {
+            return self.fault(FaultKind::Interrupted, None, text, thread);
+        }
+        let Some(course) = self.courses.get_mut(thread) else { return };
+        course.asked.get_or_insert_with(|| Course::print(text));
+        course.said.close();
+        course.window.messages += 1;
+        // What an agent puts into its user's mouth is all markup.
+        if is_markup(text) {
+            return;
+        }
+        course.troubles.asked();
+        self.audit.asked += u64::from(thread == 0);
+        let text = text.to_owned();
+        course.step(Step { place: self.place, tool: None, text: format!("user: {text}"), outcome: None, exit: None });
+    }
+
+    fn assistant(&mut self, event: &Event<'_>, content: &Content<'_>, thread: usize) {
+        self.moved(thread);
+        let joined = content.joined();
+        let text = joined.decode();
+        let Some(course) = self.courses.get_mut(thread) else { return };
+        course.window.messages += 1;
+        course.said.say(event.group.as_deref(), text.trim(), self.place);
+        course.troubles.answered();
+        self.audit.answered += u64::from(thread == 0);
+        if !text.trim().is_empty() {
+            let text = text.trim().to_owned();
+            course.step(Step { place: self.place, tool: None, text, outcome: None, exit: None });
+        }
+        self.recover(thread);
+    }
+
+    /// Something good came after what went wrong.
+    fn recover(&mut self, thread: usize) {
+        for fault in self.audit.errors.items.iter_mut().rev().take_while(|fault| !fault.is_recovered) {
+            fault.is_recovered |= fault.thread == thread;
+        }
+    }
+
+    fn fault(&mut self, kind: FaultKind, name: Option<&str>, text: &str, thread: usize) {
+        self.moved(thread);
+        let fault = Fault {
+            place: self.place,
+            thread,
+            kind,
+            name: name.map(|name| cut(name, TEXT_SIZE_MAX).to_owned()),
+            text: cut(text, TEXT_SIZE_MAX).to_owned(),
+            is_recovered: false,
+        };
+        self.audit.errors.push(fault.clone(), LIST_MAX);
+        let Some(course) = self.courses.get_mut(thread) else { return };
+        course.said.close();
+        let before = course.steps.iter().cloned().collect();
+        let kind = trouble::kind_of(kind, name);
+        course.troubles.add(Trouble { fault, kind, call: None, input: Vec::new(), before });
+    }
+
+    fn call(&mut self, id: Option<&str>, name: &str, input: &Input<'_>, script: Option<Script>, thread: usize) {
+        let print = Calls::print(name, input);
+        if self.calls.is_known(id, thread, print) {
+            return;
+        }
+        let Some(course) = self.courses.get_mut(thread) else { return };
+        course.has_begun = true;
+        course.said.close();
+        course.calls += 1;
+        course.window.calls += 1;
+        let touches = touches(name, input, course.cwd.as_deref().or(self.audit.cwd.as_deref()));
+        let paths: Vec<String> = touches.iter().map(|touch| touch.path.clone()).collect();
+        let keys = Keys::of(name, input, if matches!(input, Input::Text(_)) { &paths } else { &[] }, script);
+        if let Some(command) = &keys.command {
+            course.window.command(command);
+        }
+        let step = course.step_of_call();
+        let mut todo = None;
+        match todos::change(name, input, script) {
+            Some(todos::Change::More(text)) => todo = Some(text),
+            Some(change) => todos::apply(&mut self.audit.todos, change, self.place),
+            None => {}
+        }
+        let agent = keys.task.as_ref().and_then(|task| self.agents.begin(task, thread, Calls::id(id), self.place));
+        let after = self.agents.asked_for(&keys.asks_for).filter(|_| agent.is_none());
+        let may_exit = keys.command.is_some() || after.is_some() || matches!(input, Input::Text(_));
+        let open = Open {
+            id: Calls::id(id),
+            thread,
+            tool: 0,
+            print,
+            place: self.place,
+            at: None,
+            keys,
+            touches,
+            may_exit,
+            step,
+            after,
+            todo,
+            agent,
+        };
+        let (_, oldest) = self.calls.begin(open, name);
+        if let Some(oldest) = oldest {
+            self.unanswered(&oldest);
+        }
+        if let Some((open, answer, place)) = self.calls.early() {
+            self.settle(&open, &answer, place);
+        }
+    }
+
+    /// A call was answered.
+    fn settle(&mut self, open: &Open, answer: &Answer, place: Place) {
+        let exit = answer.exit.filter(|_| open.may_exit);
+        let command = open.keys.command.as_deref();
+        // What only the exit code calls a failure may be an answer like any other.
+        let is_no = !answer.is_error && command.is_some_and(|command| trouble::is_no(command, exit));
+        // Who asks after other work is told how that ended, not how the asking went.
+        let own_exit = exit.filter(|_| open.after.is_none() && !is_no);
+        let outcome = answer.outcome(own_exit);
+        self.calls.settle(open, answer, place, outcome);
+        let tool = self.calls.name(open.tool).to_owned();
+        for touch in &open.touches {
+            let file = self.files.touch(touch, outcome, answer.made, open.place);
+            if let (Some(file), Some(course)) = (file, self.courses.get_mut(open.thread)) {
+                course.window.file(file);
+            }
+        }
+        if let Some(verdict) = answer.verdict {
+            let (about, reason) = (open.keys.about().to_owned(), answer.beginning.clone());
+            self.approve(Some(verdict), Some(tool.clone()), &about, &reason, open.thread);
+        }
+        if outcome == Outcome::Good
+            && let Some(text) = &open.todo
+        {
+            let id = answer.handles.first().cloned().or_else(|| todos::number(&answer.beginning));
+            todos::name(&mut self.audit.todos, text, id.as_deref(), place);
+        }
+        self.goes_on(open, answer, outcome, place);
+        self.judge(open, answer, outcome, exit, place, &tool);
+    }
+
+    /// What goes on behind a call, and what is asked after it.
+    fn goes_on(&mut self, open: &Open, answer: &Answer, outcome: Outcome, place: Place) {
+        if let Some(agent) = open.agent {
+            self.agents.answered(agent, answer, outcome);
+        }
+        if open.agent.is_some() || open.keys.command.is_some() {
+            for name in &answer.handles {
+                let work = Work { agent: open.agent, call: open.at, tool: open.tool, event: open.place.event };
+                self.agents.work(name, work);
+            }
+        }
+        let Some(work) = open.after.and_then(|after| self.agents.get(after)) else { return };
+        if let Some(call) = open.at.and_then(|at| self.calls.kept.items.get_mut(at)) {
+            call.asks_after = Some(work.event);
+        }
+        self.later(work, answer, outcome, place);
+    }
+
+    /// How work that went on is told to have ended.
+    fn later(&mut self, work: Work, answer: &Answer, outcome: Outcome, place: Place) {
+        if let Some(agent) = work.agent {
+            return self.agents.later(agent, answer, outcome, place);
+        }
+        let call = work.call.and_then(|call| self.calls.kept.items.get_mut(call));
+        if let (Some(call), Some(exit)) = (call, answer.exit) {
+            let has_failed = exit != 0 && call.outcome == Outcome::Good;
+            call.exit = Some(exit);
+            if has_failed {
+                call.outcome = Outcome::Failed;
+                if let Some(tool) = self.calls.tools.get_mut(work.tool) {
+                    tool.failed += 1;
+                }
+            }
+        }
+    }
+
+    /// What an answer means for its conversation.
+    fn judge(&mut self, open: &Open, answer: &Answer, outcome: Outcome, exit: Option<i64>, place: Place, tool: &str) {
+        let Some(course) = self.courses.get_mut(open.thread) else { return };
+        let is_bad = matches!(outcome, Outcome::Failed | Outcome::Denied);
+        course.failed += u64::from(is_bad);
+        let about = open.keys.about();
+        let result = thread::Result {
+            thread: open.thread,
+            call: open.place,
+            place,
+            step: open.step,
+            print: xxh3_64_with_seed(answer.beginning.as_bytes(), open.print),
+            tool,
+            about,
+            outcome,
+        };
+        for phase in course.phases.add(&result) {
+            self.audit.phases.push(phase, LIST_MAX);
+        }
+        course.has_moved = true;
+        course.said.close();
+        let step = Step {
+            place: open.place,
+            tool: Some(tool.to_owned()),
+            text: about.to_owned(),
+            outcome: Some(outcome),
+            exit,
+        };
+        let kinds = trouble::kinds(open, tool);
+        let is_no = open.keys.command.as_deref().is_some_and(|command| trouble::is_no(command, exit));
+        if is_bad && !is_no {
+            let fault = Fault {
+                place,
+                thread: open.thread,
+                kind: if outcome == Outcome::Denied { FaultKind::Denied } else { FaultKind::Tool },
+                name: Some(tool.to_owned()),
+                text: answer.beginning.clone(),
+                is_recovered: false,
+            };
+            let before = course.steps.iter().cloned().collect();
+            let input = open.keys.fields.clone();
+            let kind = kinds.first().copied().unwrap_or_default();
+            course.step(step.clone());
+            course.troubles.add(Trouble { fault, kind, call: Some(step), input, before });
+        } else {
+            course.step(step);
+            course.troubles.good(&kinds);
+            self.recover(open.thread);
+        }
+    }
+
+    fn unanswered(&mut self, open: &Open) {
+        self.calls.unanswered(open);
+        for touch in &open.touches {
+            self.files.touch(touch, Outcome::Unanswered, None, open.place);
+        }
+    }
+
+    fn approve(&mut self, verdict: Option<Verdict>, tool: Option<String>, about: &str, reason: &str, thread: usize) {
+        let text = |text: &str| cut(text, TEXT_SIZE_MAX).to_owned();
+        let approval = Approval { place: self.place, thread, verdict, tool, about: text(about), reason: text(reason) };
+        self.audit.approvals.push(approval, LIST_MAX);
+    }
+
+    fn compaction(&mut self, event: &Event<'_>, summary: Option<&Content<'_>>, thread: usize) {
+        let length = summary.map_or(0, |summary| summary.joined().decode().chars().count() as u64);
+        let stated = marks(event).find_map(|(marks, residue)| {
+            let (before, after) = marks.compacted?;
+            let number = |path: &str| residue.word_at(path)?.parse::<u64>().ok();
+            Some((number(before), number(after)))
+        });
+        let Some(course) = self.courses.get_mut(thread) else { return };
+        course.said.close();
+        // A boundary and its summary may be two records.
+        let before = self.audit.compactions.items.iter_mut().rev().find(|before| before.thread == thread);
+        if course.window.is_empty()
+            && let Some(before) = before
+        {
+            before.summary_length = before.summary_length.max(length);
+            return;
+        }
+        let Window { events, messages, calls, files, commands } = std::mem::take(&mut course.window);
+        let mut names = Kept::default();
+        for file in files {
+            let path = self.files.kept.items.get(file).map(|file| file.path.clone());
+            names.push(path.unwrap_or_default(), PUT_ASIDE_MAX);
+        }
+        let (tokens_before, tokens_after) = stated.unwrap_or_default();
+        let compaction = Compaction {
+            place: self.place,
+            thread,
+            events: events.saturating_sub(1),
+            messages,
+            calls,
+            tokens_before: tokens_before.or_else(|| course.context.last()),
+            tokens_after,
+            summary_length: length,
+            files: names,
+            commands,
+        };
+        course.compacted = self.audit.compactions.push(compaction, LIST_MAX);
+    }
+
+    /// What all of it came to.
+    pub fn finish(mut self) -> Audit {
+        if self.courses.is_empty() {
+            self.courses.push(Course::default());
+        }
+        let open = self.calls.rest();
+        for open in &open {
+            self.unanswered(open);
+        }
+        for course in &mut self.courses {
+            for phase in course.phases.end() {
+                self.audit.phases.push(phase, LIST_MAX);
+            }
+        }
+        self.audit.phases.items.sort_by_key(|phase| (phase.from.source, phase.from.event));
+        // A file may hold nothing but a side conversation.
+        let begun = |course: &Course| course.has_begun;
+        let main = match self.courses.first() {
+            Some(course) if !course.has_begun => self.courses.iter().position(begun).unwrap_or(0),
+            _ => 0,
+        };
+        self.agents.settle(&self.courses, main);
+        let open = open.into_iter().rev().find(|open| open.thread == main);
+        self.ends(main, open.as_ref());
+        let mut audit = self.audit;
+        audit.tools = self.calls.tools;
+        audit.calls = self.calls.kept;
+        audit.files = self.files.kept;
+        audit.agents = self.agents.kept;
+        audit
+    }
+
+    /// How each conversation ended, and what the main one leaves.
+    fn ends(&mut self, main: usize, open: Option<&Open>) {
+        let open = open.map(|open| {
+            let tool = Some(self.calls.name(open.tool).to_owned());
+            let (text, outcome) = (open.keys.about().to_owned(), Some(Outcome::Unanswered));
+            (Step { place: open.place, tool, text, outcome, exit: None }, open.keys.fields.clone())
+        });
+        let place = self.place;
+        for (at, course) in self.courses.iter_mut().enumerate() {
+            let status = course.watch.status(None, &Patience::default());
+            let end = End { state: status.state, why: status.why, word: status.word };
+            let context = course.context.take();
+            if at == main {
+                self.audit.end = end.clone();
+                self.audit.context = context.clone();
+                self.audit.last = course.said.take();
+                let steps = course.steps.drain(..).collect();
+                let ending = Ending { end: &end, place, thread: at, steps, open: open.clone() };
+                self.audit.failure = std::mem::take(&mut course.troubles).verdict(ending);
+                self.audit.cwd = self.audit.cwd.take().or_else(|| course.cwd.clone());
+            }
+            let (calls, failed) = (course.calls, course.failed);
+            self.audit.threads.push(Thread { id: course.id.clone(), calls, failed, end, context });
+        }
+    }
+}
+
+/// The name of a side conversation; the main one has none.
+fn thread_name(audit: &Audit, thread: usize) -> Option<&str> {
+    audit.threads.get(thread)?.id.as_deref()
+}
+
+fn text_of(content: Option<&Content<'_>>) -> String {
+    content.map(|content| content.joined().decode().trim().to_owned()).unwrap_or_default()
+}

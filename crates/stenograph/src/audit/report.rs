@@ -1,0 +1,277 @@
+//! What an audit tells: plain values, in the order things happened. How they are found is in the other files, how they are spelled as
+//! JSON in `json.rs`. Calls and files are here, what a run went through is in `report/course.rs`.
+
+mod course;
+
+use crate::status::{State, Why};
+pub use course::{
+    Agent, AgentState, Approval, Compaction, Context, Failure, Fault, FaultKind, Last, Phase, PhaseKind, Step, Todo,
+    Todos,
+};
+
+/// Where something stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// Which of the sources, from 0.
+    pub source: usize,
+    /// The number of the event in it, from 1, every event counted.
+    pub event: u64,
+    /// The line its record begins on; 0 where nobody counted.
+    pub line: u64,
+    /// When, in milliseconds since 1970.
+    pub time_ms: Option<i64>,
+}
+
+/// As much of a list as is kept, and how much more there was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kept<T> {
+    /// The first ones.
+    pub items: Vec<T>,
+    /// How many more there were.
+    pub more: u64,
+}
+
+impl<T> Default for Kept<T> {
+    fn default() -> Self {
+        Kept { items: Vec::new(), more: 0 }
+    }
+}
+
+impl<T> Kept<T> {
+    /// Keeps one more, if there is room; gives its place in the list.
+    pub(super) fn push(&mut self, item: T, most: usize) -> Option<usize> {
+        if self.items.len() >= most {
+            self.more += 1;
+            return None;
+        }
+        self.items.push(item);
+        Some(self.items.len() - 1)
+    }
+
+    /// How many there were in all.
+    pub fn count(&self) -> u64 {
+        self.items.len() as u64 + self.more
+    }
+}
+
+/// What an audit tells.
+#[derive(Clone, Debug, Default)]
+pub struct Audit {
+    /// The session's id.
+    pub session: Option<String>,
+    /// Its last title.
+    pub title: Option<String>,
+    /// The last working folder.
+    pub cwd: Option<String>,
+    /// The last branch.
+    pub branch: Option<String>,
+    /// The models that spoke.
+    pub models: Vec<String>,
+    /// The first moment that is stated.
+    pub started_ms: Option<i64>,
+    /// The last one.
+    pub ended_ms: Option<i64>,
+    /// How many events there are, restatements and all.
+    pub events: u64,
+    /// How often somebody asked.
+    pub asked: u64,
+    /// How many messages the model gave.
+    pub answered: u64,
+    /// How the main conversation ended.
+    pub end: End,
+    /// The conversations: the main one first, then the side ones as they were met.
+    pub threads: Vec<Thread>,
+    /// The tools, as they were first called.
+    pub tools: Vec<Tool>,
+    /// The calls.
+    pub calls: Kept<Call>,
+    /// The files.
+    pub files: Kept<File>,
+    /// What was said last.
+    pub last: Option<Last>,
+    /// What went wrong and was no tool's failure.
+    pub errors: Kept<Fault>,
+    /// Who allowed or forbade what.
+    pub approvals: Kept<Approval>,
+    /// The agents that were given a task.
+    pub agents: Kept<Agent>,
+    /// The last list of what is to do.
+    pub todos: Option<Todos>,
+    /// Where it got nowhere.
+    pub phases: Kept<Phase>,
+    /// Where what was said was put aside.
+    pub compactions: Kept<Compaction>,
+    /// How much the model was given, over time.
+    pub context: Context,
+    /// Why it failed, if it did.
+    pub failure: Option<Failure>,
+}
+
+/// How a conversation ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct End {
+    /// How it stands.
+    pub state: State,
+    /// Why that is said.
+    pub why: Why,
+    /// The reason, in the source's own word.
+    pub word: Option<String>,
+}
+
+impl Default for End {
+    fn default() -> End {
+        End { state: State::Unknown, why: Why::Nothing, word: None }
+    }
+}
+
+/// One conversation.
+#[derive(Clone, Debug, Default)]
+pub struct Thread {
+    /// Its id; the main one has none.
+    pub id: Option<String>,
+    /// How many calls were made in it.
+    pub calls: u64,
+    /// How many of them failed.
+    pub failed: u64,
+    /// How it ended.
+    pub end: End,
+    /// How much its model was given.
+    pub context: Context,
+}
+
+/// How often a tool was called, and what came of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tool {
+    /// Its name.
+    pub name: String,
+    /// How often it was called.
+    pub calls: u64,
+    /// How often it failed.
+    pub failed: u64,
+    /// How often it was not allowed.
+    pub denied: u64,
+    /// How often no answer came.
+    pub unanswered: u64,
+    /// How often it was called again with the same input after it had failed.
+    pub retries: u64,
+    /// How long all calls together took, as far as times are stated.
+    pub time_ms: u64,
+    /// How long the longest took.
+    pub longest_ms: u64,
+    /// How many calls have times.
+    pub timed: u64,
+}
+
+/// What came of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Outcome {
+    /// It went well, or nothing says otherwise.
+    Good,
+    /// It failed.
+    Failed,
+    /// Somebody, or some rule, did not allow it.
+    Denied,
+    /// No answer came.
+    Unanswered,
+}
+
+impl Outcome {
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Outcome::Good => "good",
+            Outcome::Failed => "failed",
+            Outcome::Denied => "denied",
+            Outcome::Unanswered => "unanswered",
+        }
+    }
+}
+
+/// One call.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Call {
+    /// Where.
+    pub place: Place,
+    /// In which conversation.
+    pub thread: usize,
+    /// Which tool; `None` for a command that only a record of its end tells of.
+    pub tool: Option<usize>,
+    /// What of its input tells calls apart.
+    pub keys: Vec<(String, String)>,
+    /// Whether a value among them was too long to be kept whole.
+    pub is_cut: bool,
+    /// The command, if it runs one.
+    pub command: Option<String>,
+    /// What came of it.
+    pub outcome: Outcome,
+    /// The exit code, where one is recorded.
+    pub exit: Option<i64>,
+    /// How long it took.
+    pub took_ms: Option<u64>,
+    /// Whether the same was tried before and failed.
+    pub is_retry: bool,
+    /// Where the answer stands.
+    pub answer: Option<Place>,
+    /// The beginning of the answer, if it failed or was not allowed.
+    pub said: Option<String>,
+    /// The event of the call whose work this one asks after.
+    pub asks_after: Option<u64>,
+}
+
+/// What happened to a file in the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Change {
+    /// It was made.
+    Created,
+    /// It was there, and is another now.
+    Changed,
+    /// It was deleted.
+    Deleted,
+    /// It was only read.
+    Read,
+    /// It was only named.
+    Named,
+    /// Whatever was tried with it failed.
+    Tried,
+}
+
+impl Change {
+    /// Every change, what matters most first.
+    pub const ALL: [Change; 6] =
+        [Change::Created, Change::Changed, Change::Deleted, Change::Read, Change::Named, Change::Tried];
+
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Change::Created => "created",
+            Change::Changed => "changed",
+            Change::Deleted => "deleted",
+            Change::Read => "read",
+            Change::Named => "named",
+            Change::Tried => "tried",
+        }
+    }
+}
+
+/// A file that calls touched.
+#[derive(Clone, Debug, PartialEq)]
+pub struct File {
+    /// Where it is.
+    pub path: String,
+    /// What happened to it in the end.
+    pub change: Change,
+    /// How many calls read it.
+    pub reads: u64,
+    /// How many wrote it anew.
+    pub writes: u64,
+    /// How many changed something in it.
+    pub edits: u64,
+    /// How many deleted it.
+    pub deletes: u64,
+    /// How many were about it and failed.
+    pub failed: u64,
+    /// The first call about it.
+    pub first: Place,
+    /// The last one.
+    pub last: Place,
+}

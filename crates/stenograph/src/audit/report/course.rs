@@ -1,0 +1,272 @@
+//! What a run went through: what went wrong, who allowed what, other agents, what is to do, where it got nowhere. Plain values.
+
+use super::{Kept, Outcome, Place};
+use crate::format::marks::Verdict;
+
+/// What was said last.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Last {
+    /// Where it begins.
+    pub place: Place,
+    /// All of it.
+    pub text: String,
+    /// Whether it was too long to be kept whole.
+    pub is_cut: bool,
+}
+
+/// Something that went wrong and was no tool's failure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fault {
+    /// Where.
+    pub place: Place,
+    /// In which conversation.
+    pub thread: usize,
+    /// What.
+    pub kind: FaultKind,
+    /// Its name, in the source's word.
+    pub name: Option<String>,
+    /// What it says.
+    pub text: String,
+    /// Whether something good followed.
+    pub is_recovered: bool,
+}
+
+/// What went wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FaultKind {
+    /// A tool failed.
+    Tool,
+    /// A tool was not allowed.
+    Denied,
+    /// An error that was no tool's.
+    Failure,
+    /// Somebody broke it off.
+    Interrupted,
+    /// It came to a bad end.
+    Stop,
+    /// It ends where something had to follow.
+    Unfinished,
+}
+
+impl FaultKind {
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            FaultKind::Tool => "tool",
+            FaultKind::Denied => "denied",
+            FaultKind::Failure => "failure",
+            FaultKind::Interrupted => "interrupted",
+            FaultKind::Stop => "stop",
+            FaultKind::Unfinished => "unfinished",
+        }
+    }
+}
+
+/// Who allowed or forbade what.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Approval {
+    /// Where.
+    pub place: Place,
+    /// In which conversation.
+    pub thread: usize,
+    /// What was said; `None` where a mode was set.
+    pub verdict: Option<Verdict>,
+    /// The tool, where it is known.
+    pub tool: Option<String>,
+    /// What the call was about, or the mode.
+    pub about: String,
+    /// Why, in the source's words.
+    pub reason: String,
+}
+
+/// An agent that was given a task.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Agent {
+    /// Where it was given.
+    pub place: Option<Place>,
+    /// The agent that gave it; `None` is the main one.
+    pub parent: Option<usize>,
+    /// Its side conversation.
+    pub thread: Option<usize>,
+    /// The name it is known by.
+    pub id: Option<String>,
+    /// Of what kind it is.
+    pub kind: Option<String>,
+    /// What it is to do, in a few words.
+    pub title: Option<String>,
+    /// What it is to do, as far as it is kept.
+    pub task: Option<String>,
+    /// How far it has come.
+    pub state: AgentState,
+    /// How many calls it made, where they are known.
+    pub calls: u64,
+    /// How many of them failed.
+    pub failed: u64,
+    /// Where it was asked after or answered later.
+    pub later: Vec<Place>,
+    /// The beginning of its answer.
+    pub answer: Option<String>,
+}
+
+/// How far an agent has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum AgentState {
+    /// Nothing tells.
+    #[default]
+    Unknown,
+    /// It was begun, and nothing says that it ended.
+    Running,
+    /// It came to its end.
+    Completed,
+    /// It ended, and not well.
+    Failed,
+    /// It was not allowed.
+    Denied,
+}
+
+impl AgentState {
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            AgentState::Unknown => "unknown",
+            AgentState::Running => "running",
+            AgentState::Completed => "completed",
+            AgentState::Failed => "failed",
+            AgentState::Denied => "denied",
+        }
+    }
+}
+
+/// A list of what is to do.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Todos {
+    /// Where it was changed last.
+    pub place: Place,
+    /// What is to do.
+    pub items: Vec<Todo>,
+    /// How many more there were.
+    pub more: u64,
+}
+
+/// Something to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Todo {
+    /// Its id, where it has one.
+    pub id: Option<String>,
+    /// What.
+    pub text: String,
+    /// How far it is, in the source's word.
+    pub status: String,
+}
+
+/// How a run can get nowhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PhaseKind {
+    /// Step after step failed.
+    Failing,
+    /// The same call was made over and over, and gave the same answer.
+    Repeating,
+}
+
+impl PhaseKind {
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            PhaseKind::Failing => "failing",
+            PhaseKind::Repeating => "repeating",
+        }
+    }
+}
+
+/// A stretch in which a run got nowhere.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Phase {
+    /// In which way.
+    pub kind: PhaseKind,
+    /// In which conversation.
+    pub thread: usize,
+    /// Where it begins.
+    pub from: Place,
+    /// Where it ends.
+    pub to: Place,
+    /// How many steps, or equal calls, it has.
+    pub count: u64,
+    /// The tool of its last call.
+    pub tool: String,
+    /// What that call was about.
+    pub about: String,
+}
+
+/// What a compaction put aside.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Compaction {
+    /// Where.
+    pub place: Place,
+    /// In which conversation.
+    pub thread: usize,
+    /// How many events were put aside.
+    pub events: u64,
+    /// How many messages.
+    pub messages: u64,
+    /// How many calls.
+    pub calls: u64,
+    /// How much the model was given before.
+    pub tokens_before: Option<u64>,
+    /// How much it was given after.
+    pub tokens_after: Option<u64>,
+    /// How many characters stand in their place.
+    pub summary_length: u64,
+    /// The files that calls which were put aside were about.
+    pub files: Kept<String>,
+    /// The commands of such calls.
+    pub commands: Kept<String>,
+}
+
+/// How much a model was given.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Context {
+    /// With its first call.
+    pub first: u64,
+    /// At most.
+    pub max: u64,
+    /// With the last one.
+    pub last: u64,
+    /// How many calls state it.
+    pub calls: u64,
+    /// Event, moment and tokens. Of a long series every second, fourth, … is kept.
+    pub series: Vec<(u64, Option<i64>, u64)>,
+}
+
+/// A step on the way.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    /// Where.
+    pub place: Place,
+    /// The tool; `None` where something was said.
+    pub tool: Option<String>,
+    /// What it was about, or what was said.
+    pub text: String,
+    /// What came of it.
+    pub outcome: Option<Outcome>,
+    /// With which exit code.
+    pub exit: Option<i64>,
+}
+
+/// Why a run failed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Failure {
+    /// The first thing that went wrong and was never made good.
+    pub fault: Fault,
+    /// The call, if it was a tool's.
+    pub call: Option<Step>,
+    /// The input of that call.
+    pub input: Vec<(String, String)>,
+    /// How often the same went wrong.
+    pub times: u64,
+    /// What came just before.
+    pub before: Vec<Step>,
+    /// What was tried after.
+    pub after: Kept<Step>,
+    /// How many other things went wrong after it and were not made good either.
+    pub others: u64,
+}

@@ -1,0 +1,216 @@
+//! Anthropic's Messages: requests read, answers spelled, whole and as a stream. Which answer is given is not decided here.
+
+use super::said::Said;
+use super::tape::{Answer, Stop, Tape};
+use super::vendor::{Delivery, Frame, Frames, Request, Trouble, deltas, id, model};
+use crate::formats::anthropic::blocks;
+use crate::json::{Draft, Object, items_within};
+use crate::model::{Body, Content, Role};
+use crate::text::{Text, quote};
+
+/// What keeps a stream alive.
+pub(super) const PING: &str = "event: ping\ndata: {\"type\":\"ping\"}\n\n";
+
+/// Reads a request.
+pub(super) fn request(object: &Object<'_>) -> Result<Request, String> {
+    let list = object.peek("messages").and_then(items_within).ok_or("messages: Field required, and must be a list")?;
+    let mut told = Vec::with_capacity(list.len());
+    for (at, raw) in list.into_iter().enumerate() {
+        let bad = || format!("messages.{at}: must be a message with a role and a content");
+        let message = Object::within(raw).ok_or_else(bad)?;
+        let role = message.peek_str("role").and_then(|role| Role::named(&role));
+        let role = role.filter(|role| *role != Role::Unknown && *role != Role::Tool).ok_or_else(bad)?;
+        told.extend(content(message.peek("content").ok_or_else(bad)?, role).ok_or_else(bad)?);
+    }
+    let prompts = object.peek("system").and_then(|raw| content(raw, Role::System)).unwrap_or_default();
+    let prompts = prompts.iter().map(Said::text).collect();
+    let tools = object.peek("tools").and_then(items_within).unwrap_or_default();
+    let name = |raw: &str| Object::within(raw)?.peek_str("name").map(String::from);
+    let tools = tools.into_iter().filter_map(name).collect();
+    let delivery = if object.peek_true("stream") { Delivery::Streamed } else { Delivery::Whole };
+    Ok(Request { model: object.peek_str("model").map(String::from), delivery, told, prompts, tools })
+}
+
+/// What a content says: a text, or a list of blocks.
+fn content(raw: &str, role: Role) -> Option<Vec<Said>> {
+    if let Some(text) = Text::from_json(raw) {
+        return Some(Said::of(&Body::Message { role, content: Content::Text(text) }, ""));
+    }
+    let said = blocks(items_within(raw)?, role, &mut Vec::new());
+    let said = said.iter().flat_map(|said| match &said.body {
+        body @ (Body::ToolCall { call, .. } | Body::ToolResult { call, .. }) => {
+            Said::of(body, call.as_deref().unwrap_or_default())
+        }
+        body => Said::of(body, ""),
+    });
+    Some(said.collect())
+}
+
+/// An answer as one object.
+pub(super) fn whole(answer: &Answer, request: &Request) -> String {
+    let blocks: Vec<String> = answer.blocks.iter().filter_map(|block| whole_block(&block.said)).collect();
+    let mut draft = head(answer, request);
+    draft.set("content", format!("[{}]", blocks.join(",")));
+    draft.set_str("stop_reason", reason(answer.stop));
+    draft.set("stop_sequence", "null");
+    draft.set("usage", usage(answer, answer.usage.output.unwrap_or_default()));
+    draft.render(None)
+}
+
+fn whole_block(said: &Said) -> Option<String> {
+    let mut draft = Draft::new();
+    match said {
+        Said::Message { text, .. } => {
+            draft.set_str("type", "text");
+            draft.set_str("text", text);
+            draft.set("citations", "null");
+        }
+        Said::Thinking { redacted: Some(data), .. } => {
+            draft.set_str("type", "redacted_thinking");
+            draft.set_str("data", data);
+        }
+        Said::Thinking { text, signature, .. } => {
+            // Thoughts that nobody can read, of another vendor, have no place here.
+            if text.is_empty() && signature.is_none() {
+                return None;
+            }
+            draft.set_str("type", "thinking");
+            draft.set_str("thinking", text);
+            draft.set_str("signature", signature.as_deref().unwrap_or_default());
+        }
+        Said::Call { id, name, input } => {
+            draft.set_str("type", "tool_use");
+            draft.set_str("id", id);
+            draft.set_str("name", name);
+            draft.set("input", input.to_object().into_owned());
+        }
+        Said::Result { .. } => return None,
+    }
+    Some(draft.render(None))
+}
+
+/// An answer as the events of a stream.
+pub(super) fn frames(answer: &Answer, request: &Request) -> Vec<Frame> {
+    let mut message = head(answer, request);
+    message.set("content", "[]");
+    message.set("stop_reason", "null");
+    message.set("stop_sequence", "null");
+    // The service begins to count before it has written anything to speak of.
+    message.set("usage", usage(answer, answer.usage.output.unwrap_or_default().min(1)));
+    let mut frames = Frames::default();
+    frames.push(frame("message_start", &format!("\"message\":{}", message.render(None))));
+    frames.push(PING.to_owned());
+    let mut index = 0;
+    for block in &answer.blocks {
+        if let Some((start, deltas)) = pieces(&block.said) {
+            let mut texts = vec![frame("content_block_start", &format!("\"index\":{index},\"content_block\":{start}"))];
+            let delta = |delta: &String| frame("content_block_delta", &format!("\"index\":{index},\"delta\":{delta}"));
+            texts.extend(deltas.iter().map(delta));
+            texts.push(frame("content_block_stop", &format!("\"index\":{index}")));
+            frames.block(texts, block.after_ms);
+            index += 1;
+        }
+    }
+    let stop = format!("{{\"stop_reason\":{},\"stop_sequence\":null}}", quote(reason(answer.stop)));
+    let usage = usage(answer, answer.usage.output.unwrap_or_default());
+    frames.push(frame("message_delta", &format!("\"delta\":{stop},\"usage\":{usage}")));
+    frames.push("event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n".to_owned());
+    frames.finish()
+}
+
+/// How a block begins, and the pieces in which it comes.
+fn pieces(said: &Said) -> Option<(String, Vec<String>)> {
+    let typed = |kind: &str, key: &str, texts: Vec<&str>| -> Vec<String> {
+        texts.into_iter().map(|text| format!("{{\"type\":\"{kind}\",\"{key}\":{}}}", quote(text))).collect()
+    };
+    Some(match said {
+        Said::Message { text, .. } => {
+            let start = "{\"type\":\"text\",\"text\":\"\"}".to_owned();
+            (start, typed("text_delta", "text", deltas(text)))
+        }
+        Said::Thinking { redacted: Some(_), .. } => (whole_block(said)?, Vec::new()),
+        Said::Thinking { text, signature, .. } => {
+            // What cannot be said as a whole cannot be said in pieces.
+            whole_block(said)?;
+            let start = "{\"type\":\"thinking\",\"thinking\":\"\",\"signature\":\"\"}".to_owned();
+            let mut pieces = typed("thinking_delta", "thinking", deltas(text));
+            pieces.extend(typed("signature_delta", "signature", signature.as_deref().into_iter().collect()));
+            (start, pieces)
+        }
+        Said::Call { id, name, input } => {
+            let (id, name) = (quote(id), quote(name));
+            let start = format!("{{\"type\":\"tool_use\",\"id\":{id},\"name\":{name},\"input\":{{}}}}");
+            let input = input.to_object();
+            // The service begins with an empty piece.
+            let texts = std::iter::once("").chain(deltas(&input)).collect();
+            (start, typed("input_json_delta", "partial_json", texts))
+        }
+        Said::Result { .. } => return None,
+    })
+}
+
+fn frame(kind: &str, rest: &str) -> String {
+    format!("event: {kind}\ndata: {{\"type\":\"{kind}\",{rest}}}\n\n")
+}
+
+fn head(answer: &Answer, request: &Request) -> Draft<'static> {
+    let mut draft = Draft::new();
+    draft.set_str("id", &id(answer, "msg_"));
+    draft.set_str("type", "message");
+    draft.set_str("role", "assistant");
+    draft.set_str("model", model(answer, request));
+    draft
+}
+
+fn reason(stop: Stop) -> &'static str {
+    match stop {
+        Stop::End => "end_turn",
+        Stop::Tools => "tool_use",
+        Stop::Length => "max_tokens",
+        Stop::Refusal => "refusal",
+    }
+}
+
+/// The usage; what was not recorded is 0, for the API demands a number.
+fn usage(answer: &Answer, output: u64) -> String {
+    let usage = &answer.usage;
+    let stated = |number: Option<u64>| number.unwrap_or_default();
+    format!(
+        "{{\"input_tokens\":{},\"cache_creation_input_tokens\":{},\"cache_read_input_tokens\":{},\"output_tokens\":{output}}}",
+        stated(usage.input),
+        stated(usage.cache_write),
+        stated(usage.cache_read),
+    )
+}
+
+/// An error.
+pub(super) fn error(trouble: Trouble, message: &str) -> String {
+    let kind = match trouble {
+        Trouble::Bad | Trouble::Method | Trouble::TooSlow | Trouble::Drifted | Trouble::Ended => {
+            "invalid_request_error"
+        }
+        Trouble::NotFound => "not_found_error",
+        Trouble::TooLarge => "request_too_large",
+        Trouble::Forbidden => "permission_error",
+    };
+    format!("{{\"type\":\"error\",\"error\":{{\"type\":{},\"message\":{}}}}}", quote(kind), quote(message))
+}
+
+/// The models that answer.
+pub(super) fn models(tape: &Tape) -> String {
+    let names = tape.models();
+    let models: Vec<String> = names.iter().map(|name| model_json(name)).collect();
+    let end = |name: Option<&&str>| name.map_or_else(|| "null".to_owned(), |name| quote(name));
+    format!(
+        "{{\"data\":[{}],\"has_more\":false,\"first_id\":{},\"last_id\":{}}}",
+        models.join(","),
+        end(names.first()),
+        end(names.last())
+    )
+}
+
+/// One model.
+pub(super) fn model_json(name: &str) -> String {
+    let name = quote(name);
+    format!("{{\"type\":\"model\",\"id\":{name},\"display_name\":{name},\"created_at\":\"1970-01-01T00:00:00Z\"}}")
+}

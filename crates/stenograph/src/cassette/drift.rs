@@ -1,0 +1,341 @@
+//! How far a request is from the recorded one: what is missing in it, what was added, what changed. It finds and counts; what
+//! is done about it is not decided here.
+
+use std::collections::HashMap;
+
+use imara_diff::{Algorithm, Diff, Token};
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
+
+use super::said::Said;
+use super::tape::{Answer, Tape};
+use super::vendor::Request;
+use crate::model::Role;
+use crate::text::quote;
+
+/// What differs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum What {
+    /// Something that was told is not.
+    Missing,
+    /// Something is told that was not.
+    Added,
+    /// Something else is told in its place.
+    Changed,
+    /// A tool answered something else.
+    ResultChanged,
+    /// Another model is asked.
+    Model,
+    /// The recording is at its end.
+    AfterEnd,
+}
+
+impl What {
+    /// The word in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            What::Missing => "missing",
+            What::Added => "added",
+            What::Changed => "changed",
+            What::ResultChanged => "result_changed",
+            What::Model => "other_model",
+            What::AfterEnd => "after_the_end",
+        }
+    }
+}
+
+/// One difference.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Drift {
+    /// What differs.
+    pub what: What,
+    /// What is told there: a role, a call or a result; a model.
+    pub kind: &'static str,
+    /// Its place among what was recorded, or for what was added among what is asked, from 1.
+    pub place: usize,
+    /// How what was recorded begins.
+    pub recorded: Option<String>,
+    /// How what is asked begins.
+    pub asked: Option<String>,
+    /// By which the same difference is known again in the next request.
+    pub(super) print: u64,
+}
+
+/// Something that differs and is no part of the conversation.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Remark {
+    /// The prompts are others.
+    Prompts,
+    /// The answer calls this tool, which the request does not offer.
+    Tool(String),
+}
+
+/// How many differences of one request are kept; all are counted.
+pub(super) const KEPT_MAX: usize = 1000;
+
+/// How many characters of a text stand in a report.
+const EXCERPT_CHARS: usize = 120;
+
+impl Drift {
+    fn new(what: What, kind: &'static str, place: usize, recorded: Option<&str>, asked: Option<&str>) -> Drift {
+        let seed = |text: Option<&str>| text.map_or(1, |text| xxh3_64(text.as_bytes()));
+        let print = [what as u64, place as u64, seed(recorded), seed(asked)];
+        let print = print.into_iter().fold(0, |print: u64, part| xxh3_64_with_seed(&part.to_le_bytes(), print));
+        // Two long texts may differ late: what is shown begins shortly before they do.
+        let from = match (recorded, asked) {
+            (Some(recorded), Some(asked)) => shared(recorded, asked).saturating_sub(EXCERPT_CHARS / 3),
+            _ => 0,
+        };
+        let excerpt = |text: Option<&str>| text.map(|text| excerpt(text, from));
+        Drift { what, kind, place, recorded: excerpt(recorded), asked: excerpt(asked), print }
+    }
+
+    /// That there is no answer left.
+    pub(super) fn after_end() -> Drift {
+        Drift::new(What::AfterEnd, "request", 0, None, None)
+    }
+
+    /// The difference in one line for people.
+    pub fn line(&self) -> String {
+        let text = |text: &Option<String>| quote(text.as_deref().unwrap_or_default());
+        let (kind, place) = (self.kind, self.place);
+        match self.what {
+            What::Missing => format!("{kind} {place} is missing: {}", text(&self.recorded)),
+            What::Added => format!("{kind} {place} was added: {}", text(&self.asked)),
+            What::Changed | What::ResultChanged => {
+                format!("{kind} {place} changed: {} was recorded, {} is asked", text(&self.recorded), text(&self.asked))
+            }
+            What::Model => format!("another model is asked: {}, not {}", text(&self.asked), text(&self.recorded)),
+            What::AfterEnd => "the recording is at its end".to_owned(),
+        }
+    }
+
+    /// The difference as a JSON object.
+    pub fn json(&self) -> String {
+        let mut draft = crate::json::Draft::new();
+        draft.set_str("what", self.what.name());
+        draft.set_str("kind", self.kind);
+        draft.set_number("place", (self.place > 0).then_some(self.place as u64));
+        draft.set_opt("recorded", self.recorded.as_deref());
+        draft.set_opt("asked", self.asked.as_deref());
+        draft.render(None)
+    }
+}
+
+impl Remark {
+    /// The remark in one line for people.
+    pub fn line(&self) -> String {
+        match self {
+            Remark::Prompts => "the system prompt is not the recorded one".to_owned(),
+            Remark::Tool(name) => format!("the answer calls {}, which the request does not offer", quote(name)),
+        }
+    }
+}
+
+/// What differs between a request and the recorded one.
+pub(super) fn drifts(tape: &Tape, answer: &Answer, request: &Request) -> Vec<Drift> {
+    let mut found = Vec::new();
+    if let (Some(recorded), Some(asked)) = (&answer.model, &request.model)
+        && recorded != asked
+    {
+        found.push(Drift::new(What::Model, "model", 0, Some(recorded), Some(asked)));
+    }
+    compare(tape.told(answer), &request.told, &mut found);
+    found
+}
+
+/// What differs beside the conversation.
+pub(super) fn remarks(tape: &Tape, answer: &Answer, request: &Request) -> Vec<Remark> {
+    let mut found = Vec::new();
+    let prompts = tape.prompts(answer);
+    // Most agents do not write down their prompts: what is not known does not differ.
+    if !prompts.is_empty() && prompts != request.prompts {
+        found.push(Remark::Prompts);
+    }
+    for block in &answer.blocks {
+        if let Said::Call { name, .. } = &block.said
+            && !request.tools.contains(name)
+            && !found.contains(&Remark::Tool(name.clone()))
+        {
+            found.push(Remark::Tool(name.clone()));
+        }
+    }
+    found
+}
+
+fn compare(recorded: &[Said], asked: &[Said], found: &mut Vec<Drift>) {
+    let mut ids: HashMap<u64, u32> = HashMap::new();
+    let mut tokens = |side: &[Said]| -> Vec<Token> {
+        let mut token = |said: &Said| {
+            let next = u32::try_from(ids.len()).unwrap_or(u32::MAX);
+            let print = xxh3_64_with_seed(said.text().as_bytes(), sort(said) as u64);
+            Token(*ids.entry(print).or_insert(next))
+        };
+        side.iter().map(&mut token).collect()
+    };
+    let (before, after) = (tokens(recorded), tokens(asked));
+    let mut diff = Diff::default();
+    diff.compute_with(Algorithm::Histogram, &before, &after, u32::try_from(ids.len()).unwrap_or(u32::MAX));
+    for hunk in diff.hunks() {
+        let (from, to) = (hunk.before.start as usize, hunk.after.start as usize);
+        let gone = recorded.get(from..hunk.before.end as usize).unwrap_or_default();
+        let come = asked.get(to..hunk.after.end as usize).unwrap_or_default();
+        pair(gone, from, come, to, found);
+    }
+}
+
+/// Pairs what is gone with what came in its place: the next of its sort, in order. The rest is missing, or was added.
+fn pair(gone: &[Said], from: usize, come: &[Said], to: usize, found: &mut Vec<Drift>) {
+    let mut next = Next::default();
+    let mut at = 0;
+    let added = |until: usize, at: &mut usize, found: &mut Vec<Drift>| {
+        for (place, said) in come.iter().enumerate().take(until).skip(*at) {
+            found.push(Drift::new(What::Added, said.name(), to + place + 1, None, Some(&said.text())));
+        }
+        *at = until;
+    };
+    for (place, recorded) in (from + 1..).zip(gone) {
+        let (name, text) = (recorded.name(), recorded.text());
+        let Some((index, asked)) = next.of(sort(recorded), come, at) else {
+            found.push(Drift::new(What::Missing, name, place, Some(&text), None));
+            continue;
+        };
+        added(index, &mut at, found);
+        let what = if sort(recorded) == Sort::Result { What::ResultChanged } else { What::Changed };
+        found.push(Drift::new(what, name, place, Some(&text), Some(&asked.text())));
+        at += 1;
+    }
+    added(come.len(), &mut at, found);
+}
+
+/// Where the next of each sort stands. Each list is gone through once for each sort, however long both sides are.
+#[derive(Default)]
+struct Next([usize; 5]);
+
+impl Next {
+    fn of<'s>(&mut self, wanted: Sort, said: &'s [Said], from: usize) -> Option<(usize, &'s Said)> {
+        let at = self.0.get_mut(wanted as usize)?;
+        *at = (*at).max(from);
+        let found = said.get(*at..)?.iter().position(|said| sort(said) == wanted);
+        *at = found.map_or(said.len(), |found| *at + found);
+        said.get(*at).map(|said| (*at, said))
+    }
+}
+
+/// What can be taken for the same thing that changed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sort {
+    User,
+    Assistant,
+    Thinking,
+    Call,
+    Result,
+}
+
+fn sort(said: &Said) -> Sort {
+    match said {
+        Said::Message { role: Role::Assistant, .. } => Sort::Assistant,
+        Said::Message { .. } => Sort::User,
+        Said::Thinking { .. } => Sort::Thinking,
+        Said::Call { .. } => Sort::Call,
+        Said::Result { .. } => Sort::Result,
+    }
+}
+
+/// How many characters two texts begin with alike.
+fn shared(one: &str, other: &str) -> usize {
+    one.chars().zip(other.chars()).take_while(|(one, other)| one == other).count()
+}
+
+fn excerpt(text: &str, from: usize) -> String {
+    let mut chars = text.chars().skip(from);
+    let mut kept: String = chars.by_ref().take(EXCERPT_CHARS).collect();
+    if from > 0 {
+        kept.insert(0, '\u{2026}');
+    }
+    if chars.next().is_some() {
+        kept.push('\u{2026}');
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Input;
+
+    fn user(text: &str) -> Said {
+        Said::Message { role: Role::User, text: text.into() }
+    }
+
+    fn spoke(text: &str) -> Said {
+        Said::Message { role: Role::Assistant, text: text.into() }
+    }
+
+    fn called(input: &'static str) -> Said {
+        Said::Call { id: "c".into(), name: "look".into(), input: Input::Json(input.into()) }
+    }
+
+    fn answered(text: &str) -> Said {
+        Said::Result { id: "c".into(), text: text.into() }
+    }
+
+    fn found(recorded: &[Said], asked: &[Said]) -> Vec<(What, &'static str, usize)> {
+        let mut found = Vec::new();
+        compare(recorded, asked, &mut found);
+        found.iter().map(|drift| (drift.what, drift.kind, drift.place)).collect()
+    }
+
+    #[test]
+    fn what_is_the_same_does_not_drift() {
+        let told = [user("go"), called("{\"a\":1,\"b\":2}"), answered("done"), spoke("so")];
+        let other = [user("go"), called("{ \"b\": 2, \"a\": 1 }"), answered("done"), spoke("so")];
+        assert_eq!(found(&told, &other), []);
+        assert_eq!(found(&[], &[]), []);
+    }
+
+    #[test]
+    fn each_difference_is_called_by_its_name() {
+        let told = [user("go"), called("{}"), answered("done"), spoke("so"), user("and?")];
+        let result = [user("go"), called("{}"), answered("failed"), spoke("so"), user("and?")];
+        assert_eq!(found(&told, &result), [(What::ResultChanged, "tool_result", 3)]);
+        let missing = [user("go"), called("{}"), answered("done"), user("and?")];
+        assert_eq!(found(&told, &missing), [(What::Missing, "assistant", 4)]);
+        let added = [user("go"), user("please"), called("{}"), answered("done"), spoke("so"), user("and?")];
+        assert_eq!(found(&told, &added), [(What::Added, "user", 2)]);
+        let changed = [user("stop"), called("{}"), answered("done"), spoke("so"), user("and?")];
+        assert_eq!(found(&told, &changed), [(What::Changed, "user", 1)]);
+        let call = [user("go"), called("{\"x\":1}"), answered("done"), spoke("so"), user("and?")];
+        assert_eq!(found(&told, &call), [(What::Changed, "tool_call", 2)]);
+        assert_eq!(found(&told, &[]).len(), 5);
+        assert_eq!(found(&[], &told).len(), 5);
+    }
+
+    #[test]
+    fn what_was_put_between_is_added_and_what_follows_is_paired() {
+        let told = [user("one"), answered("two")];
+        let asked = [spoke("zero"), user("uno"), spoke("half"), answered("due"), spoke("three")];
+        let expected = [
+            (What::Added, "assistant", 1),
+            (What::Changed, "user", 1),
+            (What::Added, "assistant", 3),
+            (What::ResultChanged, "tool_result", 2),
+            (What::Added, "assistant", 5),
+        ];
+        assert_eq!(found(&told, &asked), expected);
+    }
+
+    #[test]
+    fn an_excerpt_begins_shortly_before_the_texts_part() {
+        let long = "x".repeat(500);
+        let drift = Drift::new(What::Changed, "user", 1, Some(&format!("{long}old")), Some(&format!("{long}new")));
+        assert!(drift.recorded.as_ref().unwrap().starts_with('\u{2026}'));
+        assert!(drift.recorded.unwrap().ends_with("old") && drift.asked.unwrap().ends_with("new"));
+    }
+
+    #[test]
+    fn two_long_conversations_without_a_common_word_are_compared_in_time() {
+        let told: Vec<Said> = (0..20_000).map(|number| user(&format!("told {number}"))).collect();
+        let asked: Vec<Said> = (0..20_000).map(|number| spoke(&format!("asked {number}"))).collect();
+        assert_eq!(found(&told, &asked).len(), 40_000);
+    }
+}

@@ -1,0 +1,20 @@
+//! A recording as a model's service: which answer comes next, how far a request has drifted from the recorded one, and how the
+//! vendors' APIs spell both. Pure: what is asked comes as text and what is answered goes as text; nothing here knows HTTP.
+
+mod anthropic;
+mod drift;
+mod openai;
+mod player;
+mod responses;
+mod said;
+mod tape;
+mod vendor;
+
+pub use drift::{Drift, Remark, What};
+pub use player::{Manner, Played, Player, Verdict};
+pub use said::Said;
+pub use tape::{Answer, Block, Stop, Tape, Taping};
+pub use vendor::{Delivery, Frame, Request, Trouble, Vendor};
+
+#[cfg(test)]
+mod tests;

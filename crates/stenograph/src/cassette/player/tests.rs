@@ -1,0 +1,276 @@
+//! Whole conversations over both APIs, without a network.
+
+use super::*;
+use crate::cassette::{Vendor, What};
+use crate::formats::steno::Steno;
+use crate::json::Object;
+use crate::read::all;
+
+const SESSION: &str = r#"{"v":1,"kind":"message","session":"s1","role":"user","content":"Where is the tide table?"}
+{"v":1,"kind":"thinking","model":"claude-x","group":"msg_01","content":"Look first.","extra":{"x":{"signature":"c2ln"}}}
+{"v":1,"kind":"message","model":"claude-x","group":"msg_01","role":"assistant","content":"I look. 🌊"}
+{"v":1,"kind":"tool_call","model":"claude-x","group":"msg_01","name":"look","call":"c1","input":{"where":"harbour"},"usage":{"input":11,"output":7,"cache_read":5}}
+{"v":1,"kind":"tool_result","call":"c1","content":"on the wall"}
+{"v":1,"kind":"message","model":"claude-x","group":"msg_02","role":"assistant","content":"It hangs on the wall."}
+"#;
+
+fn player(manner: Manner) -> Player {
+    Player::new(Tape::of(&all(&Steno, SESSION.as_bytes()).events, None), manner)
+}
+
+fn request(vendor: Vendor, body: &str) -> Request {
+    vendor.request(body.as_bytes()).unwrap()
+}
+
+const CHAT: &str = r#"{"model":"claude-x","messages":[{"role":"user","content":"Where is the tide table?"}]}"#;
+const CHAT_2: &str = r#"{"model":"claude-x","stream":true,"stream_options":{"include_usage":true},"messages":[
+    {"role":"user","content":[{"type":"text","text":"Where is the tide table?"}]},
+    {"role":"assistant","content":"I look. 🌊","tool_calls":[{"id":"c1","type":"function","function":{"name":"look","arguments":"{ \"where\": \"harbour\" }"}}]},
+    {"role":"tool","tool_call_id":"c1","content":"on the wall"}]}"#;
+const MESSAGES_2: &str = r#"{"model":"claude-x","max_tokens":9,"messages":[
+    {"role":"user","content":"Where is the tide table?"},
+    {"role":"assistant","content":[{"type":"thinking","thinking":"Look first.","signature":"c2ln"},{"type":"text","text":"I look. 🌊"},
+        {"type":"tool_use","id":"c1","name":"look","input":{"where":"harbour"}}]},
+    {"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":[{"type":"text","text":"on the wall"}]}]}]}"#;
+
+#[test]
+fn a_conversation_that_goes_as_recorded_does_not_drift_whichever_api_asks() {
+    for second in [request(Vendor::OpenAi, CHAT_2), request(Vendor::Anthropic, MESSAGES_2)] {
+        let mut player = player(Manner::Strict);
+        let first = player.ask(&request(Vendor::OpenAi, CHAT));
+        assert_eq!((first.verdict, first.count, first.left), (Verdict::Answer(0), 0, 1));
+        let second = player.ask(&second);
+        assert_eq!((second.verdict, second.news), (Verdict::Answer(1), vec![]));
+        assert!(player.is_at_end());
+        assert_eq!(player.ask(&request(Vendor::OpenAi, CHAT)).verdict, Verdict::Ended);
+        assert_eq!((player.requests(), player.drifted(), player.given()), (3, 1, 2));
+    }
+}
+
+#[test]
+fn a_difference_is_told_once_and_counted_in_every_request() {
+    let mut player = player(Manner::Lenient);
+    let other = CHAT.replace("tide table", "tide clock").replace("claude-x", "gpt-x");
+    let first = player.ask(&request(Vendor::OpenAi, &other));
+    let whats: Vec<What> = first.news.iter().map(|drift| drift.what).collect();
+    assert_eq!((first.verdict, whats), (Verdict::Answer(0), vec![What::Model, What::Changed]));
+    let other = CHAT_2.replace("tide table", "tide clock").replace("claude-x", "gpt-x").replace("wall", "floor");
+    let second = player.ask(&request(Vendor::OpenAi, &other));
+    let whats: Vec<What> = second.news.iter().map(|drift| drift.what).collect();
+    assert_eq!((second.count, whats), (3, vec![What::ResultChanged]));
+    assert_eq!((player.drifted(), player.differences()), (2, 3));
+    let report = player.report();
+    let report = Object::parse(&report).unwrap();
+    assert_eq!(crate::json::items(report.peek("drift").unwrap()).unwrap().len(), 3);
+}
+
+#[test]
+fn a_strict_tape_waits_for_the_recorded_request() {
+    let mut player = player(Manner::Strict);
+    let other = request(Vendor::OpenAi, &CHAT.replace("tide", "bus"));
+    assert_eq!(player.ask(&other).verdict, Verdict::Refused(0));
+    assert_eq!(player.ask(&other).verdict, Verdict::Refused(0));
+    assert_eq!(player.ask(&request(Vendor::OpenAi, CHAT)).verdict, Verdict::Answer(0));
+}
+
+#[test]
+fn prompts_and_tools_are_remarked_upon_and_do_not_drift() {
+    let mut player = player(Manner::Strict);
+    let played = player.ask(&request(Vendor::OpenAi, CHAT));
+    assert_eq!((played.count, played.remarks), (0, vec![Remark::Tool("look".into())]));
+    let offered = CHAT
+        .replace("\"messages\"", "\"tools\":[{\"type\":\"function\",\"function\":{\"name\":\"look\"}}],\"messages\"");
+    let mut player = Player::new(player.tape().clone(), Manner::Strict);
+    assert_eq!(player.ask(&request(Vendor::OpenAi, &offered)).remarks, vec![]);
+}
+
+/// The data of the frames of a stream.
+fn data(frames: &[crate::cassette::Frame]) -> Vec<String> {
+    let line = |frame: &crate::cassette::Frame| {
+        let text = frame.text.strip_suffix("\n\n").unwrap();
+        text.lines().find_map(|line| line.strip_prefix("data: ")).unwrap().to_owned()
+    };
+    frames.iter().map(line).collect()
+}
+
+#[test]
+fn chat_completions_come_whole_and_in_chunks() {
+    let player = player(Manner::Strict);
+    let answer = player.tape().answers().first().unwrap();
+    let whole = Vendor::OpenAi.whole(answer, &request(Vendor::OpenAi, CHAT));
+    assert_eq!(
+        whole,
+        "{\"id\":\"chatcmpl-steno000001\",\"object\":\"chat.completion\",\"created\":0,\"model\":\"claude-x\",\"choices\":[{\
+         \"index\":0,\"message\":{\"role\":\"assistant\",\"content\":\"I look. 🌊\",\"refusal\":null,\"annotations\":[],\
+         \"tool_calls\":[{\"id\":\"c1\",\"type\":\"function\",\"function\":{\"name\":\"look\",\"arguments\":\
+         \"{\\\"where\\\":\\\"harbour\\\"}\"}}]},\"logprobs\":null,\"finish_reason\":\"tool_calls\"}],\"usage\":{\
+         \"prompt_tokens\":16,\"completion_tokens\":7,\"total_tokens\":23,\"prompt_tokens_details\":{\"cached_tokens\":5,\
+         \"audio_tokens\":0},\"completion_tokens_details\":{\"reasoning_tokens\":0,\"audio_tokens\":0,\
+         \"accepted_prediction_tokens\":0,\"rejected_prediction_tokens\":0}},\"service_tier\":\"default\",\
+         \"system_fingerprint\":null}"
+    );
+    let chunks = data(&Vendor::OpenAi.frames(answer, &request(Vendor::OpenAi, CHAT_2)));
+    let kinds = [
+        "{\"role\":\"assistant\"",
+        "{\"content\":\"I look. 🌊\"}",
+        "\"id\":\"c1\",\"type\":\"function\",\"function\":{\"name\":\"look\",\"arguments\":\"\"}",
+        "{\"index\":0,\"function\":{\"arguments\":\"{\\\"where\\\":\\\"harbour\\\"}\"}}",
+        "\"delta\":{},\"logprobs\":null,\"finish_reason\":\"tool_calls\"",
+        "\"choices\":[],\"usage\":{\"prompt_tokens\":16",
+        "[DONE]",
+    ];
+    assert_eq!(chunks.len(), kinds.len(), "{chunks:?}");
+    for (chunk, kind) in chunks.iter().zip(kinds) {
+        assert!(chunk.contains(kind), "{kind} is not in {chunk}");
+    }
+}
+
+#[test]
+fn messages_come_whole_and_in_events() {
+    let player = player(Manner::Strict);
+    let answer = player.tape().answers().first().unwrap();
+    let request = request(Vendor::Anthropic, MESSAGES_2);
+    assert_eq!(
+        Vendor::Anthropic.whole(answer, &request),
+        "{\"id\":\"msg_01\",\"type\":\"message\",\"role\":\"assistant\",\"model\":\"claude-x\",\"content\":[\
+         {\"type\":\"thinking\",\"thinking\":\"Look first.\",\"signature\":\"c2ln\"},\
+         {\"type\":\"text\",\"text\":\"I look. 🌊\",\"citations\":null},\
+         {\"type\":\"tool_use\",\"id\":\"c1\",\"name\":\"look\",\"input\":{\"where\":\"harbour\"}}],\
+         \"stop_reason\":\"tool_use\",\"stop_sequence\":null,\"usage\":{\"input_tokens\":11,\
+         \"cache_creation_input_tokens\":0,\"cache_read_input_tokens\":5,\"output_tokens\":7}}"
+    );
+    let frames = Vendor::Anthropic.frames(answer, &request);
+    let kinds: Vec<String> = data(&frames)
+        .iter()
+        .map(|data| {
+            let event = Object::parse(data).unwrap();
+            let delta = event.peek("delta").and_then(Object::parse).and_then(|delta| delta.peek_str("type"));
+            delta.or(event.peek_str("type")).unwrap().into_owned()
+        })
+        .collect();
+    let expected = [
+        "message_start",
+        "ping",
+        "content_block_start",
+        "thinking_delta",
+        "signature_delta",
+        "content_block_stop",
+        "content_block_start",
+        "text_delta",
+        "content_block_stop",
+        "content_block_start",
+        "input_json_delta",
+        "input_json_delta",
+        "content_block_stop",
+        "message_delta",
+        "message_stop",
+    ];
+    assert_eq!(kinds, expected);
+}
+
+const RESPONSES_2: &str = r#"{"model":"claude-x","stream":true,"instructions":"Be brief.","tools":[{"type":"function","name":"look"}],"input":[
+    {"role":"user","content":"Where is the tide table?"},
+    {"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"x"},
+    {"type":"message","role":"assistant","content":[{"type":"output_text","text":"I look. 🌊"}]},
+    {"type":"function_call","call_id":"c1","name":"look","arguments":"{\"where\":\"harbour\"}"},
+    {"type":"function_call_output","call_id":"c1","output":[{"type":"input_text","text":"on the wall"}]}]}"#;
+
+#[test]
+fn responses_come_whole_and_in_events() {
+    let mut player = player(Manner::Strict);
+    let first = r#"{"model":"claude-x","input":"Where is the tide table?"}"#;
+    assert_eq!(player.ask(&request(Vendor::Responses, first)).count, 0);
+    let second = request(Vendor::Responses, RESPONSES_2);
+    assert_eq!(player.ask(&second).news, vec![]);
+    let answer = player.tape().answers().first().unwrap();
+    let whole = Vendor::Responses.whole(answer, &second);
+    let output = Object::parse(&whole).unwrap().peek("output").unwrap();
+    assert_eq!(
+        output,
+        "[{\"id\":\"rs_steno000001_0\",\"type\":\"reasoning\",\"summary\":[{\"type\":\"summary_text\",\"text\":\"Look first.\"}],\
+         \"encrypted_content\":null},{\"id\":\"msg_steno000001_1\",\"type\":\"message\",\"status\":\"completed\",\
+         \"role\":\"assistant\",\"content\":[{\"type\":\"output_text\",\"text\":\"I look. 🌊\",\"annotations\":[],\"logprobs\":[]}]},\
+         {\"id\":\"fc_steno000001_2\",\"type\":\"function_call\",\"status\":\"completed\",\"call_id\":\"c1\",\"name\":\"look\",\
+         \"arguments\":\"{\\\"where\\\":\\\"harbour\\\"}\"}]"
+    );
+    let events = data(&Vendor::Responses.frames(answer, &second));
+    for (number, event) in events.iter().enumerate() {
+        assert_eq!(Object::parse(event).unwrap().take_number("sequence_number"), Some(number as u64));
+    }
+    let kinds: Vec<String> = events
+        .iter()
+        .map(|event| Object::parse(event).unwrap().peek_str("type").unwrap().replace("response.", ""))
+        .collect();
+    let expected = [
+        "created",
+        "in_progress",
+        "output_item.added",
+        "reasoning_summary_part.added",
+        "reasoning_summary_text.delta",
+        "reasoning_summary_text.done",
+        "reasoning_summary_part.done",
+        "output_item.done",
+        "output_item.added",
+        "content_part.added",
+        "output_text.delta",
+        "output_text.done",
+        "content_part.done",
+        "output_item.done",
+        "output_item.added",
+        "function_call_arguments.delta",
+        "function_call_arguments.done",
+        "output_item.done",
+        "completed",
+    ];
+    assert_eq!(kinds, expected);
+}
+
+#[test]
+fn a_seal_of_one_vendor_never_goes_to_another() {
+    let sealed = r#"{"v":1,"kind":"message","role":"user","content":"go"}
+{"v":1,"kind":"thinking","content":"","extra":{"x":{"encrypted_content":"Z0FB"}}}
+{"v":1,"kind":"thinking","content":"","extra":{"x":{"type":"redacted_thinking","data":"cmVk"}}}
+{"v":1,"kind":"thinking","content":"Hm.","extra":{"x":{"signature":"c2ln"}}}
+{"v":1,"kind":"message","role":"assistant","content":"So."}
+"#;
+    let tape = Tape::of(&all(&Steno, sealed.as_bytes()).events, None);
+    let answer = tape.answers().first().unwrap();
+    let spelled = |vendor: Vendor| {
+        let request = Request::default();
+        let frames: String = vendor.frames(answer, &request).into_iter().map(|frame| frame.text).collect();
+        [vendor.whole(answer, &request), frames]
+    };
+    for text in spelled(Vendor::Anthropic) {
+        assert!(text.contains("c2ln") && text.contains("cmVk") && !text.contains("Z0FB"), "{text}");
+    }
+    for text in spelled(Vendor::Responses) {
+        assert!(text.contains("Z0FB") && !text.contains("c2ln") && !text.contains("cmVk"), "{text}");
+    }
+    for text in spelled(Vendor::OpenAi) {
+        assert!(!text.contains("Z0FB") && !text.contains("c2ln") && !text.contains("cmVk"), "{text}");
+    }
+}
+
+#[test]
+fn what_is_no_request_is_refused_with_the_place() {
+    let bad = |vendor: Vendor, body: &str| vendor.request(body.as_bytes()).unwrap_err();
+    for vendor in [Vendor::OpenAi, Vendor::Anthropic] {
+        for body in ["", "{", "[]", "{}", "{\"messages\":7}", "null", "\u{0}"] {
+            assert!(!bad(vendor, body).is_empty(), "{body}");
+        }
+        assert!(
+            bad(vendor, r#"{"messages":[{"role":"user","content":"a"},{"role":"king","content":"b"}]}"#).contains('1')
+        );
+        assert!(bad(vendor, r#"{"messages":[{"content":"a"}]}"#).contains('0'));
+        assert!(vendor.request(b"{\"messages\":[\"\xff\"]}").is_err());
+    }
+}
+
+#[test]
+fn a_long_text_comes_in_few_pieces_and_whole() {
+    let long = "é漢🌊x".repeat(30_000);
+    let pieces = crate::cassette::vendor::deltas(&long);
+    assert!(pieces.len() <= 401, "{}", pieces.len());
+    assert_eq!(pieces.concat(), long);
+    assert!(crate::cassette::vendor::deltas("").is_empty());
+}

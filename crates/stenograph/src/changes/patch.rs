@@ -1,0 +1,246 @@
+//! Reads patches as agents write them: the envelope that names its files in lines of their own, and unified diffs. It applies nothing.
+
+use super::sheet::Hunk;
+
+/// What a patch does to one file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Patched {
+    /// The file.
+    pub path: String,
+    /// What happens to it.
+    pub deed: Deed,
+}
+
+/// What a patch does to a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Deed {
+    /// It is made.
+    Add(String),
+    /// It goes. What it was, where that is told.
+    Delete { was: Option<String> },
+    /// Lines are changed, and it may get another path.
+    Update { hunks: Vec<Hunk>, to: Option<String> },
+}
+
+const BEGIN: &str = "*** Begin Patch";
+const END: &str = "*** End Patch";
+
+/// The patch in an envelope that stands in a text, from its first line to its last.
+pub(super) fn envelope(text: &str) -> Option<&str> {
+    let from = memchr::memmem::find(text.as_bytes(), BEGIN.as_bytes())?;
+    let text = text.get(from..)?;
+    let end = memchr::memmem::find(text.as_bytes(), END.as_bytes())?;
+    text.get(..end)
+}
+
+/// What the patch in an envelope does, file by file.
+pub(super) fn read_envelope(patch: &str) -> Vec<Patched> {
+    let mut found: Vec<Patched> = Vec::new();
+    let mut mark = ' ';
+    for line in patch.split_inclusive('\n').skip(1) {
+        let bare = line.trim_end_matches(['\n', '\r']);
+        let named = |mark: &str| bare.strip_prefix(mark).map(|path| path.trim().to_owned());
+        if let Some(path) = named("*** Add File: ") {
+            found.push(Patched { path, deed: Deed::Add(String::new()) });
+        } else if let Some(path) = named("*** Delete File: ") {
+            found.push(Patched { path, deed: Deed::Delete { was: None } });
+        } else if let Some(path) = named("*** Update File: ") {
+            found.push(Patched { path, deed: Deed::Update { hunks: Vec::new(), to: None } });
+        } else {
+            match found.last_mut().map(|patched| &mut patched.deed) {
+                Some(Deed::Add(text)) => text.push_str(line.strip_prefix('+').unwrap_or_default()),
+                Some(Deed::Update { to, .. }) if bare.starts_with("*** Move to: ") => *to = named("*** Move to: "),
+                Some(Deed::Update { .. }) if bare.starts_with("*** ") => {}
+                Some(Deed::Update { hunks, .. }) => match bare.strip_prefix("@@") {
+                    Some(after) => hunks.push(Hunk { after: named_line(after), ..Hunk::default() }),
+                    None => mark = add_line(hunks, line, mark),
+                },
+                Some(Deed::Delete { .. }) | None => {}
+            }
+        }
+    }
+    for patched in &mut found {
+        if let Deed::Update { hunks, .. } = &mut patched.deed {
+            hunks.retain(|hunk| hunk.old != hunk.new);
+        }
+    }
+    found
+}
+
+/// The line that a hunk of an envelope says it stands after.
+fn named_line(after: &str) -> Option<String> {
+    let after = after.strip_prefix(' ').unwrap_or(after);
+    let after = after.strip_suffix(" @@").unwrap_or(after);
+    (!after.trim().is_empty()).then(|| after.to_owned())
+}
+
+/// Takes a line of a hunk after a line with the mark `before`, and gives its mark. What has no mark is a line that stays: models
+/// forget the blank before an empty one.
+pub(super) fn add_line(hunks: &mut Vec<Hunk>, line: &str, before: char) -> char {
+    if hunks.is_empty() {
+        hunks.push(Hunk::default());
+    }
+    let Some(hunk) = hunks.last_mut() else { return ' ' };
+    let mark = line.chars().next().unwrap_or(' ');
+    let rest = line.get(1..).unwrap_or_default();
+    match mark {
+        '-' => hunk.old.push_str(rest),
+        '+' => hunk.new.push_str(rest),
+        // The remark that a last line has no end is about the line before it.
+        '\\' => {
+            if before != '+' {
+                pop_newline(&mut hunk.old);
+            }
+            if before != '-' {
+                pop_newline(&mut hunk.new);
+            }
+        }
+        ' ' => [&mut hunk.old, &mut hunk.new].into_iter().for_each(|side| side.push_str(rest)),
+        _ => [&mut hunk.old, &mut hunk.new].into_iter().for_each(|side| side.push_str(line)),
+    }
+    mark
+}
+
+fn pop_newline(side: &mut String) {
+    if side.ends_with('\n') {
+        side.pop();
+    }
+}
+
+/// What a unified diff does, file by file. What names no file is of the file `path`.
+pub(super) fn read_unified(diff: &str, path: Option<&str>) -> Vec<Patched> {
+    let mut found: Vec<Patched> = Vec::new();
+    let mut from: Option<String> = None;
+    let mut mark = ' ';
+    // How many lines of a hunk are still to come on both sides.
+    let mut left = (0_usize, 0_usize);
+    for line in diff.split_inclusive('\n') {
+        let bare = line.trim_end_matches(['\n', '\r']);
+        if left == (0, 0) {
+            if let Some(name) = bare.strip_prefix("--- ") {
+                from = side(name);
+            } else if let Some(name) = bare.strip_prefix("+++ ") {
+                let (old, new) = (from.take(), side(name));
+                let Some(path) = new.clone().or(old.clone()) else { continue };
+                let deed = match (&old, &new) {
+                    (None, _) => Deed::Add(String::new()),
+                    (_, None) => Deed::Delete { was: Some(String::new()) },
+                    (Some(old), Some(new)) => {
+                        let to = (old != new).then(|| new.clone());
+                        Deed::Update { hunks: Vec::new(), to }
+                    }
+                };
+                found.push(Patched { path: old.unwrap_or(path), deed });
+            } else if let Some(head) = head(bare) {
+                if found.is_empty()
+                    && let Some(path) = path
+                {
+                    let deed = Deed::Update { hunks: Vec::new(), to: None };
+                    found.push(Patched { path: path.to_owned(), deed });
+                }
+                left = (head.old, head.new);
+                if let Some(Deed::Update { hunks, .. }) = found.last_mut().map(|patched| &mut patched.deed) {
+                    hunks.push(Hunk { at: Some(head.at), ..Hunk::default() });
+                }
+            } else if bare.starts_with('\\')
+                && let Some(Deed::Update { hunks, .. }) = found.last_mut().map(|patched| &mut patched.deed)
+            {
+                mark = add_line(hunks, line, mark);
+            }
+            continue;
+        }
+        match line.chars().next() {
+            Some('-') => left.0 = left.0.saturating_sub(1),
+            Some('+') => left.1 = left.1.saturating_sub(1),
+            Some('\\') => {}
+            _ => left = (left.0.saturating_sub(1), left.1.saturating_sub(1)),
+        }
+        match found.last_mut().map(|patched| &mut patched.deed) {
+            Some(Deed::Add(text)) => text.push_str(line.strip_prefix('+').unwrap_or_default()),
+            Some(Deed::Update { hunks, .. }) => mark = add_line(hunks, line, mark),
+            Some(Deed::Delete { was: Some(was) }) => was.push_str(line.strip_prefix('-').unwrap_or_default()),
+            Some(Deed::Delete { was: None }) | None => {}
+        }
+    }
+    found
+}
+
+/// The path of a side of a unified diff; `None` is no file.
+fn side(name: &str) -> Option<String> {
+    let name = name.split('\t').next().unwrap_or_default().trim().trim_matches('"');
+    let name = name.strip_prefix("a/").or_else(|| name.strip_prefix("b/")).unwrap_or(name);
+    (name != "/dev/null" && !name.is_empty()).then(|| name.to_owned())
+}
+
+struct Head {
+    at: usize,
+    old: usize,
+    new: usize,
+}
+
+/// The numbers of a hunk's first line.
+fn head(line: &str) -> Option<Head> {
+    let (old, rest) = line.strip_prefix("@@ -")?.split_once(" +")?;
+    let (new, _) = rest.split_once(" @@")?;
+    let side = |side: &str| -> Option<(usize, usize)> {
+        match side.split_once(',') {
+            Some((at, length)) => Some((at.parse().ok()?, length.parse().ok()?)),
+            None => Some((side.parse().ok()?, 1)),
+        }
+    };
+    let ((at, old), (_, new)) = (side(old)?, side(new)?);
+    Some(Head { at, old, new })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hunk(at: Option<usize>, after: Option<&str>, old: &str, new: &str) -> Hunk {
+        Hunk { at, after: after.map(str::to_owned), old: old.to_owned(), new: new.to_owned() }
+    }
+
+    #[test]
+    fn an_envelope_is_read_file_by_file() {
+        let text = "apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: a.txt\n+one\n+\n*** Update File: b.rs\n*** Move to: c.rs\n\
+                    @@ fn main() {\n x\n-y\n+z\n\n@@\n+w\n*** End of File\n*** Delete File: d\n*** End Patch\nEOF";
+        let found = read_envelope(envelope(text).unwrap());
+        let hunks = vec![hunk(None, Some("fn main() {"), "x\ny\n\n", "x\nz\n\n"), hunk(None, None, "", "w\n")];
+        assert_eq!(
+            found,
+            [
+                Patched { path: "a.txt".into(), deed: Deed::Add("one\n\n".into()) },
+                Patched { path: "b.rs".into(), deed: Deed::Update { hunks, to: Some("c.rs".into()) } },
+                Patched { path: "d".into(), deed: Deed::Delete { was: None } },
+            ]
+        );
+    }
+
+    #[test]
+    fn an_envelope_without_an_end_was_cut() {
+        assert_eq!(envelope("*** Begin Patch\n*** Add File: a\n+x"), None);
+    }
+
+    #[test]
+    fn a_unified_diff_is_read_with_its_numbers() {
+        let text = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -3,2 +3,2 @@ fn\n a\n--- b\n+++ c\n@@ -9 +9 @@\n-d\n+e\n\\ No newline at end of file\n\
+                    --- /dev/null\n+++ b/new\n@@ -0,0 +1,1 @@\n+n\n--- a/gone\n+++ /dev/null\n@@ -1 +0,0 @@\n-g\n";
+        let hunks = vec![hunk(Some(3), None, "a\n-- b\n", "a\n++ c\n"), hunk(Some(9), None, "d\n", "e")];
+        assert_eq!(
+            read_unified(text, None),
+            [
+                Patched { path: "x".into(), deed: Deed::Update { hunks, to: None } },
+                Patched { path: "new".into(), deed: Deed::Add("n\n".into()) },
+                Patched { path: "gone".into(), deed: Deed::Delete { was: Some("g\n".into()) } },
+            ]
+        );
+    }
+
+    #[test]
+    fn hunks_alone_are_of_the_file_that_is_named_beside_them() {
+        let found = read_unified("@@ -1 +1 @@\n-a\n+b\n", Some("x"));
+        let hunks = vec![hunk(Some(1), None, "a\n", "b\n")];
+        assert_eq!(found, [Patched { path: "x".into(), deed: Deed::Update { hunks, to: None } }]);
+        assert_eq!(read_unified("no diff", Some("x")), []);
+    }
+}

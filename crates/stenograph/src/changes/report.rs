@@ -1,0 +1,222 @@
+//! What changed in one file, as people and programs read it: a diff, and what is known of it. It follows nothing.
+
+use super::file::File;
+use super::parts::Part;
+use super::sheet::{Base, Sheet};
+use super::unified::{End, Hunks, Place, hunks, quoted};
+
+/// What became of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileChange {
+    /// Where it is now, or was last: whole where the working folder is known.
+    pub path: String,
+    /// Where it was at the beginning, if it was moved.
+    pub from: Option<String>,
+    /// What became of it.
+    pub how: ChangeHow,
+    /// How much is known of what it was at the beginning.
+    pub base: BaseKnown,
+    /// How many lines came.
+    pub added: u64,
+    /// How many lines went.
+    pub removed: u64,
+    /// The net change as a unified diff. What is known exactly is spelled so that `git apply` takes it; the rest has no line numbers,
+    /// and `git apply` passes over it.
+    pub diff: String,
+    /// Whether `git apply` takes all of it.
+    pub exact: bool,
+}
+
+/// What became of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ChangeHow {
+    /// It was made.
+    Created,
+    /// It was written, and nothing tells whether it was there before.
+    Written,
+    /// Something in it changed.
+    Changed,
+    /// It has another path, whatever else changed.
+    Moved,
+    /// It is gone.
+    Deleted,
+}
+
+impl ChangeHow {
+    /// The word on the wire and for people.
+    pub fn name(self) -> &'static str {
+        match self {
+            ChangeHow::Created => "created",
+            ChangeHow::Written => "written",
+            ChangeHow::Changed => "changed",
+            ChangeHow::Moved => "moved",
+            ChangeHow::Deleted => "deleted",
+        }
+    }
+}
+
+/// How much is known of what a file was at the beginning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BaseKnown {
+    /// All of it.
+    Whole,
+    /// Some parts, or what it was after something that is not recorded.
+    Parts,
+    /// Nothing.
+    Nothing,
+}
+
+impl BaseKnown {
+    /// The word on the wire and for people.
+    pub fn name(self) -> &'static str {
+        match self {
+            BaseKnown::Whole => "whole",
+            BaseKnown::Parts => "parts",
+            BaseKnown::Nothing => "nothing",
+        }
+    }
+}
+
+/// What a reader is told where the numbers are missing.
+const NOT_RECORDED: &str = "the file's beginning state is not recorded";
+
+/// What a reader is told where the state that a diff begins with is not the one the diff before it ends with.
+const ELSEWHERE: &str = "something that is not recorded changed the file before this";
+
+/// What became of a file; `None` where nothing is known to have changed. `root` is the folder that paths in the diff are below.
+pub(super) fn change(path: &str, file: &File, root: Option<&str>) -> Option<FileChange> {
+    let mut change = FileChange {
+        path: path.to_owned(),
+        from: file.from.clone().filter(|from| from != path),
+        how: ChangeHow::Changed,
+        base: BaseKnown::Whole,
+        added: 0,
+        removed: 0,
+        diff: String::new(),
+        exact: true,
+    };
+    let (old, new) = (below(change.from.as_deref().unwrap_or(path), root), below(path, root));
+    let mut first: Option<&Sheet> = None;
+    for sheet in &file.closed {
+        Section { sheet, old: &old, new: &old, is_first: first.is_none() }.write(&mut change);
+        first = first.or(Some(sheet));
+    }
+    if !file.sheet.is_unchanged() || old != new {
+        Section { sheet: &file.sheet, old: &old, new: &new, is_first: first.is_none() }.write(&mut change);
+        first = first.or(Some(&file.sheet));
+    }
+    let first = first?;
+    change.how = how(first, &file.sheet, change.from.is_some());
+    change.base = match first {
+        _ if !file.closed.is_empty() => BaseKnown::Parts,
+        Sheet::Whole { base: Base::Absent | Base::Text(_), .. } => BaseKnown::Whole,
+        Sheet::Whole { base: Base::Unknown, .. } => BaseKnown::Nothing,
+        Sheet::Parts(parts) if parts.all().iter().any(|part| part.at.is_some()) => BaseKnown::Parts,
+        Sheet::Parts(_) => BaseKnown::Nothing,
+    };
+    Some(change)
+}
+
+fn how(first: &Sheet, last: &Sheet, is_moved: bool) -> ChangeHow {
+    let is_gone = matches!(last, Sheet::Whole { now: None, .. });
+    match first {
+        _ if is_gone => ChangeHow::Deleted,
+        Sheet::Whole { base: Base::Absent, .. } => ChangeHow::Created,
+        _ if is_moved => ChangeHow::Moved,
+        Sheet::Whole { base: Base::Unknown, .. } => ChangeHow::Written,
+        Sheet::Whole { base: Base::Text(_), .. } | Sheet::Parts(_) => ChangeHow::Changed,
+    }
+}
+
+/// A path as it stands in a diff: below the root, with the signs of a git path.
+fn below(path: &str, root: Option<&str>) -> String {
+    let slashes = |path: &str| -> String {
+        let is_foreign = path.contains('\\') && !path.contains('/');
+        if is_foreign { path.replace('\\', "/") } else { path.to_owned() }
+    };
+    let (path, root) = (slashes(path), root.map(slashes));
+    let inside = root.and_then(|root| {
+        let rest = path.strip_prefix(root.trim_end_matches('/'))?;
+        Some(rest.strip_prefix('/')?.to_owned())
+    });
+    inside.unwrap_or_else(|| path.trim_start_matches('/').to_owned())
+}
+
+/// The diff of one sheet.
+struct Section<'a> {
+    sheet: &'a Sheet,
+    old: &'a str,
+    new: &'a str,
+    /// Only the first one begins with what the file was: what comes after it cannot be applied to the same file.
+    is_first: bool,
+}
+
+impl Section<'_> {
+    fn write(&self, change: &mut FileChange) {
+        let mut found = Hunks::default();
+        let mut remark = if self.is_first { NOT_RECORDED } else { ELSEWHERE };
+        let whole = if self.is_first { WHOLE } else { Place { new: None, ..WHOLE } };
+        let (mut head, mut sides) = (String::new(), (quoted("a/", self.old), quoted("b/", self.new)));
+        if self.old != self.new {
+            head = format!("rename from {}\nrename to {}\n", quoted("", self.old), quoted("", self.new));
+        }
+        match self.sheet {
+            Sheet::Whole { base: Base::Text(base), now: Some(now) } => hunks(base, now, whole, &mut found),
+            Sheet::Whole { base: Base::Absent, now } => {
+                "new file mode 100644\n".clone_into(&mut head);
+                sides.0 = "/dev/null".to_owned();
+                hunks("", now.as_deref().unwrap_or_default(), whole, &mut found);
+            }
+            Sheet::Whole { base: Base::Text(base), now: None } => {
+                "deleted file mode 100644\n".clone_into(&mut head);
+                sides.1 = "/dev/null".to_owned();
+                hunks(base, "", whole, &mut found);
+            }
+            Sheet::Whole { base: Base::Unknown, now: Some(now) } => {
+                hunks("", now, Place { old: None, new: Some(1), end: End::OfFile }, &mut found);
+            }
+            Sheet::Whole { base: Base::Unknown, now: None } => {
+                remark = "the file is deleted; what it held is not recorded";
+                sides.1 = "/dev/null".to_owned();
+            }
+            Sheet::Parts(parts) => {
+                let lines = parts.lines_alone();
+                for (part, line) in parts.all().iter().zip(lines).filter(|(part, _)| part.is_changed()) {
+                    part_hunks(part, line.filter(|_| self.is_first), &mut found);
+                }
+            }
+        }
+        change.added += found.added;
+        change.removed += found.removed;
+        let is_silent = found.exact.is_empty() && found.loose.is_empty();
+        if !found.exact.is_empty() || is_silent && !head.is_empty() {
+            // Git takes the path of a file without hunks from the first line, where a name is the same on both sides.
+            let first = if head.starts_with("new") || head.starts_with("deleted") { self.new } else { self.old };
+            change.diff.push_str(&format!("diff --git {} {}\n", quoted("a/", first), quoted("b/", self.new)));
+            change.diff.push_str(&head);
+            if !found.exact.is_empty() {
+                change.diff.push_str(&format!("--- {}\n+++ {}\n{}", tabbed(&sides.0), tabbed(&sides.1), found.exact));
+            }
+        }
+        if !found.loose.is_empty() || is_silent && head.is_empty() {
+            change.exact = false;
+            let (old, new) = (tabbed(&sides.0), tabbed(&sides.1));
+            change.diff.push_str(&format!("diff {} {}\n--- {old}\n+++ {new}\n{remark}\n", sides.0, sides.1));
+            change.diff.push_str(&found.loose);
+        }
+    }
+}
+
+const WHOLE: Place = Place { old: Some(1), new: Some(1), end: End::OfFile };
+
+fn part_hunks(part: &Part, line: Option<usize>, out: &mut Hunks) {
+    if let Some(label) = &part.label {
+        out.loose.push_str(&format!("{label}: what it was is not recorded\n"));
+    }
+    hunks(part.was(), &part.now, Place { old: part.at, new: line, end: End::Unknown }, out);
+}
+
+/// A path with a blank in it ends with a tab in the head of a diff, as git writes it.
+fn tabbed(path: &str) -> String {
+    if path.contains(' ') && !path.starts_with('"') { format!("{path}\t") } else { path.to_owned() }
+}

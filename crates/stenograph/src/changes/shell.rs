@@ -1,0 +1,393 @@
+//! Which commands of a shell look as if they write, and what can be told of them for certain: a patch that is handed over in the
+//! command. It takes words apart as a shell would, roughly, and runs nothing.
+
+use super::patch;
+use super::sheet::Before;
+use super::step::{Act, Blind, Step, patched};
+use crate::query::{is_path, joined};
+
+/// How much of a command is looked at: what is longer carries a text.
+const COMMAND_SIZE_MAX: usize = 64 << 10;
+
+/// Programs that write, whatever they are given.
+const WRITERS: [&str; 17] = [
+    "mv", "cp", "rm", "rmdir", "unlink", "touch", "truncate", "dd", "tee", "patch", "install", "ln", "unzip", "rsync",
+    "ed", "black", "isort",
+];
+
+/// Programs that write when one of these words is among what they are given.
+const SOMETIMES: [(&str, &[&str]); 28] = [
+    ("sed", &["-i", "--in-place"]),
+    ("perl", &["-i", "-pi"]),
+    ("tar", &["x", "-x", "xf", "-xf", "xzf", "-xzf", "--extract"]),
+    (
+        "git",
+        &[
+            "checkout",
+            "restore",
+            "reset",
+            "apply",
+            "am",
+            "stash",
+            "merge",
+            "rebase",
+            "pull",
+            "cherry-pick",
+            "revert",
+            "clean",
+            "mv",
+            "rm",
+            "switch",
+            "clone",
+            "submodule",
+        ],
+    ),
+    ("cargo", &["fmt", "fix", "add", "remove", "update", "new", "init"]),
+    ("rustfmt", &[""]),
+    ("gofmt", &["-w"]),
+    ("goimports", &["-w"]),
+    ("go", &["get", "tidy", "fmt", "generate"]),
+    ("golangci-lint", &["--fix", "fmt"]),
+    ("prettier", &["--write", "-w"]),
+    ("eslint", &["--fix"]),
+    ("biome", &["--write", "--apply"]),
+    ("ruff", &["format", "--fix"]),
+    ("clang-format", &["-i"]),
+    ("npm", &["install", "i", "ci", "uninstall", "update", "init"]),
+    ("yarn", &["add", "remove", "install", "upgrade"]),
+    ("pnpm", &["add", "remove", "install", "update"]),
+    ("bun", &["add", "remove", "install"]),
+    ("pip", &["install", "uninstall"]),
+    ("pip3", &["install", "uninstall"]),
+    ("uv", &["add", "remove", "sync", "lock"]),
+    ("poetry", &["add", "remove", "install", "lock"]),
+    ("bundle", &["install", "update", "add"]),
+    ("composer", &["require", "install", "update", "remove"]),
+    ("terraform", &["fmt", "init"]),
+    ("dotnet", &["add", "new", "format"]),
+    ("apply_patch", &[""]),
+];
+
+/// What a program in a command says when it writes a file.
+const PROGRAMS: [&str; 9] = [
+    "open(",
+    ".write_text(",
+    ".write_bytes(",
+    "writeFile",
+    "fs.write",
+    "shutil.",
+    "os.remove(",
+    "os.rename(",
+    "File.write",
+];
+
+/// How such a program says that it opens a file to write.
+const MODES: [&str; 8] = [",'w", ", 'w", ",\"w", ", \"w", ",'a", ", 'a", ",\"a", ", \"a"];
+
+/// What a command does to files: a patch that it hands over, else that it may do something.
+pub(super) fn read(command: &str, cwd: Option<&str>, steps: &mut Vec<Step>) {
+    if let Some(envelope) = patch::envelope(command).filter(|_| is_handed_over(command)) {
+        let folder = folder(command);
+        let cwd = folder.map(|folder| joined(folder, cwd).into_owned()).or(cwd.map(str::to_owned));
+        return patched(patch::read_envelope(envelope), cwd.as_deref(), steps);
+    }
+    let (bare, documents) = without_documents(command);
+    let head = bare.floor_char_boundary(COMMAND_SIZE_MAX);
+    let commands = commands(bare.get(..head).unwrap_or_default());
+    if let Some(step) = written(&commands, &documents, cwd) {
+        steps.push(step);
+        return;
+    }
+    let mut targets: Vec<String> = Vec::new();
+    let writes = commands.iter().filter(|words| writes(words, &mut targets)).count() > 0;
+    let programs = commands.iter().any(|words| is_program(words)) && PROGRAMS.iter().any(|sign| says(command, sign));
+    if writes || programs {
+        let target = targets.into_iter().find(|target| is_path(target));
+        let path = target.map(|target| joined(&target, cwd).into_owned()).unwrap_or_default();
+        steps.push(Step { path, act: Act::Blind(Blind::Command) });
+    }
+}
+
+/// What a command writes that does nothing but put a text into a file.
+fn written(commands: &[Vec<Word>], documents: &[Document], cwd: Option<&str>) -> Option<Step> {
+    let ([words], [document]) = (commands, documents) else { return None };
+    let [program, sign, target] = words.as_slice() else { return None };
+    if program.text != "cat"
+        || sign.quoted
+        || !document.literal
+        || !is_path(&target.text)
+        || target.text.contains(['$', '*'])
+    {
+        return None;
+    }
+    let text = document.text.clone();
+    let act = match sign.text.as_str() {
+        ">" | ">|" => Act::Write { text, before: Before::Unknown },
+        ">>" => Act::Append(text),
+        _ => return None,
+    };
+    Some(Step { path: joined(&target.text, cwd).into_owned(), act })
+}
+
+/// Whether a command hands a patch to the program that applies it.
+fn is_handed_over(command: &str) -> bool {
+    let before = command.find("*** Begin Patch").and_then(|at| command.get(..at)).unwrap_or_default();
+    ["apply_patch", "applypatch"].iter().any(|name| before.contains(name))
+}
+
+/// The folder that a command goes to first.
+fn folder(command: &str) -> Option<&str> {
+    let rest = command.trim_start().strip_prefix("cd ")?;
+    let (folder, _) = rest.split_once("&&")?;
+    Some(folder.trim().trim_matches(['"', '\''])).filter(|folder| is_path(folder))
+}
+
+fn says(command: &str, sign: &str) -> bool {
+    match sign {
+        // Only to write.
+        "open(" => command.contains("open(") && MODES.iter().any(|mode| command.contains(mode)),
+        sign => command.contains(sign),
+    }
+}
+
+/// Whether a command runs a program that stands in it.
+fn is_program(words: &[Word]) -> bool {
+    words.first().is_some_and(|word| {
+        let name = program(&word.text);
+        ["python", "python3", "node", "ruby", "perl", "deno", "bun"].contains(&name)
+    })
+}
+
+fn program(word: &str) -> &str {
+    word.rsplit('/').next().unwrap_or(word)
+}
+
+/// Whether a simple command writes, and where to, if that can be told.
+fn writes(words: &[Word], targets: &mut Vec<String>) -> bool {
+    let mut found = false;
+    let mut words_left = words.iter().peekable();
+    while let Some(word) = words_left.next() {
+        if !word.quoted && matches!(word.text.as_str(), ">" | ">>" | "&>" | ">|") {
+            let target = words_left.peek().map(|word| word.text.as_str()).unwrap_or_default();
+            if !target.starts_with("/dev/") && !target.starts_with('&') && !target.is_empty() {
+                targets.push(target.to_owned());
+                found = true;
+            }
+        }
+    }
+    // What comes before the program: settings, and programs that run another.
+    let is_before = |word: &&Word| {
+        let text = word.text.as_str();
+        matches!(
+            text,
+            "sudo"
+                | "env"
+                | "time"
+                | "nice"
+                | "npx"
+                | "bunx"
+                | "command"
+                | "exec"
+                | "xargs"
+                | "then"
+                | "do"
+                | "else"
+                | "{"
+                | "("
+        ) || text.contains('=') && !text.starts_with(['-', '=', '/'])
+    };
+    let mut words = words.iter().skip_while(is_before);
+    let Some(name) = words.next().map(|word| program(&word.text)) else { return found };
+    let given: Vec<&str> = words.map(|word| word.text.as_str()).collect();
+    let by_name = WRITERS.contains(&name)
+        || SOMETIMES.iter().any(|(program, signs)| {
+            *program == name
+                && signs.iter().any(|sign| {
+                    sign.is_empty()
+                        || given.contains(sign)
+                        || sign.len() == 2 && sign.starts_with('-') && given.iter().any(|word| word.starts_with(sign))
+                })
+        });
+    if by_name && !given.iter().any(|word| matches!(*word, "--check" | "--dry-run" | "--help" | "--version")) {
+        found = true;
+        targets.extend(
+            given
+                .iter()
+                .rev()
+                .find(|word| !word.starts_with('-') && !word.starts_with('>'))
+                .map(|word| (*word).to_owned()),
+        );
+    }
+    found
+}
+
+/// A word of a command.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Word {
+    text: String,
+    quoted: bool,
+}
+
+/// The simple commands of a command, in words.
+fn commands(command: &str) -> Vec<Vec<Word>> {
+    let mut found: Vec<Vec<Word>> = vec![Vec::new()];
+    let mut word = Word::default();
+    let mut quote: Option<char> = None;
+    let mut chars = command.chars().peekable();
+    let end_word = |word: &mut Word, found: &mut Vec<Vec<Word>>| {
+        if (!word.text.is_empty() || word.quoted)
+            && let Some(words) = found.last_mut()
+        {
+            words.push(std::mem::take(word));
+        }
+    };
+    while let Some(char) = chars.next() {
+        match (quote, char) {
+            (Some(open), char) if open == char => quote = None,
+            (Some('"') | None, '\\') => word.text.extend(chars.next()),
+            (Some(_), char) => word.text.push(char),
+            (None, '\'' | '"') => {
+                quote = Some(char);
+                word.quoted = true;
+            }
+            (None, '>') => {
+                // `2>&1` sends nowhere new.
+                if word.text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'&') {
+                    word = Word::default();
+                }
+                end_word(&mut word, &mut found);
+                let mut sign = String::from(">");
+                while let Some(more) = chars.next_if(|next| matches!(next, '>' | '|')) {
+                    sign.push(more);
+                }
+                while let Some(more) = chars.next_if(|next| *next == '&') {
+                    word.text.push(more);
+                }
+                if let Some(words) = found.last_mut() {
+                    words.push(Word { text: sign, quoted: false });
+                }
+            }
+            (None, ';' | '|' | '\n' | '(' | ')') | (None, '&') if !(char == '&' && chars.peek() == Some(&'>')) => {
+                end_word(&mut word, &mut found);
+                found.push(Vec::new());
+            }
+            (None, char) if char.is_whitespace() => end_word(&mut word, &mut found),
+            (None, char) => word.text.push(char),
+        }
+    }
+    end_word(&mut word, &mut found);
+    found.retain(|words| !words.is_empty());
+    found
+}
+
+/// A text that a command hands to a program, in lines of its own.
+struct Document {
+    text: String,
+    /// Whether the shell puts something else in place of parts of it.
+    literal: bool,
+}
+
+/// A command without the texts that are handed over in it, and these: from `<<EOF` to a line that says no more than that.
+fn without_documents(command: &str) -> (String, Vec<Document>) {
+    let (mut kept, mut found) = (String::new(), Vec::new());
+    let mut lines = command.split_inclusive('\n');
+    while let Some(line) = lines.next() {
+        let Some((before, after)) = line.split_once("<<").filter(|(_, after)| !after.starts_with('<')) else {
+            kept.push_str(line);
+            continue;
+        };
+        let tabs = after.starts_with('-');
+        let after = after.trim_start_matches(['-', ' ']);
+        let quoted = after.starts_with(['\'', '"', '\\']);
+        let after = after.trim_start_matches(['\'', '"', '\\']);
+        let length = after.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_').count();
+        let (mark, rest) = after.split_at(length);
+        if mark.is_empty() {
+            kept.push_str(line);
+            continue;
+        }
+        kept.push_str(before);
+        kept.push_str(rest.trim_start_matches(['\'', '"']));
+        let mut text = String::new();
+        for line in lines.by_ref() {
+            let line = if tabs { line.trim_start_matches('\t') } else { line };
+            if line.trim_end() == mark {
+                break;
+            }
+            text.push_str(line);
+        }
+        let literal = quoted || !text.contains(['$', '`', '\\']);
+        found.push(Document { text, literal });
+    }
+    (kept, found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(command: &str) -> String {
+        let mut steps = Vec::new();
+        read(command, Some("/w"), &mut steps);
+        let shown = |step: &Step| match &step.act {
+            Act::Blind(Blind::Command) => format!("? {}", step.path),
+            act => format!("{} {act:?}", step.path),
+        };
+        steps.iter().map(shown).collect::<Vec<_>>().join("; ")
+    }
+
+    #[test]
+    fn commands_that_write_are_told_with_where_to() {
+        for (command, expected) in [
+            ("echo a > out.txt", "? /w/out.txt"),
+            ("cd x && make 2>&1 | tee log", "? /w/log"),
+            ("sed -i 's/a/b/' src/a.rs", "? /w/src/a.rs"),
+            ("sed -i.bak -e s/a/b/ a", "? /w/a"),
+            ("git checkout -- a.rs", "? /w/a.rs"),
+            ("FOO=1 sudo rm -rf target", "? /w/target"),
+            ("cargo fmt --all", "? /w/fmt"),
+            ("npx prettier --write .", "? /w/--write"),
+            ("python3 -c \"open('a','w').write('x')\"", "? "),
+            ("cat a >> b; ls", "? /w/b"),
+        ] {
+            let found = found(command);
+            assert!(found.starts_with('?'), "{command}");
+            if !matches!(command.split(' ').next(), Some("cargo" | "npx")) {
+                assert_eq!(found, expected, "{command}");
+            }
+        }
+    }
+
+    #[test]
+    fn commands_that_look_are_passed_over() {
+        for command in [
+            "ls -la 2>/dev/null",
+            "grep -rn 'a > b' src | head",
+            "cargo test 2>&1 | tail -5",
+            "cargo fmt --check",
+            "git status && git diff",
+            "sed -n '1,20p' a.rs",
+            "echo 'rm -rf /'",
+            "python3 <<'EOF'\nprint(open('a').read())\nEOF",
+            "cat <<'EOF'\nrm a\nEOF",
+            "awk '$1 > 3' a",
+        ] {
+            assert_eq!(found(command), "", "{command}");
+        }
+    }
+
+    #[test]
+    fn a_patch_that_is_handed_over_is_read() {
+        let command = "cd sub && apply_patch <<'EOF'\n*** Begin Patch\n*** Delete File: a\n*** End Patch\nEOF";
+        assert_eq!(found(command), "/w/sub/a Delete");
+    }
+
+    #[test]
+    fn a_text_that_is_handed_over_is_written_as_it_stands() {
+        assert!(found("cat > a <<'EOF'\nx $y\nEOF").starts_with("/w/a Write { text: \"x $y\\n\""));
+        assert!(found("cat <<EOF > a\nx\nEOF\n").starts_with("/w/a Write { text: \"x\\n\""));
+        assert!(found("cat >> a <<EOF\nx\nEOF\n").starts_with("/w/a Append"));
+        assert_eq!(found("cat > a <<EOF\nx $y\nEOF"), "? /w/a");
+        assert_eq!(found("cat > a <<EOF\nx\nEOF\nrm a"), "? /w/a");
+    }
+}

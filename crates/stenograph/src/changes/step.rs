@@ -1,0 +1,348 @@
+//! What a call is to do to files, by the shape of what the tool was given: every agent has tools that write, replace and patch, and
+//! they look alike. No agent and no tool is named here, and nothing is done.
+
+use std::cell::Cell;
+
+use super::patch::{self, Deed, Patched};
+use super::sheet::{Before, Hunk, Times};
+use super::shell;
+use crate::json::{Object, items};
+use crate::model::Input;
+use crate::query::{TouchHow, is_path, joined, parts, verb};
+use crate::text::Text;
+
+/// One thing that is to be done to one file, or to be seen of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Step {
+    /// The file, below the working folder.
+    pub path: String,
+    /// What.
+    pub act: Act,
+}
+
+/// What is to be done to a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Act {
+    /// All of it is told as it is.
+    See(String),
+    /// It is looked at; whether all of it was asked for.
+    Look { all: bool },
+    /// It is written anew.
+    Write { text: String, before: Before },
+    /// Something is written after its end.
+    Append(String),
+    /// A text is put in place of another.
+    Replace { old: String, new: String, times: Times },
+    /// Lines are put in after a line.
+    Insert { after: usize, text: String },
+    /// Lines are changed.
+    Patch(Vec<Hunk>),
+    /// It goes.
+    Delete,
+    /// It gets another path.
+    Move(String),
+    /// The last thing that was done to it is taken back.
+    Undo,
+    /// A cell of a notebook gets another source; `None`: it goes.
+    Cell { label: String, source: Option<String> },
+    /// Something that cannot be followed.
+    Blind(Blind),
+}
+
+/// Why something that may change files cannot be followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Blind {
+    /// A command of a shell that may write.
+    Command,
+    /// An edit whose shape is not known.
+    Shape,
+    /// A patch that cannot be read.
+    Patch,
+    /// A content that is no whole text.
+    Damaged,
+}
+
+/// What a call is to do.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Plan {
+    /// One after the other.
+    pub steps: Vec<Step>,
+    /// Whether the tool can take back what it did.
+    pub undoable: bool,
+}
+
+/// How many steps of one call are taken: a patch may name many files.
+const STEPS_MAX: usize = 4096;
+
+/// What a call of this tool is to do.
+pub(super) fn plan(tool: &str, input: &Input<'_>, cwd: Option<&str>) -> Plan {
+    let mut plan = Plan::default();
+    match input {
+        Input::Text(text) => {
+            let text = text.decode();
+            if text.trim_start().starts_with("*** Begin Patch") {
+                enveloped(&text, cwd, &mut plan.steps);
+            } else if patch::envelope(&text).is_some() {
+                // A program with a patch in it: what becomes of it, only the program knows.
+                plan.steps.push(Step { path: String::new(), act: Act::Blind(Blind::Patch) });
+            }
+        }
+        Input::Json(raw) => {
+            if let Some(object) = Object::parse(raw) {
+                Fields { object, tool, cwd, damaged: Cell::new(false) }.read(&mut plan);
+            }
+        }
+    }
+    plan.steps.truncate(STEPS_MAX);
+    plan
+}
+
+/// What the patch in an envelope is to do.
+fn enveloped(text: &str, cwd: Option<&str>, steps: &mut Vec<Step>) {
+    match patch::envelope(text) {
+        Some(patch) => patched(patch::read_envelope(patch), cwd, steps),
+        None => steps.push(Step { path: String::new(), act: Act::Blind(Blind::Patch) }),
+    }
+}
+
+/// What a patch is to do.
+pub(super) fn patched(files: Vec<Patched>, cwd: Option<&str>, steps: &mut Vec<Step>) {
+    for Patched { path, deed } in files.into_iter().filter(|file| is_path(&file.path)) {
+        let path = joined(&path, cwd).into_owned();
+        match deed {
+            Deed::Add(text) => steps.push(Step { path, act: Act::Write { text, before: Before::Absent } }),
+            Deed::Delete { was } => {
+                steps.extend(was.map(|was| Step { path: path.clone(), act: Act::See(was) }));
+                steps.push(Step { path, act: Act::Delete });
+            }
+            Deed::Update { hunks, to } => {
+                let to = to.map(|to| joined(&to, cwd).into_owned());
+                if !hunks.is_empty() {
+                    steps.push(Step { path: path.clone(), act: Act::Patch(hunks) });
+                }
+                if let Some(to) = to {
+                    steps.push(Step { path, act: Act::Move(to) });
+                }
+            }
+        }
+    }
+}
+
+/// Keys by what they hold, without the signs between their words, the surer ones first.
+const PATHS: [&str; 12] = [
+    "filepath",
+    "path",
+    "absolutepath",
+    "targetfile",
+    "notebookpath",
+    "filename",
+    "file",
+    "relativeworkspacepath",
+    "relativepath",
+    "sourcepath",
+    "oldpath",
+    "source",
+];
+const TARGETS: [&str; 6] = ["destination", "destinationpath", "newpath", "targetpath", "to", "newname"];
+const OLD: [&str; 7] = ["oldstring", "oldstr", "oldtext", "search", "oldcontent", "originaltext", "find"];
+const NEW: [&str; 7] = ["newstring", "newstr", "newtext", "replace", "replacement", "newcontent", "inserttext"];
+const WHOLE: [&str; 5] = ["content", "filetext", "contents", "text", "filecontent"];
+const COMMANDS: [&str; 4] = ["command", "cmd", "script", "commandline"];
+const FOLDERS: [&str; 4] = ["workdir", "cwd", "directory", "dir"];
+
+/// The fields of what a tool was given.
+struct Fields<'a> {
+    object: Object<'a>,
+    tool: &'a str,
+    cwd: Option<&'a str>,
+    /// Whether a text was met that cannot be decoded.
+    damaged: Cell<bool>,
+}
+
+impl Fields<'_> {
+    fn read(&self, plan: &mut Plan) {
+        let folder = self.text(&FOLDERS).filter(|folder| is_path(folder));
+        let cwd = folder.map(|folder| joined(&folder, self.cwd).into_owned());
+        let cwd = cwd.as_deref().or(self.cwd);
+        let path = self.text(&PATHS).filter(|path| is_path(path)).map(|path| joined(path.trim(), cwd).into_owned());
+        let action = self.text(&["command", "action", "operation", "op", "mode"]).filter(|action| action.len() <= 32);
+        let patch = ["input", "patch", "diff", "patchtext", "content"]
+            .into_iter()
+            .filter_map(|key| self.text(&[key]))
+            .find(|text| text.trim_start().starts_with("*** Begin Patch"));
+        if let Some(patch) = patch {
+            return enveloped(&patch, cwd, &mut plan.steps);
+        }
+        let Some(path) = path else {
+            if let Some(command) = self.command() {
+                shell::read(&command, cwd, &mut plan.steps);
+            } else if let Some(diff) = self.text(&["patch", "diff"]) {
+                patched(patch::read_unified(&diff, None), cwd, &mut plan.steps);
+            }
+            return;
+        };
+        plan.undoable = action.is_some();
+        let says = |word: &str| {
+            let words = action.as_deref().map(parts).unwrap_or_default();
+            words.iter().chain(&parts(self.tool)).any(|part| part == word)
+        };
+        let how = action.as_deref().and_then(verb).or_else(|| verb(self.tool));
+        let mut acts: Vec<Act> = Vec::new();
+        if says("undo") {
+            acts.push(Act::Undo);
+        } else {
+            self.acts(&path, how, &says, &mut acts);
+        }
+        if self.damaged.get() || acts.iter().any(is_binary) {
+            acts = vec![Act::Blind(Blind::Damaged)];
+        }
+        plan.steps.extend(acts.into_iter().map(|act| Step { path: path.clone(), act }));
+    }
+
+    /// What is to be done to the one file that is named.
+    fn acts(&self, path: &str, how: Option<TouchHow>, says: &dyn Fn(&str) -> bool, acts: &mut Vec<Act>) {
+        let (old, new) = (self.text(&OLD), self.text(&NEW));
+        let whole = self.text(&WHOLE);
+        let insert = self.number(&["insertline", "afterline"]);
+        // What has the shape of an edit is one, whatever the tool is called.
+        let is_diff = self.text(&["patch", "diff"]).is_some_and(|diff| diff.contains("@@ -"));
+        let how = how.or((is_diff || old.is_some() && new.is_some()).then_some(TouchHow::Edited));
+        match how {
+            Some(TouchHow::Read) => {
+                const SOME: [&str; 8] =
+                    ["offset", "limit", "viewrange", "startline", "endline", "from", "linestart", "lineend"];
+                let is_some = |key: &&str| self.raw(&[key]).is_some_and(|raw| raw != "null" && raw != "0");
+                acts.push(Act::Look { all: !SOME.iter().any(|key| is_some(&key)) });
+                return;
+            }
+            Some(TouchHow::Deleted) if old.is_none() => return acts.push(Act::Delete),
+            Some(TouchHow::Named) | None => return,
+            Some(TouchHow::Written | TouchHow::Edited | TouchHow::Deleted) => {}
+        }
+        if self.raw(&["owner"]).is_some() && self.raw(&["repo"]).is_some() {
+            // A file of a repository that is elsewhere.
+            return;
+        }
+        if says("move") || says("rename") {
+            let to = self.text(&TARGETS).filter(|to| is_path(to));
+            acts.push(to.map_or(Act::Blind(Blind::Shape), |to| Act::Move(joined(&to, self.cwd).into_owned())));
+        } else if let Some(edits) = self.raw(&["edits"]).and_then(items) {
+            acts.extend(edits.into_iter().map(|edit| self.edit(edit)));
+        } else if let Some(label) = self.cell() {
+            let gone = self.text(&["editmode"]).as_deref() == Some("delete");
+            let source = self.text(&["newsource"]).filter(|_| !gone);
+            acts.push(Act::Cell { label, source });
+        } else if let (Some(after), Some(text)) = (insert, new.clone().or(whole.clone())) {
+            acts.push(Act::Insert { after, text });
+        } else if let Some(old) = old {
+            acts.push(Act::Replace { old, new: new.unwrap_or_default(), times: self.times() });
+        } else if let Some(diff) = self.text(&["patch", "diff"]) {
+            let files = patch::read_unified(&diff, Some(path));
+            let mut steps = Vec::new();
+            patched(files, None, &mut steps);
+            let is_read = !steps.is_empty();
+            acts.extend(steps.into_iter().map(|step| step.act));
+            if !is_read {
+                acts.push(Act::Blind(Blind::Patch));
+            }
+        } else if let Some(text) = whole.filter(|_| how == Some(TouchHow::Written) || !says("edit") && !says("append"))
+        {
+            let before = if says("create") { Before::Absent } else { Before::Unknown };
+            acts.push(Act::Write { text, before });
+        } else if let Some(text) = self.text(&WHOLE).filter(|_| says("append")) {
+            acts.push(Act::Append(text));
+        } else {
+            acts.push(Act::Blind(Blind::Shape));
+        }
+    }
+
+    /// One of several replacements.
+    fn edit(&self, raw: &str) -> Act {
+        let Some(object) = Object::parse(raw) else { return Act::Blind(Blind::Shape) };
+        let edit = Fields { object, tool: self.tool, cwd: self.cwd, damaged: Cell::new(false) };
+        let texts = (edit.text(&OLD), edit.text(&NEW));
+        self.damaged.set(self.damaged.get() || edit.damaged.get());
+        match texts {
+            (Some(old), Some(new)) => Act::Replace { old, new, times: edit.times() },
+            (Some(_) | None, _) => Act::Blind(Blind::Shape),
+        }
+    }
+
+    fn times(&self) -> Times {
+        let all =
+            self.raw(&["replaceall", "all", "allowmultiple"]).is_some_and(|raw| raw == "true" || raw == "\"true\"");
+        let several = self.number(&["expectedreplacements", "expectedoccurrences"]).is_some_and(|number| number > 1);
+        if all || several { Times::Everywhere } else { Times::Once }
+    }
+
+    /// What a cell of a notebook is called.
+    fn cell(&self) -> Option<String> {
+        self.raw(&["newsource"])?;
+        if self.text(&["editmode"]).as_deref() == Some("insert") {
+            return Some(format!(
+                "a new cell after {}",
+                self.cell_name().unwrap_or_else(|| "the beginning".to_owned())
+            ));
+        }
+        Some(self.cell_name().unwrap_or_else(|| "a cell".to_owned()))
+    }
+
+    fn cell_name(&self) -> Option<String> {
+        let number = self.number(&["cellnumber", "cellindex"]).map(|number| number.to_string());
+        self.text(&["cellid"]).or(number).map(|name| format!("cell {name}"))
+    }
+
+    /// A command of a shell: one text, or the words of one.
+    fn command(&self) -> Option<String> {
+        let raw = self.raw(&COMMANDS)?;
+        let word = |raw: &str| Text::from_json(raw).map(|text| text.decode().into_owned());
+        match items(raw) {
+            // The last word of `bash -lc "…"` is the command.
+            Some(words) => {
+                let words: Vec<String> = words.into_iter().filter_map(word).collect();
+                let is_shell = words.len() == 3 && words.get(1).is_some_and(|flag| flag.starts_with('-'));
+                if is_shell { words.into_iter().nth(2) } else { Some(words.join(" ")) }
+            }
+            None => word(raw),
+        }
+    }
+
+    fn raw(&self, keys: &[&str]) -> Option<&str> {
+        let is = |key: &str, known: &str| {
+            let letters = key.bytes().filter(|byte| !matches!(byte, b'_' | b'-')).map(|byte| byte.to_ascii_lowercase());
+            known.bytes().eq(letters)
+        };
+        keys.iter().find_map(|known| self.object.pairs().find(|(key, _)| is(key, known)).map(|(_, raw)| raw))
+    }
+
+    fn text(&self, keys: &[&str]) -> Option<String> {
+        keys.iter().find_map(|key| {
+            let text = Text::from_json(self.raw(&[key])?)?;
+            self.damaged.set(self.damaged.get() || text.is_damaged());
+            Some(text.decode().into_owned())
+        })
+    }
+
+    fn number(&self, keys: &[&str]) -> Option<usize> {
+        self.raw(keys)?.trim_matches('"').parse().ok()
+    }
+}
+
+/// Whether a text cannot stand in a file of lines.
+fn is_binary(act: &Act) -> bool {
+    match act {
+        Act::Write { text, .. } | Act::Append(text) | Act::Insert { text, .. } => text.contains('\0'),
+        Act::Replace { old, new, .. } => old.contains('\0') || new.contains('\0'),
+        Act::See(_)
+        | Act::Look { .. }
+        | Act::Patch(_)
+        | Act::Delete
+        | Act::Move(_)
+        | Act::Undo
+        | Act::Cell { .. }
+        | Act::Blind(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests;

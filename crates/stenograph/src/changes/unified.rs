@@ -1,0 +1,199 @@
+//! Writes what changed in the way `git diff` does. Line numbers stand only where they are known: a hunk without them is for people,
+//! and `git apply` passes over it.
+
+use std::fmt::Write as _;
+
+use imara_diff::{Algorithm, Diff, InternedInput};
+
+/// How many lines that stay are shown around what changed.
+const CONTEXT: usize = 3;
+
+/// What a list of hunks says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Hunks {
+    /// Those that a program can apply.
+    pub exact: String,
+    /// Those that only people can read.
+    pub loose: String,
+    /// How many lines came.
+    pub added: u64,
+    /// How many went.
+    pub removed: u64,
+}
+
+/// Where two texts begin in their files, and whether they end with them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    /// The line of the old file that the old text begins at, from 1.
+    pub old: Option<usize>,
+    /// The line of the new file that the new text begins at.
+    pub new: Option<usize>,
+    /// What follows.
+    pub end: End,
+}
+
+/// What follows after a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// The file ends: a last line without an end is a line without an end.
+    OfFile,
+    /// Nobody knows.
+    Unknown,
+}
+
+/// The hunks between two texts.
+pub(super) fn hunks(old: &str, new: &str, place: Place, out: &mut Hunks) {
+    let input = InternedInput::new(old, new);
+    let mut diff = Diff::compute(Algorithm::Histogram, &input);
+    diff.postprocess_lines(&input);
+    let lines = |text: &'_ str| -> Vec<String> { text.split_inclusive('\n').map(str::to_owned).collect() };
+    let (old, new) = (lines(old), lines(new));
+    let changes: Vec<Change> = diff
+        .hunks()
+        .map(|hunk| Change {
+            old: (hunk.before.start as usize, hunk.before.end as usize),
+            new: (hunk.after.start as usize, hunk.after.end as usize),
+        })
+        .collect();
+    for group in changes.chunk_by(|a, b| b.old.0 - a.old.1 <= 2 * CONTEXT) {
+        Group { changes: group, old: &old, new: &new, place }.write(out);
+    }
+}
+
+/// A run of lines that is another now: from and to, from 0.
+#[derive(Clone, Copy, Debug)]
+struct Change {
+    old: (usize, usize),
+    new: (usize, usize),
+}
+
+/// Changes that stand so near to each other that they are one hunk.
+struct Group<'a> {
+    changes: &'a [Change],
+    old: &'a [String],
+    new: &'a [String],
+    place: Place,
+}
+
+impl Group<'_> {
+    fn write(&self, out: &mut Hunks) {
+        let (Some(first), Some(last)) = (self.changes.first(), self.changes.last()) else { return };
+        let before = first.old.0.min(CONTEXT);
+        let after = (self.old.len() - last.old.1).min(CONTEXT);
+        let old = (first.old.0 - before, last.old.1 + after);
+        let new = (first.new.0 - before, last.new.1 + after);
+        let place = self.place;
+        // What has no line after it is taken for the end of the file.
+        let ends = after > 0 || place.end == End::OfFile;
+        let is_exact = place.old.is_some() && place.new.is_some() && ends;
+        // A number that is left out keeps programs from taking a hunk for one of theirs.
+        let new_line = place.new.filter(|_| is_exact || place.old.is_none());
+        let mut text = format!(
+            "@@ -{} +{} @@\n",
+            numbers(place.old, old.0, old.1 - old.0),
+            numbers(new_line, new.0, new.1 - new.0)
+        );
+        let mut at = old.0;
+        for change in self.changes {
+            self.lines(' ', self.old, (at, change.old.0), &mut text);
+            self.lines('-', self.old, change.old, &mut text);
+            self.lines('+', self.new, change.new, &mut text);
+            at = change.old.1;
+            out.removed += (change.old.1 - change.old.0) as u64;
+            out.added += (change.new.1 - change.new.0) as u64;
+        }
+        self.lines(' ', self.old, (at, old.1), &mut text);
+        if is_exact { &mut out.exact } else { &mut out.loose }.push_str(&text);
+    }
+
+    fn lines(&self, mark: char, lines: &[String], (from, to): (usize, usize), out: &mut String) {
+        for line in lines.get(from..to).unwrap_or_default() {
+            out.push(mark);
+            out.push_str(line);
+            if !line.ends_with('\n') {
+                out.push('\n');
+                if self.place.end == End::OfFile {
+                    out.push_str("\\ No newline at end of file\n");
+                }
+            }
+        }
+    }
+}
+
+/// The numbers of a side, as git spells them: a side without lines is numbered by the line before it.
+fn numbers(start: Option<usize>, from: usize, length: usize) -> String {
+    match start {
+        None => format!("?,{length}"),
+        Some(start) => {
+            let line = if length == 0 { (start + from).saturating_sub(1) } else { start + from };
+            if length == 1 { line.to_string() } else { format!("{line},{length}") }
+        }
+    }
+}
+
+/// A path as git spells it in the head of a diff.
+pub(super) fn quoted(side: &str, path: &str) -> String {
+    let is_plain = |char: char| !char.is_control() && char != '"' && char != '\\';
+    if path.chars().all(is_plain) {
+        return format!("{side}{path}");
+    }
+    let mut out = format!("\"{side}");
+    for char in path.chars() {
+        match char {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\t' => out.push_str("\\t"),
+            char if char.is_control() => {
+                for byte in char.encode_utf8(&mut [0; 4]).bytes() {
+                    let _ = write!(out, "\\{byte:03o}");
+                }
+            }
+            char => out.push(char),
+        }
+    }
+    out.push('"');
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn diff(old: &str, new: &str, place: Place) -> Hunks {
+        let mut out = Hunks::default();
+        hunks(old, new, place, &mut out);
+        out
+    }
+
+    const WHOLE: Place = Place { old: Some(1), new: Some(1), end: End::OfFile };
+
+    #[test]
+    fn hunks_are_spelled_as_git_does() {
+        let found = diff("a\nb\nc\nd\ne\nf", "a\nb\nc\nd\nE\nf", WHOLE);
+        assert_eq!(found.exact, "@@ -2,5 +2,5 @@\n b\n c\n d\n-e\n+E\n f\n\\ No newline at end of file\n");
+        assert_eq!((found.added, found.removed), (1, 1));
+        assert_eq!(diff("", "x\n", WHOLE).exact, "@@ -0,0 +1 @@\n+x\n");
+    }
+
+    #[test]
+    fn numbers_that_are_not_known_are_not_made_up() {
+        let found = diff("a", "b", Place { old: None, new: None, end: End::Unknown });
+        assert_eq!(found.loose, "@@ -?,1 +?,1 @@\n-a\n+b\n");
+        assert_eq!(found.exact, "");
+    }
+
+    #[test]
+    fn a_hunk_without_a_line_after_it_cannot_be_applied_in_the_middle_of_a_file() {
+        let place = Place { old: Some(7), new: Some(8), end: End::Unknown };
+        assert_eq!(diff("a\nb\n", "a\nc\n", place).loose, "@@ -7,2 +?,2 @@\n a\n-b\n+c\n");
+        let found = diff("a\nb\n", "c\nb\n", place);
+        assert_eq!(found.exact, "@@ -7,2 +8,2 @@\n-a\n+c\n b\n");
+    }
+
+    #[test]
+    fn odd_paths_are_quoted() {
+        assert_eq!(quoted("a/", "x y.rs"), "a/x y.rs");
+        assert_eq!(quoted("a/", "x\"\u{1b}\n"), "\"a/x\\\"\\033\\n\"");
+    }
+}

@@ -1,0 +1,308 @@
+//! Diffs of sessions, held against the real git: applied to what the files were, they give what the files are.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::string_slice, reason = "a test may fail loudly")]
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
+use stenograph::changes::{Changes, Outcome};
+use stenograph::formats::FORMATS;
+use stenograph::model::{Body, Content, Event, Extra, Held, Input, Residue};
+use stenograph::text::quote;
+
+/// A folder that goes when it is dropped.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Folder {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("stenograph-changes-{}-{number}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+
+    fn apply(&self, diff: &str) -> Result<(), String> {
+        let mut git = Command::new("git")
+            .args(["apply", "-"])
+            .current_dir(&self.0)
+            // The folder may lie below somebody's repository, which is none of its business.
+            .env("GIT_CEILING_DIRECTORIES", self.0.parent().unwrap())
+            .stdin(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        std::io::Write::write_all(&mut git.stdin.take().unwrap(), diff.as_bytes()).unwrap();
+        let output = git.wait_with_output().unwrap();
+        if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).into_owned()) }
+    }
+
+    fn text(&self, name: &str) -> Option<String> {
+        fs::read_to_string(self.0.join(name)).ok()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn does(changes: &mut Changes, id: usize, tool: &str, input: String, said: String) {
+    let call = Some(format!("call{id}").into());
+    let input = Input::Json(input.into());
+    let body = Body::ToolCall { call: call.clone(), name: tool.to_owned().into(), input };
+    changes.add(&Event { cwd: Some("/w".into()), ..Event::new(body) });
+    let content = Content::text(said);
+    changes.add(&Event::new(Body::ToolResult { call, name: None, content, error: Some(false) }));
+}
+
+fn diff(outcome: &Outcome) -> String {
+    outcome.files.iter().map(|file| file.diff.as_str()).collect()
+}
+
+/// One random thing that is done to a text.
+#[derive(Clone, Debug)]
+enum Deed {
+    Replace { at: usize, length: usize, new: String },
+    Everywhere { old: String, new: String },
+    Insert { after: usize, text: String },
+    Patch { at: usize, length: usize, new: Vec<String> },
+    Write(String),
+    Look,
+}
+
+fn line() -> impl Strategy<Value = String> {
+    // Few different lines, so that many are equal, which is where diffs and searches go wrong.
+    prop_oneof!["[a-d]{0,2}", Just("-- x".to_owned()), Just("@@ -1 +1 @@".to_owned()), "é{1,2}"]
+}
+
+fn text() -> impl Strategy<Value = String> {
+    (prop::collection::vec(line(), 0..30), any::<bool>()).prop_map(|(lines, ended)| {
+        let text = lines.join("\n");
+        if ended && !text.is_empty() { text + "\n" } else { text }
+    })
+}
+
+fn deed() -> impl Strategy<Value = Deed> {
+    prop_oneof![
+        6 => (any::<usize>(), 1_usize..12, "[a-d\n]{0,9}").prop_map(|(at, length, new)| Deed::Replace { at, length, new }),
+        1 => ("[a-d]{1,2}", "[a-d\n]{0,3}").prop_map(|(old, new)| Deed::Everywhere { old, new }),
+        2 => (any::<usize>(), "[a-d]{1,3}").prop_map(|(after, text)| Deed::Insert { after, text }),
+        3 => (any::<usize>(), 1_usize..4, prop::collection::vec(line(), 0..4))
+            .prop_map(|(at, length, new)| Deed::Patch { at, length, new }),
+        1 => text().prop_map(Deed::Write),
+        1 => Just(Deed::Look),
+    ]
+}
+
+/// Does it to the text, and tells it as a call. A deed that a tool would refuse is none.
+fn act(text: &mut String, deed: &Deed) -> Option<(&'static str, String, String)> {
+    let path = r#""path":"a.txt""#;
+    match deed {
+        Deed::Replace { at, length, new } => {
+            let starts: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
+            let from = *starts.get(at.checked_rem(starts.len())?)?;
+            let old: String = text[from..].chars().take(*length).collect();
+            let next = from + old.chars().next()?.len_utf8();
+            if text.matches(old.as_str()).count() != 1 || text[next..].contains(old.as_str()) {
+                return None;
+            }
+            *text = text.replacen(&old, new, 1);
+            Some((
+                "edit",
+                format!("{{{path},\"old_string\":{},\"new_string\":{}}}", quote(&old), quote(new)),
+                "ok".into(),
+            ))
+        }
+        Deed::Everywhere { old, new } => {
+            if !text.contains(old.as_str()) {
+                return None;
+            }
+            *text = text.replace(old.as_str(), new);
+            let input =
+                format!("{{{path},\"old_str\":{},\"new_str\":{},\"replace_all\":true}}", quote(old), quote(new));
+            Some(("str_replace", input, "ok".into()))
+        }
+        Deed::Insert { after, text: new } => {
+            let lines: Vec<&str> = text.lines().collect();
+            if text.is_empty() || !text.ends_with('\n') {
+                return None;
+            }
+            let after = after % (lines.len() + 1);
+            let mut out: Vec<&str> = lines.clone();
+            out.insert(after, new);
+            let input = format!("{{{path},\"command\":\"insert\",\"insert_line\":{after},\"new_str\":{}}}", quote(new));
+            *text = out.join("\n") + "\n";
+            Some(("editor", input, "ok".into()))
+        }
+        Deed::Patch { at, length, new } => {
+            if text.is_empty() || !text.ends_with('\n') {
+                return None;
+            }
+            let lines: Vec<&str> = text.lines().collect();
+            let at = at % lines.len();
+            let end = (at + length).min(lines.len());
+            let marked =
+                |mark: char, lines: &[&str]| -> String { lines.iter().map(|line| format!("{mark}{line}\n")).collect() };
+            let fresh: Vec<&str> = new.iter().map(String::as_str).collect();
+            let old = &lines[at..end];
+            if old == fresh {
+                return None;
+            }
+            let diff = format!(
+                "--- a/a.txt\n+++ b/a.txt\n@@ -{},{} +{},{} @@\n{}{}",
+                at + 1,
+                old.len(),
+                if fresh.is_empty() { at } else { at + 1 },
+                fresh.len(),
+                marked('-', old),
+                marked('+', &fresh)
+            );
+            let out: Vec<&str> = lines[..at].iter().chain(&fresh).chain(&lines[end..]).copied().collect();
+            *text = out.iter().map(|line| format!("{line}\n")).collect();
+            Some(("apply_diff", format!("{{{path},\"diff\":{}}}", quote(&diff)), "ok".into()))
+        }
+        Deed::Write(new) => {
+            text.clone_from(new);
+            Some(("write_file", format!("{{{path},\"content\":{}}}", quote(new)), "ok".into()))
+        }
+        Deed::Look => Some(("read_file", format!("{{{path}}}"), listing(text)?)),
+    }
+}
+
+/// The text with numbers. The last line's end shows as a number without a line.
+fn listing(text: &str) -> Option<String> {
+    if !text.ends_with('\n') {
+        return None;
+    }
+    Some(text.lines().enumerate().map(|(at, line)| format!("{:>6}\t{line}\n", at + 1)).collect())
+}
+
+/// Tries a property with the same sessions on every machine, so that a failure can be seen again.
+fn for_any<S: Strategy>(sessions: S, property: impl Fn(S::Value) -> Result<(), TestCaseError>) {
+    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(CASES);
+    let config = Config { cases, failure_persistence: None, ..Config::default() };
+    let rng = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
+    TestRunner::new_with_rng(config, rng).run(&sessions, property).unwrap();
+}
+
+/// How many sessions are tried: each starts git once.
+const CASES: u32 = 300;
+
+#[test]
+fn git_makes_the_last_state_of_the_first() {
+    for_any((text(), prop::collection::vec(deed(), 1..12)), |(base, deeds)| {
+        let folder = Folder::new();
+        fs::write(folder.0.join("a.txt"), &base).unwrap();
+        let mut changes = Changes::default();
+        let mut now = base.clone();
+        first_sight(&mut changes, &base);
+        for (id, deed) in deeds.iter().enumerate() {
+            if let Some((tool, input, said)) = act(&mut now, deed) {
+                does(&mut changes, id, tool, input, said);
+            }
+        }
+        let outcome = changes.finish();
+        prop_assert!(outcome.unseen.is_empty(), "{:?}", outcome.unseen);
+        let diff = diff(&outcome);
+        if base == now {
+            prop_assert_eq!(diff, "");
+        } else {
+            prop_assert!(outcome.files.iter().all(|file| file.exact));
+            let applied = folder.apply(&diff);
+            prop_assert!(applied.is_ok(), "{diff}\n{applied:?}");
+            prop_assert_eq!(folder.text("a.txt"), Some(now), "{}", diff);
+        }
+        Ok(())
+    });
+}
+
+/// Only some lines are read: the diff has what is known, and what it has is right.
+#[test]
+fn what_is_told_of_parts_applies_to_the_whole() {
+    let sessions = (text(), prop::collection::vec(deed(), 1..8), 0_usize..20, 1_usize..15);
+    let exact = std::cell::Cell::new(0);
+    for_any(sessions, |(base, deeds, from, length)| {
+        let folder = Folder::new();
+        fs::write(folder.0.join("a.txt"), &base).unwrap();
+        let mut changes = Changes::default();
+        let mut now = base.clone();
+        let lines = base.lines().enumerate().skip(from).take(length);
+        let shown: String = lines.map(|(at, line)| format!("{}\u{2192}{line}\n", at + 1)).collect();
+        if base.ends_with('\n') {
+            does(&mut changes, 1000, "read_file", r#"{"path":"a.txt","offset":1,"limit":2}"#.to_owned(), shown);
+        }
+        for (id, deed) in deeds.iter().enumerate() {
+            let is_numbered = matches!(deed, Deed::Patch { .. } | Deed::Insert { .. });
+            if let Some((tool, input, said)) = Some(deed).filter(|_| is_numbered).and_then(|deed| act(&mut now, deed)) {
+                does(&mut changes, id, tool, input, said);
+            }
+        }
+        let outcome = changes.finish();
+        prop_assert!(outcome.unseen.is_empty(), "{:?}", outcome.unseen);
+        if outcome.files.iter().all(|file| file.exact) && !outcome.files.is_empty() {
+            exact.set(exact.get() + 1);
+            let diff = diff(&outcome);
+            let applied = folder.apply(&diff);
+            prop_assert!(applied.is_ok(), "{diff}\n{applied:?}");
+            prop_assert_eq!(folder.text("a.txt"), Some(now), "{}", diff);
+        }
+        Ok(())
+    });
+    assert!(exact.get() > 10, "only {} diffs were exact", exact.get());
+}
+
+#[test]
+fn git_makes_deletes_and_moves_files_as_it_is_told() {
+    let folder = Folder::new();
+    fs::write(folder.0.join("old name.txt"), "one\ntwo\n").unwrap();
+    fs::write(folder.0.join("gone.txt"), "x\n").unwrap();
+    fs::write(folder.0.join("unknown.txt"), "somewhere\nthis\n").unwrap();
+    let mut changes = Changes::default();
+    let calls = [
+        ("read_file", r#"{"path":"old name.txt"}"#, "1\tone\n2\ttwo\n"),
+        ("read_file", r#"{"path":"gone.txt"}"#, "1\tx\n"),
+        ("edit", r#"{"path":"unknown.txt","old_string":"this","new_string":"that"}"#, "ok"),
+        ("edit", r#"{"path":"old name.txt","old_string":"two","new_string":"2"}"#, "ok"),
+        ("move_file", r#"{"path":"old name.txt","destination":"sub/new name.txt"}"#, "ok"),
+        ("delete_file", r#"{"path":"gone.txt"}"#, "ok"),
+        ("create_file", r#"{"path":"empty","content":""}"#, "ok"),
+        ("create_file", r#"{"path":"tab\tand \"quote\"","content":"x"}"#, "ok"),
+    ];
+    for (id, (tool, input, said)) in calls.into_iter().enumerate() {
+        does(&mut changes, id, tool, input.to_owned(), said.to_owned());
+    }
+    let diff = diff(&changes.finish());
+    // What has no line numbers is passed over, and the rest is applied.
+    assert!(diff.contains("-this\n+that\n"), "{diff}");
+    folder.apply(&diff).unwrap_or_else(|error| panic!("{error}\n{diff}"));
+    assert_eq!(folder.text("sub/new name.txt").as_deref(), Some("one\n2\n"));
+    assert_eq!(folder.text("old name.txt"), None);
+    assert_eq!(folder.text("gone.txt"), None);
+    assert_eq!(folder.text("empty").as_deref(), Some(""), "{diff}");
+    assert_eq!(folder.text("unknown.txt").as_deref(), Some("somewhere\nthis\n"));
+}
+
+/// A result that shows a whole file, to the last byte, in a shape for programs.
+fn first_sight(changes: &mut Changes, base: &str) {
+    let call = Some("first".into());
+    let input = Input::Json(r#"{"path":"a.txt"}"#.into());
+    changes.add(&Event {
+        cwd: Some("/w".into()),
+        ..Event::new(Body::ToolCall { call: call.clone(), name: "read_file".into(), input })
+    });
+    let length = base.matches('\n').count() + 1;
+    let content = quote(base);
+    let told = format!(r#"{{"file":{{"content":{content},"startLine":1,"numLines":{length},"totalLines":{length}}}}}"#);
+    let told_by = FORMATS.iter().map(|format| (format.info().name, format.deeds()));
+    let (name, deeds) =
+        told_by.filter(|(_, deeds)| deeds.call.is_none()).find(|(_, deeds)| !deeds.fields.is_empty()).unwrap();
+    let residue = Residue(vec![(deeds.fields[0].into(), Held::Raw(told.into()))]);
+    let result = Body::ToolResult { call, name: None, content: Content::text("shown"), error: None };
+    changes.add(&Event { extra: Extra::of(name, residue), ..Event::new(result) });
+}
