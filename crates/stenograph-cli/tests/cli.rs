@@ -14,10 +14,10 @@ mod audit;
 mod audit_diff;
 #[path = "cli/bad_input.rs"]
 mod bad_input;
-#[path = "cli/cassette.rs"]
-mod cassette;
 #[path = "cli/branches.rs"]
 mod branches;
+#[path = "cli/cassette.rs"]
+mod cassette;
 #[path = "cli/check.rs"]
 mod check;
 #[path = "cli/compact.rs"]
