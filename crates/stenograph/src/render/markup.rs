@@ -200,15 +200,28 @@ fn rest_of_line(rest: &str, out: &mut String) {
         // A line of hyphens would make a heading of what stands above it; one of asterisks is only a line.
         return out.push_str("***");
     }
-    let is_box = ["[ ] ", "[x] ", "[X] "].iter().any(|mark| rest.starts_with(mark));
-    let is_definition = rest.starts_with('[') && !is_box && !rest.contains("](");
-    if is_all('-') || is_all('=') || rest.starts_with("~~~") || rest.starts_with(":::") || is_definition {
+    if is_all('-') || is_all('=') || rest.starts_with("~~~") || rest.starts_with(":::") || may_define(rest) {
         out.push('\\');
         let first = rest.chars().next().map_or(0, char::len_utf8);
         out.push_str(rest.get(..first).unwrap_or_default());
         return inline(rest.get(first..).unwrap_or_default(), out);
     }
     inline(rest, out);
+}
+
+/// Whether a line may begin the definition of a link, or of a footnote: its name ends before a colon, or on a later line.
+fn may_define(rest: &str) -> bool {
+    let Some(name) = rest.strip_prefix('[') else { return false };
+    let mut is_escaped = false;
+    for (at, char) in name.char_indices() {
+        match char {
+            _ if is_escaped => is_escaped = false,
+            '\\' => is_escaped = true,
+            ']' => return name.get(at + 1..).is_some_and(|after| after.starts_with(':')),
+            _ => {}
+        }
+    }
+    true
 }
 
 /// Words of a line. Code stays code; every backtick that is not part of code on this line is shown as itself, so that none is left to
@@ -332,6 +345,8 @@ mod tests {
     fn what_would_count_for_the_whole_document_does_not() {
         assert_eq!(written("[a]: http://x"), "\\[a]: http://x\n");
         assert_eq!(written("[a\nb]: http://x"), "\\[a\nb]: http://x\n");
+        assert_eq!(written("[a]: http://x[a](b)"), "\\[a]: http://x[a](b)\n");
+        assert_eq!(written("[a\\]]: http://x"), "\\[a\\]]: http://x\n");
         assert_eq!(written("[a](b) ![c](d)"), "[a](b) !\\[c](d)\n");
         assert_eq!(written("- [ ] open\n- [x] done"), "- [ ] open\n- [x] done\n");
         assert_eq!(written("::: note\n- ~~~"), "\\::: note\n- \\~~~\n");
