@@ -1,7 +1,7 @@
-//! Text in Markdown that stays where it is put. What looks like Markdown goes on looking so (lists, emphasis, code), but nothing in a
-//! text can open or close what stands around it: headings are made smaller than the document's own, markup of HTML is shown as text,
-//! code is fenced anew by a fence that nothing inside can close, and what would count for the whole document (definitions of links) or
-//! fetch something when it is looked at (images) is taken literally.
+//! Text in Markdown that stays where it is put. What looks like Markdown goes on looking so (lists, emphasis, code), but
+//! nothing in a text can open or close what stands around it: headings are made smaller than the document's own, markup of
+//! HTML is shown as text, code is fenced anew by a fence that nothing inside can close, and what would count for the whole
+//! document (definitions of links) or fetch something when it is looked at (images) is taken literally.
 
 use std::borrow::Cow;
 
@@ -224,8 +224,8 @@ fn may_define(rest: &str) -> bool {
     true
 }
 
-/// Words of a line. Code stays code; every backtick that is not part of code on this line is shown as itself, so that none is left to
-/// pair with another.
+/// Words of a line. Code stays code; every backtick that is not part of code on this line is shown as itself, so that none is
+/// left to pair with another.
 fn inline(text: &str, out: &mut String) {
     let mut rest = text;
     while let Some(char) = rest.chars().next() {
