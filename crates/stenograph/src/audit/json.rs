@@ -2,7 +2,7 @@
 //! made up.
 
 use super::report::{
-    Agent, Approval, Audit, Call, Compaction, Context, Failure, Fault, File, Kept, Phase, Place, Step, Tool,
+    Agent, Approval, Audit, Call, Compaction, Context, Failure, Fault, File, Kept, Outcome, Phase, Place, Step, Tool,
 };
 use super::thread_name;
 use crate::json::Draft;
@@ -371,7 +371,7 @@ fn step(step: &Step) -> String {
     let mut told = at(step.place);
     told.set_opt("tool", step.tool.as_deref());
     told.set_str("text", &step.text);
-    told.set_opt("outcome", step.outcome.map(|outcome| outcome.name()));
+    told.set_opt("outcome", step.outcome.map(Outcome::name));
     if let Some(exit) = step.exit {
         told.set("exit_code", exit.to_string());
     }
