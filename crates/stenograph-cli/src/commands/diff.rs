@@ -98,6 +98,10 @@ fn changes(
     for change in found.changes.iter().skip(skipped) {
         let told = match change {
             Change::Same { a, b, count } => Told::Same { a: found.a.get(*a), b: found.b.get(*b), count: *count },
+            Change::Moved { a: at_a, b: at_b } => match (found.a.get(*at_a), found.b.get(*at_b)) {
+                (Some(one), Some(other)) => Told::Moved { a: a.text(one)?, b: other },
+                _ => continue,
+            },
             Change::Changed { a: at_a, b: at_b } => match (found.a.get(*at_a), found.b.get(*at_b)) {
                 (Some(one), Some(other)) => Told::Changed { a: a.text(one)?, b: b.text(other)? },
                 _ => continue,
