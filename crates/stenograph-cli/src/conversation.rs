@@ -149,6 +149,11 @@ impl Conversation {
         overview
     }
 
+    /// Goes through it, and shows how far it is.
+    pub fn through(&mut self, each: &mut dyn FnMut(&Event<'_>) -> Go) -> Result<(), CommandError> {
+        self.read(Bar::Shown, each)
+    }
+
     /// Goes through it once more, without a word about how long it takes.
     pub fn again(&mut self, each: &mut dyn FnMut(&Event<'_>) -> Go) -> Result<(), CommandError> {
         self.read(Bar::None, each)

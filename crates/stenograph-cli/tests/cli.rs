@@ -8,12 +8,16 @@
     reason = "a test may fail loudly"
 )]
 
+#[path = "cli/audit.rs"]
+mod audit;
 #[path = "cli/audit_diff.rs"]
 mod audit_diff;
 #[path = "cli/bad_input.rs"]
 mod bad_input;
 #[path = "cli/branches.rs"]
 mod branches;
+#[path = "cli/cassette.rs"]
+mod cassette;
 #[path = "cli/check.rs"]
 mod check;
 #[path = "cli/compact.rs"]

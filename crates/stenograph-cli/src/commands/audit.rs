@@ -4,6 +4,7 @@
 mod course;
 mod diff;
 mod read;
+mod total;
 mod view;
 
 use std::path::Path;
@@ -18,7 +19,7 @@ use crate::error::{CommandError, Status};
 use crate::output::{Output, counted, harmless_json};
 use crate::store::{Asked, Where};
 use read::Audited;
-use view::Total;
+use total::Total;
 
 /// Tell what a session did
 ///

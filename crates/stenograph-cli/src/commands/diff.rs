@@ -95,9 +95,22 @@ fn changes(
 ) -> Result<(), CommandError> {
     // What is the same up to where they part was told.
     let skipped = usize::from(found.shared() > 0 && !options.json);
+    let mut same = 0;
     for change in found.changes.iter().skip(skipped) {
+        if let Change::Same { count, .. } = change
+            && !options.json
+        {
+            // What stands elsewhere in B leaves no trace here, and runs on both sides of it are one.
+            same += count;
+            continue;
+        }
+        tell_same(&mut same, output)?;
         let told = match change {
             Change::Same { a, b, count } => Told::Same { a: found.a.get(*a), b: found.b.get(*b), count: *count },
+            Change::Moved { a: at_a, b: at_b } => match (found.a.get(*at_a), found.b.get(*at_b)) {
+                (Some(one), Some(other)) => Told::Moved { a: a.text(one)?, b: other },
+                _ => continue,
+            },
             Change::Changed { a: at_a, b: at_b } => match (found.a.get(*at_a), found.b.get(*at_b)) {
                 (Some(one), Some(other)) => Told::Changed { a: a.text(one)?, b: b.text(other)? },
                 _ => continue,
@@ -119,10 +132,22 @@ fn changes(
             }
         }
     }
+    tell_same(&mut same, output)?;
     if !options.json && !found.changes.is_empty() {
         output.line("")?;
     }
     Ok(())
+}
+
+/// Tells how many turns were the same since the last that was not.
+fn tell_same(same: &mut usize, output: &mut Output<'_>) -> Result<(), CommandError> {
+    match std::mem::take(same) {
+        0 => Ok(()),
+        count => {
+            let text = Told::Same { a: None, b: None, count }.text(output.colour());
+            Ok(write!(output.data(), "{text}")?)
+        }
+    }
 }
 
 impl One {

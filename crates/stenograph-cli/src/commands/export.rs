@@ -1,5 +1,5 @@
-//! `steno export`: a session as a document for people or for other programs. What it looks like is the library's part; here is which
-//! events go into it, and where it goes.
+//! `steno export`: a session as a document for people or for other programs. What it looks like is the library's part; here
+//! is which events go into it, and where it goes.
 
 mod ledger;
 
@@ -19,11 +19,10 @@ use crate::store::Where;
 
 /// Write a session as a document
 ///
-/// Writes the conversation that went on, turn by turn, as Markdown for people or as one JSON document for other programs; or its model
-/// calls as CSV, with what each took and costs. What was
-/// taken back, what only repeats and side conversations are left out of Markdown; JSON has everything, and says of each event that is
-/// in no turn why. Whatever a transcript says stays in its place: it makes no headings, no markup and no control characters of the
-/// document.
+/// Writes the conversation that went on, turn by turn, as Markdown for people or as one JSON document for other programs; or
+/// its model calls as CSV, with what each took and costs. What was taken back, what only repeats and side conversations are
+/// left out of Markdown; JSON has everything, and says of each event that is in no turn why. Whatever a transcript says stays
+/// in its place: it makes no headings, no markup and no control characters of the document.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -8,14 +8,13 @@ mod view;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
-use clap::ValueEnum;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use jiff::tz::TimeZone;
-use stenograph::ledger::{self, Book, Calls, Entry, Ledger, Prices, Question, Report};
+use stenograph::ledger::{self, Book, By, Calls, Entry, Ledger, Prices, Question, Report};
 use stenograph::query::{SPELLINGS, Today, moment};
 use stenograph_store::discover::{Machine, Places};
-use stenograph_store::index::Watch;
 use stenograph_store::project::Project;
 use stenograph_store::usage::{Asked, UseIndex, pages};
 
@@ -23,7 +22,7 @@ use crate::clock;
 use crate::error::{CommandError, Status};
 use crate::output::{Output, harmless_line};
 use crate::prices;
-use crate::progress::Progress;
+use crate::progress::Bar;
 use crate::store::{Where, on_interrupt};
 
 /// Count what model calls took, and what that costs
@@ -50,7 +49,7 @@ pub struct Options {
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
     /// What calls are put together by
-    #[arg(long, value_name = "WHAT", value_enum, default_value_t = By::Day)]
+    #[arg(long, value_name = "WHAT", value_parser = by_name(), default_value = "day")]
     by: By,
     /// Only calls since then (7d, yesterday, 2026-01-31)
     #[arg(long, value_name = "TIME")]
@@ -95,49 +94,10 @@ pub struct Options {
     csv: bool,
 }
 
-/// What calls are put together by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum By {
-    /// The day
-    Day,
-    /// The week, by its Monday
-    Week,
-    /// The month
-    Month,
-    /// Blocks of five hours
-    HourBlock,
-    /// The session
-    Session,
-    /// The project
-    Project,
-    /// The model
-    Model,
-    /// The agent
-    Agent,
-    /// The branch of version control
-    Branch,
-    /// The tools that answers call; a call with several is shared out among them
-    Tool,
-    /// The sub-agent
-    Subagent,
-}
-
-impl By {
-    fn meaning(self) -> ledger::By {
-        match self {
-            By::Day => ledger::By::Day,
-            By::Week => ledger::By::Week,
-            By::Month => ledger::By::Month,
-            By::HourBlock => ledger::By::HourBlock,
-            By::Session => ledger::By::Session,
-            By::Project => ledger::By::Project,
-            By::Model => ledger::By::Model,
-            By::Agent => ledger::By::Agent,
-            By::Branch => ledger::By::Branch,
-            By::Tool => ledger::By::Tool,
-            By::Subagent => ledger::By::Subagent,
-        }
-    }
+/// Takes the name of what calls are put together by, and shows all of them in help and completions.
+fn by_name() -> impl TypedValueParser<Value = By> {
+    let values = By::ALL.map(|by| PossibleValue::new(by.name()).help(by.says()));
+    PossibleValuesParser::new(values).map(|name| By::named(&name).unwrap_or(By::Day))
 }
 
 /// Runs it.
@@ -150,11 +110,11 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
         None => (options.ledger(output)?, None),
     };
     let Some(ledger) = ledger else { return Ok(Status::No) };
-    let ask = |ledger: &Ledger, by: ledger::By| options.ask(ledger, by, &zone, &range, &prices);
-    let mut answer = Answer { report: ask(&ledger, options.by.meaning()), ledger, prices: &prices, peer };
+    let ask = |ledger: &Ledger, by: By| options.ask(ledger, by, &zone, &range, &prices);
+    let mut answer = Answer { report: ask(&ledger, options.by), ledger, prices: &prices, peer };
     if let (Some(peer), true) = (&mut answer.peer, options.explain) {
         let Some(ours) = options.ledger(output)? else { return Ok(Status::No) };
-        peer.compare(&ask(&ours, ledger::By::Agent), &ask(&answer.ledger, ledger::By::Agent));
+        peer.compare(&ask(&ours, By::Agent), &ask(&answer.ledger, By::Agent));
     }
     let total = &answer.report.total;
     if total.calls == 0 && total.stated.is_none() {
@@ -181,12 +141,12 @@ struct Answer<'p> {
 impl Answer<'_> {
     fn json(&self, options: &Options) -> String {
         let fields = self.peer.as_ref().map(peers::Peer::json).unwrap_or_default();
-        view::json(&self.report, &self.ledger, options.by.meaning(), self.prices, options.explain, &fields)
+        view::json(&self.report, &self.ledger, options.by, self.prices, options.explain, &fields)
     }
 
     fn show(&self, options: &Options, output: &mut Output<'_>) -> Result<(), CommandError> {
         let Answer { report, ledger, prices, peer } = self;
-        let by = options.by.meaning();
+        let by = options.by;
         if options.json {
             output.line(&self.json(options))?;
         } else if options.csv {
@@ -251,7 +211,7 @@ impl Options {
     }
 
     /// Asks a ledger.
-    fn ask(&self, ledger: &Ledger, by: ledger::By, zone: &TimeZone, range: &Range, prices: &Prices) -> Report {
+    fn ask(&self, ledger: &Ledger, by: By, zone: &TimeZone, range: &Range, prices: &Prices) -> Report {
         let mut projects = Projects::default();
         let mut others = Projects::default();
         let mut keep = |entry: &Entry| range.has(entry) && self.is_meant(ledger, entry, &mut others);
@@ -282,7 +242,7 @@ impl Options {
             threads: cores,
         };
         let mut book = Book::default();
-        let mut bar = Bar { progress: None, stop };
+        let mut bar = Bar::new("counting", &stop);
         let report = pages(&asked, &mut bar, &mut |told| {
             book.add(&told.path.to_string_lossy(), told.session.as_deref(), told.page);
         })?;
@@ -369,22 +329,5 @@ impl Projects {
     fn name(&mut self, folder: &str) -> String {
         let found = || Project::of(Path::new(folder)).name();
         self.0.entry(folder.to_owned()).or_insert_with(found).clone()
-    }
-}
-
-/// A bar, and an ear for Ctrl-C.
-struct Bar {
-    progress: Option<Progress>,
-    stop: Arc<AtomicBool>,
-}
-
-impl Watch for Bar {
-    fn progress(&mut self, at: &stenograph_store::index::Progress) {
-        let bar = self.progress.get_or_insert_with(|| Progress::rate("counting", at.bytes));
-        bar.at(at.bytes_done);
-    }
-
-    fn is_stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
     }
 }

@@ -13,14 +13,14 @@ fn chat(letters: &str) -> String {
 
 /// A record of a session file with ids.
 fn record(session: &str, id: &str, parent: Option<&str>, minute: u32) -> String {
-    let parent = parent.map_or("null".to_owned(), |parent| format!("\"{parent}-0000-0000\""));
+    let parent = parent.map_or("null".to_owned(), |parent| format!("\"{parent}-0000-0000-0000\""));
     let kind = if id.starts_with('u') { "user" } else { "assistant" };
     let content = match kind {
         "user" => format!("\"say {id}\""),
         _ => format!("[{{\"type\":\"text\",\"text\":\"say {id}\"}}]"),
     };
     format!(
-        "{{\"parentUuid\":{parent},\"isSidechain\":false,\"sessionId\":\"{session}\",\"type\":\"{kind}\",\"uuid\":\"{id}-0000-0000\",\
+        "{{\"parentUuid\":{parent},\"isSidechain\":false,\"sessionId\":\"{session}\",\"type\":\"{kind}\",\"uuid\":\"{id}-0000-0000-0000\",\
          \"timestamp\":\"2026-03-02T09:{minute:02}:00.000Z\",\"cwd\":\"/w\",\"version\":\"2.0.0\",\"userType\":\"external\",\
          \"message\":{{\"role\":\"{kind}\",\"content\":{content}}}}}\n"
     )
@@ -89,7 +89,7 @@ fn forks_are_known_by_what_they_say_and_by_ids() {
     // The beginning was not copied; the first record goes on from one that stands elsewhere.
     folder.write("three.jsonl", [record("s3", "u7", Some("a1"), 40), record("s3", "a7", Some("u7"), 41)].concat());
     let stated = record("s4", "u8", None, 50)
-        .replace("\"cwd\"", "\"forkedFrom\":{\"sessionId\":\"s1\",\"messageUuid\":\"u2-0000-0000\"},\"cwd\"");
+        .replace("\"cwd\"", "\"forkedFrom\":{\"sessionId\":\"s1\",\"messageUuid\":\"u2-0000-0000-0000\"},\"cwd\"");
     folder.write("four.jsonl", stated);
     let lost = record("s5", "u6", None, 55).replace("\"cwd\"", "\"forkedFrom\":{\"sessionId\":\"s0\"},\"cwd\"");
     folder.write("five.jsonl", lost);

@@ -11,7 +11,11 @@ fn other() -> String {
 #[test]
 fn the_same_run_is_the_same() {
     let folder = Folder::with("a", NATIVE);
-    folder.run("diff a a").ends(0).says("the same from beginning to end: 4 turns").says("4 the same, 0 changed");
+    folder
+        .run("diff a a")
+        .ends(0)
+        .says("the same from beginning to end: 4 turns")
+        .says("4 the same, 0 moved, 0 changed");
     folder.write("b", NATIVE.replace("\"s1\"", "\"s2\""));
     // Another name does not make another conversation.
     folder.run("diff a b").ends(0).says("* session       s1  s2");
@@ -27,7 +31,7 @@ fn where_two_runs_part_is_told_and_what_differs_then() {
         "~ result Bash, event 4 of A, event 4 of B: 2 and 15 characters\n    A  [ok]\n    B  [one test failed]\n",
     );
     done.says("+ assistant, event 5 of B\n    Done.\n");
-    done.says("turns: 3 the same, 1 changed, 0 only in A, 1 only in B");
+    done.says("turns: 3 the same, 0 moved, 1 changed, 0 only in A, 1 only in B");
     let brief = folder.run("diff a b --summary");
     brief.ends(1).says("the same up to turn 3");
     assert!(!brief.text().contains("one test failed"));
@@ -52,15 +56,24 @@ fn programs_are_told_the_same() {
 fn a_converted_copy_is_the_same() {
     let folder = Folder::with("a", NATIVE);
     folder.write("c", CHIBI);
-    for (source, target) in
-        [("a", "claude-code"), ("a", "codex"), ("a", "openai-chat"), ("c", "claude-code"), ("c", "steno")]
+    for (source, target) in [("a", "claude-code"), ("a", "codex"), ("a", "chibi"), ("c", "claude-code"), ("c", "steno")]
     {
-        folder.run(&format!("convert {source} --to {target} -o {source}-{target} --force"));
+        folder.run(&format!("convert {source} --to {target} -o {source}-{target}"));
         let done = folder.run(&format!("diff {source} {source}-{target}"));
-        done.ends(0).says(" 0 changed, 0 only in A, 0 only in B");
+        done.ends(0).says(" 0 moved, 0 changed, 0 only in A, 0 only in B");
     }
     // What a format has no words for is told and not compared.
-    folder.run("diff a a-openai-chat").says("not compared: 1 turn of kind thinking in A, of which B has none");
+    folder.run("diff a a-chibi").says("not compared: 1 turn of kind thinking in A, of which B has none");
+}
+
+#[test]
+fn what_only_stands_elsewhere_is_told_apart() {
+    let lines: Vec<&str> = NATIVE.lines().collect();
+    let folder = Folder::with("a", NATIVE);
+    folder.write("b", [lines[0], lines[2], lines[3], lines[1]].join("\n"));
+    let done = folder.run("diff a b");
+    done.ends(1).says("> thinking, event 2 of A, event 4 of B: stands elsewhere\n    Run it first.\n");
+    done.says("turns: 3 the same, 1 moved, 0 changed, 0 only in A, 0 only in B");
 }
 
 #[test]

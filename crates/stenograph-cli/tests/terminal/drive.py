@@ -135,7 +135,6 @@ def main():
             screen.columns, screen.lines = rest
             screen.widest = 0
             size(leader, *rest)
-            os.kill(child, signal.SIGWINCH)
         elif what == "signal":
             os.kill(child, getattr(signal, "SIG" + rest[0]))
         elif what == "stops":

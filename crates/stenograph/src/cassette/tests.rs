@@ -1,29 +1,34 @@
-//! Recordings of every kind of agent, asked for in every vendor's words: a client that says what was said does not drift, and what an
+//! The fixtures of every format, asked for in every vendor's words: a client that says what was said does not drift, and what an
 //! answer says can be read from it again.
 
 use super::said::normal;
 use super::*;
-use crate::format::{Detected, detect};
+use crate::formats::FORMATS;
 use crate::json::{Object, items};
 use crate::read::all;
 use crate::text::quote;
 
-const RECORDINGS: [(&str, &[u8]); 8] = [
-    ("claude_code", include_bytes!("../formats/claude_code/fixtures/demo.jsonl")),
-    ("claude_code, odd", include_bytes!("../formats/claude_code/fixtures/session.jsonl")),
-    ("codex", include_bytes!("../formats/codex/fixtures/session.jsonl")),
-    ("cycod", include_bytes!("../formats/cycod_trajectory/fixtures/demo.md")),
-    ("devflow", include_bytes!("../formats/devflow/fixtures/demo.json")),
-    ("chat", include_bytes!("../formats/openai_chat/fixtures/demo.jsonl")),
-    ("chibi", include_bytes!("../formats/chibi/fixtures/demo.jsonl")),
-    ("native", include_bytes!("../formats/steno/fixtures/demo.jsonl")),
-];
-
 const VENDORS: [Vendor; 3] = [Vendor::OpenAi, Vendor::Responses, Vendor::Anthropic];
 
-fn tape(bytes: &[u8]) -> Tape {
-    let Detected::Format(format) = detect(bytes) else { panic!("no format") };
-    Tape::of(&all(format, bytes).events, None)
+/// The tapes of all fixtures in which a model answers.
+fn tapes() -> Vec<(String, Tape)> {
+    let mut found = Vec::new();
+    for format in FORMATS {
+        let folder = format!("src/formats/{}/fixtures", format.info().name.replace('-', "_"));
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_some_and(|ending| ending == "golden" || ending == "losses") {
+                continue;
+            }
+            let tape = Tape::of(&all(*format, &std::fs::read(&path).unwrap()).events, None);
+            if !tape.answers().is_empty() {
+                found.push((path.display().to_string(), tape));
+            }
+        }
+    }
+    assert!(found.len() > FORMATS.len(), "{} fixtures", found.len());
+    found
 }
 
 /// A conversation as a client of this vendor would send it, a message for each thing that was said.
@@ -76,9 +81,7 @@ fn body(vendor: Vendor, told: &[Said], model: Option<&str>) -> String {
 
 #[test]
 fn who_says_what_was_said_does_not_drift() {
-    for (name, bytes) in RECORDINGS {
-        let tape = tape(bytes);
-        assert!(!tape.answers().is_empty(), "{name}: no answers");
+    for (name, tape) in tapes() {
         for vendor in VENDORS {
             let mut player = Player::new(tape.clone(), Manner::Strict);
             for answer in tape.answers() {
@@ -93,8 +96,7 @@ fn who_says_what_was_said_does_not_drift() {
 
 #[test]
 fn what_an_answer_says_is_what_a_client_sends_back() {
-    for (name, bytes) in RECORDINGS {
-        let tape = tape(bytes);
+    for (name, tape) in tapes() {
         for answer in tape.answers() {
             let expected = normal(answer.blocks.iter().map(|block| block.said.clone()).collect());
             for vendor in VENDORS {
@@ -118,8 +120,7 @@ fn what_an_answer_says_is_what_a_client_sends_back() {
 
 #[test]
 fn a_stream_says_what_the_whole_says() {
-    for (name, bytes) in RECORDINGS {
-        let tape = tape(bytes);
+    for (name, tape) in tapes() {
         for answer in tape.answers() {
             for vendor in VENDORS {
                 let frames = vendor.frames(answer, &Request::default());

@@ -291,22 +291,24 @@ impl Changes {
         let worked = stated.unwrap_or_else(|| !answer::is_failure(&said));
         let memory = if open.plan.undoable { Memory::Keeps } else { Memory::None };
         let steps = steps_of(open.plan.steps, told.as_ref());
-        for (number, Step { path, act }) in steps.into_iter().enumerate() {
+        let mut first = true;
+        for group in grouped(steps) {
+            let Group { path, acts } = group;
             if open.told_paths.contains(&path) {
                 continue;
             }
-            if let Act::Blind(blind) = act {
+            if let [Act::Blind(blind)] = acts.as_slice() {
                 // A program with a patch in it is no riddle where other records tell what it did.
-                let is_told = blind == Blind::Patch && !open.told_paths.is_empty();
+                let is_told = *blind == Blind::Patch && !open.told_paths.is_empty();
                 // What a command did before it failed is done.
-                if !is_told && (worked || blind == Blind::Command) {
+                if !is_told && (worked || *blind == Blind::Command) {
                     let path = Some(path).filter(|path| !path.is_empty());
-                    self.blind(open.place, path, &open.what, Why::Blind(blind));
+                    self.blind(open.place, path, &open.what, Why::Blind(*blind));
                 }
             } else if worked {
-                // What is told of a call is told of the file before its first step.
-                let told = told.as_ref().filter(|_| number == 0);
-                let came = self.step(&path, act, told, memory, &said);
+                // What is told of a call is told of its first file.
+                let told = told.as_ref().filter(|_| std::mem::take(&mut first));
+                let came = self.acts(&path, acts, told, memory, &said);
                 self.came(came, path, &open.what);
             }
         }
@@ -329,17 +331,17 @@ impl Changes {
         if self.done.len() < CALLS_MAX {
             self.done.insert(xxh3_64(call.as_bytes()));
         }
-        for Step { path, act } in steps_of(Vec::new(), Some(&told)) {
+        for Group { path, acts } in grouped(steps_of(Vec::new(), Some(&told))) {
             self.open.values_mut().for_each(|open| open.told_paths.push(path.clone()));
-            let came = self.step(&path, act, None, Memory::None, "");
+            let came = self.acts(&path, acts, None, Memory::None, "");
             self.came(came, path, "a call inside of another");
         }
     }
 
-    /// Does one thing to one file.
-    fn step(&mut self, path: &str, act: Act, told: Option<&Told>, memory: Memory, said: &str) -> Came {
-        if let Act::Move(to) = act {
-            self.rename(path, to);
+    /// Does to one file what a call did to it.
+    fn acts(&mut self, path: &str, mut acts: Vec<Act>, told: Option<&Told>, memory: Memory, said: &str) -> Came {
+        if let [Act::Move(to)] = acts.as_slice() {
+            self.rename(path, to.clone());
             return Came::Followed;
         }
         if !self.files.contains_key(path) && self.files.len() >= FILES_MAX {
@@ -347,16 +349,18 @@ impl Changes {
         }
         let file = self.files.entry(path.to_owned()).or_default();
         let before = file.size();
-        let came = match act {
-            Act::Look { all } => match told.and_then(|told| told.shown.as_ref()) {
+        if let [Act::Write { before, .. }] = acts.as_mut_slice()
+            && answer::is_creation(said)
+        {
+            *before = Before::Absent;
+        }
+        let came = match acts.as_slice() {
+            [Act::Look { all }] => match told.and_then(|told| told.shown.as_ref()) {
                 Some(shown) if shown.all => file.see(&shown.text),
                 Some(shown) => file.see_lines(shown.at, &shown.text),
-                None => file.look(said, all),
+                None => file.look(said, *all),
             },
-            Act::Write { text, before: Before::Unknown } if answer::is_creation(said) => {
-                file.act(&Act::Write { text, before: Before::Absent }, told, memory)
-            }
-            act => file.act(&act, told, memory),
+            acts => file.act(acts, told, memory),
         };
         self.held = self.held + file.size() - before;
         if self.held > HELD_SIZE_MAX {
@@ -430,12 +434,26 @@ fn steps_of(planned: Vec<Step>, told: Option<&Told>) -> Vec<Step> {
         step::patched(told.files.clone(), None, &mut steps);
         return steps;
     }
-    match planned.as_slice() {
-        [first, second, ..] if !told.hunks.is_empty() && first.path == second.path => {
-            vec![Step { path: first.path.clone(), act: Act::Patch(told.hunks.clone()) }]
+    planned
+}
+
+/// What is done to one file, one after the other.
+struct Group {
+    path: String,
+    acts: Vec<Act>,
+}
+
+/// Steps by file, as long as they only change its text.
+fn grouped(steps: Vec<Step>) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    let is_text = |act: &Act| matches!(act, Act::Replace { .. } | Act::Insert { .. } | Act::Patch(_) | Act::Append(_));
+    for Step { path, act } in steps {
+        match groups.last_mut() {
+            Some(last) if last.path == path && is_text(&act) && last.acts.iter().all(is_text) => last.acts.push(act),
+            Some(_) | None => groups.push(Group { path, acts: vec![act] }),
         }
-        _ => planned,
     }
+    groups
 }
 
 /// The first line of a command, short enough for a list.

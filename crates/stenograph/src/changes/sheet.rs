@@ -232,6 +232,20 @@ impl Sheet {
         hunks.iter().all(|hunk| hunk.at.is_some_and(|at| at_line(now, hunk, at).is_some()))
     }
 
+    /// Whether this is all there is.
+    pub fn is_now(&self, text: &str) -> bool {
+        matches!(self, Sheet::Whole { now: Some(now), .. } if now == text)
+    }
+
+    /// Whether lines that are known begin with tabs.
+    pub fn has_tabs(&self) -> bool {
+        let has = |text: &str| text.contains("\n\t");
+        match self {
+            Sheet::Whole { now, .. } => now.as_deref().is_some_and(has),
+            Sheet::Parts(parts) => parts.all().iter().any(|part| has(&part.now)),
+        }
+    }
+
     /// A piece of a file that has pieces of its own, such as the cells of a notebook, is given another text.
     pub fn cell(&mut self, label: &str, text: Option<&str>) -> Fit {
         match self {
@@ -321,7 +335,8 @@ fn place(text: &str, hunk: &Hunk, from: usize) -> Option<Range<usize>> {
         let at = named.map_or(text.len(), |named| named.end);
         return Some(at..at);
     }
-    lines::find(text, &hunk.old, line).or_else(|| lines::find(text, &hunk.old, 0))
+    let find = if hunk.at.is_some() { lines::find_exactly } else { lines::find };
+    find(text, &hunk.old, line).or_else(|| find(text, &hunk.old, 0))
 }
 
 /// Where the lines of a hunk stand, if they stand at this line.

@@ -293,3 +293,12 @@ fn what_comes_after_an_unseen_change_is_for_people() {
          @@ -1,2 +?,2 @@\n other\n-two\n+2\n"
     );
 }
+
+#[test]
+fn several_edits_of_one_call_are_done_together_or_not_at_all() {
+    let mut session = Session::default();
+    session.does("Read", READ, "1→one\n2→two\n");
+    let edits = r#"{"file_path":"/w/a.rs","edits":[{"old_string":"one","new_string":"1"},{"old_string":"1\ntwo","new_string":"1\n2"}]}"#;
+    session.does("MultiEdit", edits, "ok");
+    assert!(session.diff().ends_with("@@ -1,2 +1,2 @@\n-one\n-two\n+1\n+2\n"));
+}

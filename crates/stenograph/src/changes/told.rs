@@ -157,8 +157,8 @@ fn sight(raw: &str) -> Option<Sight> {
         (number(&object, "startLine")?, number(&object, "numLines")?, number(&object, "totalLines")?);
     let mut text = text(object.peek("content")?)?;
     let all = at <= 1 && length == total;
-    // Here a last line without an end is the line after the last end, and one that goes on is the last of those asked for.
-    if !all && at + length <= total && !text.ends_with('\n') {
+    // The lines are joined: the last of those asked for has an end, if it is not the last of all.
+    if at + length <= total {
         text.push('\n');
     }
     Some(Sight { at: at.max(1), text, all })

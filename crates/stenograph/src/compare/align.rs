@@ -1,7 +1,7 @@
 //! Which turns of two conversations belong together: those that say the same, in order; between them those that are alike; and the rest,
 //! which only one of them has.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 use super::turn::{Class, Turn};
 use crate::loss::equal_pairs;
@@ -37,6 +37,13 @@ pub enum Change {
         /// How many.
         count: usize,
     },
+    /// It says the same, and stands elsewhere.
+    Moved {
+        /// In A.
+        a: usize,
+        /// In B.
+        b: usize,
+    },
     /// They are alike, and not the same.
     Changed {
         /// In A.
@@ -69,6 +76,8 @@ pub struct Aside {
 pub struct Counts {
     /// They say the same.
     pub same: u64,
+    /// They say the same, and stand elsewhere.
+    pub moved: u64,
     /// They are alike.
     pub changed: u64,
     /// Only A has them.
@@ -97,6 +106,7 @@ impl Comparison {
         for change in &self.changes {
             match change {
                 Change::Same { count, .. } => counts.same += *count as u64,
+                Change::Moved { .. } => counts.moved += 1,
                 Change::Changed { .. } => counts.changed += 1,
                 Change::Only { side: Side::A, .. } => counts.only_a += 1,
                 Change::Only { side: Side::B, .. } => counts.only_b += 1,
@@ -109,7 +119,7 @@ impl Comparison {
     pub fn shared(&self) -> usize {
         match self.changes.first() {
             Some(Change::Same { count, .. }) => *count,
-            Some(Change::Changed { .. } | Change::Only { .. }) | None => 0,
+            Some(Change::Moved { .. } | Change::Changed { .. } | Change::Only { .. }) | None => 0,
         }
     }
 
@@ -150,6 +160,7 @@ pub fn compare(mut a: Vec<Turn>, mut b: Vec<Turn>, formats: Formats) -> Comparis
         next = (at_a + 1, at_b + 1);
     }
     changes.gap(&a, &b, next, (a.len(), b.len()));
+    changes.find_moved(&a, &b);
     Comparison { changes: changes.0, a, b, aside }
 }
 
@@ -217,6 +228,31 @@ impl Changes {
     }
 }
 
+impl Changes {
+    /// Finds turns that both have, in another order: formats differ in how they put parallel calls and their answers.
+    fn find_moved(&mut self, a: &[Turn], b: &[Turn]) {
+        let mut in_b: HashMap<u64, VecDeque<usize>> = HashMap::new();
+        for change in &self.0 {
+            if let Change::Only { side: Side::B, at } = change
+                && let Some(turn) = b.get(*at)
+            {
+                in_b.entry(turn.key).or_default().push_back(*at);
+            }
+        }
+        let mut moved: HashSet<usize> = HashSet::new();
+        for change in &mut self.0 {
+            if let Change::Only { side: Side::A, at } = *change
+                && let Some(turn) = a.get(at)
+                && let Some(found) = in_b.get_mut(&turn.key).and_then(VecDeque::pop_front)
+            {
+                moved.insert(found);
+                *change = Change::Moved { a: at, b: found };
+            }
+        }
+        self.0.retain(|change| !matches!(change, Change::Only { side: Side::B, at } if moved.contains(at)));
+    }
+}
+
 /// Whether one turn is another that was changed: they are of one kind, and tied by their call or alike.
 fn is_changed(one: &Turn, other: &Turn) -> bool {
     let is_tied = one.call != 0 && one.call == other.call;
@@ -251,7 +287,7 @@ mod tests {
             ]
         );
         assert_eq!((found.shared(), found.is_equal()), (1, false));
-        assert_eq!(found.counts(), Counts { same: 1, changed: 1, only_a: 1, only_b: 1 });
+        assert_eq!(found.counts(), Counts { same: 1, moved: 0, changed: 1, only_a: 1, only_b: 1 });
     }
 
     #[test]
@@ -262,6 +298,16 @@ mod tests {
         assert!(found.is_equal());
         assert_eq!(found.aside, [Aside { side: Side::A, class: Class::Instructions, count: 1 }]);
         assert!(!compare(turns(&a), turns(&a[1..]), Formats::Same).is_equal());
+    }
+
+    #[test]
+    fn what_stands_elsewhere_is_told_from_what_is_not_there() {
+        use Role::User;
+        let a = [(User, "one"), (User, "two"), (User, "three"), (User, "four")];
+        let b = [(User, "one"), (User, "three"), (User, "four"), (User, "two")];
+        let found = compare(turns(&a), turns(&b), Formats::Same);
+        assert_eq!(found.counts(), Counts { same: 3, moved: 1, ..Counts::default() });
+        assert!(!found.is_equal());
     }
 
     #[test]

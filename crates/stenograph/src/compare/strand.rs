@@ -75,8 +75,9 @@ pub struct Strand {
     asked: BTreeMap<usize, String>,
 }
 
-/// An id that is shorter than this only means something within its source.
-const ID_LENGTH_MIN: usize = 8;
+/// An id that is shorter than this only means something within its source: calls are counted by few, records by many.
+const CALL_ID_LENGTH_MIN: usize = 8;
+const RECORD_ID_LENGTH_MIN: usize = 16;
 
 /// How much is kept of what a user said.
 const ASKED_LENGTH_MAX: usize = 200;
@@ -196,7 +197,7 @@ fn step(number: u64, event: &Event<'_>) -> Option<Step> {
         return None;
     }
     // What tools were given and what they answered may be cut to size in a copy, but their ids go along.
-    let key = match id_print(event.call()) {
+    let key = match print_of(event.call(), CALL_ID_LENGTH_MIN) {
         0 => {
             let tool = event.name().filter(|_| class == Class::Call).map_or(0, |name| xxh3_64(name.as_bytes()));
             xxh3_64_with_seed(said(event).trim().as_bytes(), tool ^ class as u64)
@@ -207,9 +208,13 @@ fn step(number: u64, event: &Event<'_>) -> Option<Step> {
     Some(Step { key, id: id_print(event.id.as_deref()), time, number, class })
 }
 
-/// A fingerprint of an id that means something in other sources too, else 0.
+/// A fingerprint of a record's id that means something in other sources too, else 0.
 pub(super) fn id_print(id: Option<&str>) -> u64 {
-    id.filter(|id| id.len() >= ID_LENGTH_MIN).map_or(0, |id| xxh3_64(id.as_bytes()).max(1))
+    print_of(id, RECORD_ID_LENGTH_MIN)
+}
+
+fn print_of(id: Option<&str>, length_min: usize) -> u64 {
+    id.filter(|id| id.len() >= length_min).map_or(0, |id| xxh3_64(id.as_bytes()).max(1))
 }
 
 /// Whether an agent put a message into the user's mouth.

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use xxhash_rust::xxh3::Xxh3DefaultBuilder;
 
 use super::page::{Aside, How, LastAnswer, Name, Names, Page, Reason, Row, State};
-use super::told::{Inner, Retold, Told, Total};
+use super::told::{Inner, Input, Retold, Told, Total};
 use super::{Pace, Tokens};
 use crate::model::{Body, Event, Note, Usage};
 use crate::read::{Sink, is_counted};
@@ -249,7 +249,11 @@ impl Counting {
         if before == total.tokens {
             return self.aside(Reason::RepeatedTotal, line);
         }
-        let taken = total.tokens.less(&before);
+        let mut taken = total.tokens.less(&before);
+        if total.input == Input::WithCache {
+            // The numbers need not add up: a share of the cache larger than all that was read leaves nothing beside it.
+            taken.input = taken.input.saturating_sub(taken.cache_read).saturating_sub(taken.cache_write);
+        }
         // What comes with an answer is a difference; what stands in the header is all of a run.
         let is_header = matches!(&event.body, Body::Fact { name, .. } if name == "session" || name == "session_end");
         let how = if is_header { How::Run } else { How::Difference };

@@ -22,4 +22,4 @@ pub use prices::{Counter, Line, Origin, Override, Price, Prices, Rates, Tier};
 pub use report::{By, Cost, Group, Question, Report, Unpriced, report};
 pub use rules::{Rule, Tallied, Tally};
 pub use tokens::{Pace, Tokens};
-pub use told::{Inner, Retold, Told, Total};
+pub use told::{Inner, Input, Retold, Told, Total};

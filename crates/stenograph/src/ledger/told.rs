@@ -36,8 +36,20 @@ impl Told<'_> {
 pub struct Total {
     /// The counters, each since the session began.
     pub tokens: Tokens,
+    /// What it counts as input.
+    pub input: Input,
     /// What the source says that it cost in all.
     pub cost: Option<f64>,
+}
+
+/// What a running count has as input. A difference is only taken of what is counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Input {
+    /// What neither came from a cache nor went into one.
+    #[default]
+    Apart,
+    /// Also what came from a cache and went into one.
+    WithCache,
 }
 
 /// A call that a record tells of though it was made elsewhere: a sub-agent's, passed on to whoever watches.

@@ -1,5 +1,6 @@
-//! A session as one JSON document: what is known of it, its turns with the events in each, and everything else with the reason why it
-//! is in no turn. Events are lines of the wire. They are written as they come, so memory does not grow with the session.
+//! A session as one JSON document: what is known of it, its turns with the events in each, and everything else with the
+//! reason why it is in no turn. Events are lines of the wire. They are written as they come, so memory does not grow with the
+//! session.
 
 use std::io::{self, Write};
 

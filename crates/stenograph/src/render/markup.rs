@@ -1,7 +1,7 @@
-//! Text in Markdown that stays where it is put. What looks like Markdown goes on looking so (lists, emphasis, code), but nothing in a
-//! text can open or close what stands around it: headings are made smaller than the document's own, markup of HTML is shown as text,
-//! code is fenced anew by a fence that nothing inside can close, and what would count for the whole document (definitions of links) or
-//! fetch something when it is looked at (images) is taken literally.
+//! Text in Markdown that stays where it is put. What looks like Markdown goes on looking so (lists, emphasis, code), but
+//! nothing in a text can open or close what stands around it: headings are made smaller than the document's own, markup of
+//! HTML is shown as text, code is fenced anew by a fence that nothing inside can close, and what would count for the whole
+//! document (definitions of links) or fetch something when it is looked at (images) is taken literally.
 
 use std::borrow::Cow;
 
@@ -200,9 +200,7 @@ fn rest_of_line(rest: &str, out: &mut String) {
         // A line of hyphens would make a heading of what stands above it; one of asterisks is only a line.
         return out.push_str("***");
     }
-    let is_box = ["[ ] ", "[x] ", "[X] "].iter().any(|mark| rest.starts_with(mark));
-    let is_definition = rest.starts_with('[') && !is_box && !rest.contains("](");
-    if is_all('-') || is_all('=') || rest.starts_with("~~~") || rest.starts_with(":::") || is_definition {
+    if is_all('-') || is_all('=') || rest.starts_with("~~~") || rest.starts_with(":::") || may_define(rest) {
         out.push('\\');
         let first = rest.chars().next().map_or(0, char::len_utf8);
         out.push_str(rest.get(..first).unwrap_or_default());
@@ -211,8 +209,23 @@ fn rest_of_line(rest: &str, out: &mut String) {
     inline(rest, out);
 }
 
-/// Words of a line. Code stays code; every backtick that is not part of code on this line is shown as itself, so that none is left to
-/// pair with another.
+/// Whether a line may begin the definition of a link, or of a footnote: its name ends before a colon, or on a later line.
+fn may_define(rest: &str) -> bool {
+    let Some(name) = rest.strip_prefix('[') else { return false };
+    let mut is_escaped = false;
+    for (at, char) in name.char_indices() {
+        match char {
+            _ if is_escaped => is_escaped = false,
+            '\\' => is_escaped = true,
+            ']' => return name.get(at + 1..).is_some_and(|after| after.starts_with(':')),
+            _ => {}
+        }
+    }
+    true
+}
+
+/// Words of a line. Code stays code; every backtick that is not part of code on this line is shown as itself, so that none is
+/// left to pair with another.
 fn inline(text: &str, out: &mut String) {
     let mut rest = text;
     while let Some(char) = rest.chars().next() {
@@ -332,6 +345,8 @@ mod tests {
     fn what_would_count_for_the_whole_document_does_not() {
         assert_eq!(written("[a]: http://x"), "\\[a]: http://x\n");
         assert_eq!(written("[a\nb]: http://x"), "\\[a\nb]: http://x\n");
+        assert_eq!(written("[a]: http://x[a](b)"), "\\[a]: http://x[a](b)\n");
+        assert_eq!(written("[a\\]]: http://x"), "\\[a\\]]: http://x\n");
         assert_eq!(written("[a](b) ![c](d)"), "[a](b) !\\[c](d)\n");
         assert_eq!(written("- [ ] open\n- [x] done"), "- [ ] open\n- [x] done\n");
         assert_eq!(written("::: note\n- ~~~"), "\\::: note\n- \\~~~\n");

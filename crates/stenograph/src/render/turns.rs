@@ -1,5 +1,5 @@
-//! Which turn of a conversation an event belongs to: what a user says is one, and so is all that an agent does until somebody else
-//! speaks. A fold over events in order; it keeps nothing of them but the last speaker.
+//! Which turn of a conversation an event belongs to: what a user says is one, and so is all that an agent does until somebody
+//! else speaks. A fold over events in order; it keeps nothing of them but the last speaker.
 
 use crate::model::{Body, Event, Role};
 

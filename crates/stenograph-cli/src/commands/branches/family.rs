@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use stenograph_store::discover::{Places, discover};
-use stenograph_store::folder;
 use stenograph_store::index::catalogue::{Catalogue, SessionId, SourceRow};
 
 use super::Options;
@@ -21,9 +20,7 @@ pub fn of(options: &Options, output: &mut Output<'_>) -> Result<Vec<Result<Conve
     for name in &options.names {
         match options.place.asked(name) {
             Ok(Asked::Session(chosen)) => sessions.push(chosen.session.id),
-            Ok(Asked::File(path)) if path.is_dir() && folder::parts(&path).is_none() => {
-                in_folder(&path, &mut found, output);
-            }
+            Ok(Asked::File(path)) if path.is_dir() => in_folder(&path, &mut found, output),
             Ok(Asked::File(path)) => found.push(Conversation::open(&options.place, &path, None, output)),
             Err(error) => found.push(Err(error)),
         }

@@ -132,7 +132,10 @@ impl<'m> Tree<'m> {
         let strand = &member.strand;
         if let Node::Branch(_, number) = node {
             let Some(branch) = branch(member, number) else { return Default::default() };
-            let events = format!("events {} to {}", grouped(branch.first), grouped(branch.last));
+            let events = match branch.first == branch.last {
+                true => format!("event {}", grouped(branch.first)),
+                false => format!("events {} to {}", grouped(branch.first), grouped(branch.last)),
+            };
             let left = branch.left.map(|left| format!(", left after event {}", grouped(left))).unwrap_or_default();
             let name = "given up".to_owned();
             return (name, format!("{events}{left}{}", when(branch.started)), said(branch.asked.as_deref()));

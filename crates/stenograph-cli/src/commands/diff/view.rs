@@ -33,6 +33,8 @@ pub struct Said<'t> {
 pub enum Told<'t> {
     /// So many are the same from here on.
     Same { a: Option<&'t Turn>, b: Option<&'t Turn>, count: usize },
+    /// It stands elsewhere.
+    Moved { a: Said<'t>, b: &'t Turn },
     /// Two are alike.
     Changed { a: Said<'t>, b: Said<'t> },
     /// Only one has it.
@@ -51,7 +53,8 @@ pub fn facts(a: &str, b: &str, facts: &[Fact], colour: Colour) -> String {
         shortened(&text, FACT_LENGTH_MAX).into_owned()
     };
     let rows: Vec<(&Fact, String, String)> = facts.iter().map(|fact| (fact, cell(&fact.a), cell(&fact.b))).collect();
-    let width = rows.iter().map(|(_, a, _)| table::columns(a)).max().unwrap_or(0);
+    let beside = rows.iter().filter(|(fact, ..)| fact.a != fact.b);
+    let width = beside.map(|(_, a, _)| table::columns(a)).max().unwrap_or(0);
     for (fact, a, b) in rows {
         let mark = if fact.differs() { "*" } else { " " };
         let gap = " ".repeat(width.saturating_sub(table::columns(&a)));
@@ -94,6 +97,7 @@ pub fn summary(found: &Comparison) -> Vec<String> {
     let counts = found.counts();
     let parts = [
         (counts.same, "the same"),
+        (counts.moved, "moved"),
         (counts.changed, "changed"),
         (counts.only_a, "only in A"),
         (counts.only_b, "only in B"),
@@ -117,8 +121,13 @@ pub fn summary_json(found: &Comparison) -> String {
     parted.set("a", event(&found.a, shared.checked_sub(1)));
     parted.set("b", event(&found.b, shared.checked_sub(1)));
     draft.set("same_up_to", parted.render(None));
-    let numbers =
-        [("same", counts.same), ("changed", counts.changed), ("only_a", counts.only_a), ("only_b", counts.only_b)];
+    let numbers = [
+        ("same", counts.same),
+        ("moved", counts.moved),
+        ("changed", counts.changed),
+        ("only_a", counts.only_a),
+        ("only_b", counts.only_b),
+    ];
     numbers.into_iter().for_each(|(key, number)| draft.set(key, number.to_string()));
     let aside = found.aside.iter().map(|aside| {
         let (side, class) = (quote(&aside.side.name().to_lowercase()), quote(aside.class.name()));
@@ -134,6 +143,12 @@ impl Told<'_> {
         match self {
             Told::Same { count, .. } => {
                 colour.ink(Ink::Faint, &format!("  {} the same", counted(*count as u64, "turn"))) + "\n"
+            }
+            Told::Moved { a, b } => {
+                let place = format!("event {} of A, event {} of B", grouped(a.turn.number), grouped(b.number));
+                let head = format!("> {}, {place}: stands elsewhere", what(a));
+                let said = one_line(&a.text);
+                format!("{}\n    {}\n", colour.ink(Ink::Strong, &head), shortened(&said, TEXT_LENGTH_MAX))
             }
             Told::Changed { a, b } => {
                 let (length_a, length_b) = (a.text.chars().count() as u64, b.text.chars().count() as u64);
@@ -172,6 +187,11 @@ impl Told<'_> {
                 draft.set("a", format!("{{\"event\":{}}}", event(a)));
                 draft.set("b", format!("{{\"event\":{}}}", event(b)));
                 draft.set("turns", count.to_string());
+            }
+            Told::Moved { a, b } => {
+                draft.set("change", quote("moved"));
+                draft.set("a", turn(a));
+                draft.set("b", format!("{{\"event\":{}}}", b.number));
             }
             Told::Changed { a, b } => {
                 draft.set("change", quote("changed"));

@@ -165,10 +165,7 @@ impl Playing {
                 Some(wish) => self.grant(wish),
                 None => Ok(Came::Nothing),
             },
-            Input::Resize(..) => {
-                self.scroll = None;
-                Ok(Came::News)
-            }
+            Input::Resize(..) => Ok(Came::News),
             _ => Ok(Came::Nothing),
         }
     }

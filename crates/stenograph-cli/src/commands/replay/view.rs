@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use stenograph::json::indent;
 use stenograph::model::{Body, Event, Input, Outline, Pairing, Role, Usage};
 use stenograph::replay::Mode;
+use stenograph::time::Time;
 
 use crate::commands::show::view::{content_text, input_text};
 use crate::output::{Colour, Ink, grouped, harmless, harmless_line, shortened};
@@ -81,7 +82,7 @@ pub fn heading(name: &str, outline: &Outline) -> String {
     let model = outline.model.as_ref().map(|model| format!("Model: {model}"));
     line("Agent", vec![agent, model, ended(outline).map(|ended| format!("Status: {ended}"))]);
     let started = outline.started.as_ref();
-    let took = started.and_then(|start| start.instant()).zip(outline.ended.as_ref().and_then(|end| end.instant()));
+    let took = started.and_then(Time::instant).zip(outline.ended.as_ref().and_then(Time::instant));
     let took = took.map(|(start, end)| end.as_millisecond().saturating_sub(start.as_millisecond()));
     let took = took.and_then(|ms| u64::try_from(ms).ok()).map(|ms| format!("Duration: {}", stretch(ms)));
     line("Started", vec![started.and_then(|time| time.wall("%Y-%m-%d %H:%M:%S")), took]);

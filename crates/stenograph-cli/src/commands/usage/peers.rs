@@ -5,13 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use clap::ValueEnum;
-use stenograph::ledger::{Group, Ledger, Report, Rule, Tokens};
+use stenograph::ledger::{By, Group, Ledger, Report, Rule, Tokens};
 use stenograph::text::quote;
 use stenograph_store::tally::{Tallied, tally};
 
-use super::{Bar, By, Options, STOPPED, say_some};
+use super::{Options, STOPPED, say_some};
 use crate::error::CommandError;
 use crate::output::{Ink, Output, counted, grouped, harmless_line};
+use crate::progress::Bar;
 use crate::store::on_interrupt;
 use crate::table::{self, Side};
 
@@ -68,7 +69,7 @@ pub fn count(rule: As, options: &Options, output: &mut Output<'_>) -> Result<Opt
     let stop = Arc::new(AtomicBool::new(false));
     on_interrupt(&stop);
     let (files, places) = options.sources(&options.place.store()?)?;
-    let mut bar = Bar { progress: None, stop };
+    let mut bar = Bar::new("counting", &stop);
     let Tallied { ledger, agents, unknown, unread, notes, remarks, stopped } =
         tally(rule, places.as_ref(), &files, &mut bar);
     drop(bar);

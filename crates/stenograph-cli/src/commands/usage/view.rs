@@ -57,7 +57,7 @@ pub fn table(report: &Report, by: By, colour: Colour) -> Vec<String> {
     let named = |group: &Group| harmless_line(group.key.as_deref().unwrap_or(nameless(by)));
     let mut rows: Vec<[String; 9]> = report.groups.iter().map(|group| cells(group, named(group))).collect();
     rows.push(cells(&Group { models: std::collections::BTreeSet::new(), ..report.total.clone() }, "total".to_owned()));
-    let heading = by.name().replace('_', " ").to_uppercase();
+    let heading = by.name().replace('-', " ").to_uppercase();
     let headings = [
         (heading.as_str(), Side::Left),
         ("CALLS", Side::Right),

@@ -107,7 +107,7 @@ fn a_source_that_begins_anew_is_related_by_ids_and_by_what_it_says() {
     let named = |letters: &'static str, session: &'static str| {
         let mut events = events(letters);
         for (at, event) in events.iter_mut().enumerate() {
-            event.id = Some(format!("{session}-record-{at}").into());
+            event.id = Some(format!("{session}-record-0000000{at}").into());
             event.session = Some(session.into());
         }
         events
@@ -116,7 +116,7 @@ fn a_source_that_begins_anew_is_related_by_ids_and_by_what_it_says() {
     let mut second = named("cC", "two");
     second[0].parent = first[1].id.clone();
     let mut third = woven(&named("dD", "three"));
-    third.fork = Some(Fork { session: "two".into(), record: Some("two-record-0".into()) });
+    third.fork = Some(Fork { session: "two".into(), record: Some("two-record-00000000".into()) });
     let mut fourth = woven(&named("eE", "four"));
     fourth.fork = Some(Fork { session: "elsewhere".into(), record: None });
     let found = relate(&[woven(&first), woven(&second), third, fourth]);

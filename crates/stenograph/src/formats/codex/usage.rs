@@ -3,7 +3,7 @@
 
 use super::notices;
 use crate::json::Object;
-use crate::ledger::{Tokens, Told, Total};
+use crate::ledger::{Input, Tokens, Told, Total};
 use crate::model::{Event, Residue};
 use crate::text::{Str, Text};
 
@@ -21,19 +21,17 @@ fn total(payload: &Residue<'_>) -> Option<Total> {
         (None, Some(raw)) => json.push_str(raw),
         (None, None) => return None,
     }
-    // The numbers of a total need not add up: a share of the cache larger than all that was read leaves nothing beside it.
     let numbers = Object::parse(&json)?;
     let number = |key: &str| numbers.peek(key).and_then(crate::json::number).unwrap_or(0);
-    let [read, write] = [number(notices::CACHED), number(notices::CACHE_WRITE)];
     let tokens = Tokens {
-        input: number(notices::INPUT).saturating_sub(read).saturating_sub(write),
+        input: number(notices::INPUT),
         output: number(notices::OUTPUT),
-        cache_read: read,
-        cache_write: write,
+        cache_read: number(notices::CACHED),
+        cache_write: number(notices::CACHE_WRITE),
         reasoning: number(notices::REASONING),
         ..Tokens::default()
     };
-    Some(Total { tokens, cost: None })
+    Some(Total { tokens, input: Input::WithCache, cost: None })
 }
 
 /// The thread whose history is replayed before this one's own: the one it was forked from, or the one that spawned it.

@@ -1,6 +1,6 @@
 //! What devflow tells about model calls beyond those of its turns: what the whole run took. Reads leftovers only.
 
-use crate::ledger::{Tokens, Told, Total};
+use crate::ledger::{Input, Tokens, Told, Total};
 use crate::model::Residue;
 
 /// What is left of a record tells this: the header has what the run took.
@@ -14,5 +14,5 @@ fn total(metadata: &Residue<'_>) -> Option<Total> {
     let cost = metadata.raw("totalCost").and_then(|raw| raw.parse::<f64>().ok()).filter(|cost| *cost > 0.0);
     // A run under way has only zeros yet: its turns are all that is known.
     let tokens = Tokens { input: input.unwrap_or(0), output: output.unwrap_or(0), ..Tokens::default() };
-    (!tokens.is_zero() || cost.is_some()).then_some(Total { tokens, cost })
+    (!tokens.is_zero() || cost.is_some()).then_some(Total { tokens, input: Input::Apart, cost })
 }
