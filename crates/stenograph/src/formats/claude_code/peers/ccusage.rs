@@ -7,7 +7,7 @@ use super::{amount, counter, flag, text};
 use crate::formats::claude_code::NAME;
 use crate::json::{Object, items_within, nulls};
 use crate::ledger::{Pace, Rule, Tallied, Tally, Tokens};
-use crate::text::{Str, Text};
+use crate::text::Str;
 
 /// Lines without these bytes are passed over, however else they may spell the same.
 const MARK: &[u8] = b"\"usage\":{";
@@ -206,7 +206,7 @@ impl<'a> Told<'a> {
         let advisor = |raw: &&'a str| {
             let iteration = Object::within(raw)?;
             let is_advisor = iteration.peek_str("type").as_deref() == Some("advisor_message");
-            let model = iteration.peek("model").and_then(Text::from_json).and_then(|model| model.exact());
+            let model = iteration.peek_str("model");
             let model = model.filter(|model| is_advisor && !model.is_empty())?;
             Some((Usage::of(&iteration)?, model))
         };

@@ -128,7 +128,7 @@ impl Thread {
         if std::mem::replace(&mut self.has_meta, true) {
             return;
         }
-        let text = |object: &Object<'_>, key: &str| object.peek_str(key).map(|text| text.into_owned());
+        let text = |object: &Object<'_>, key: &str| object.peek_str(key).map(std::borrow::Cow::into_owned);
         self.id = text(meta, "id");
         self.place.session = self.id.as_deref().map(|id| tallied.name(id));
         self.place.cwd = meta.peek_str("cwd").map(|cwd| tallied.name(&cwd));
