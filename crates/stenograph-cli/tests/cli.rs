@@ -64,6 +64,8 @@ mod status;
 mod tail;
 #[path = "cli/trim.rs"]
 mod trim;
+#[path = "cli/usage.rs"]
+mod usage;
 #[path = "cli/watch.rs"]
 mod watch;
 
