@@ -1,5 +1,6 @@
-//! The table of prices, from a list that a package publishes: fetched with pip, cut down to the models that agents use, written a
-//! model a line. A model that the list drops keeps its last price, because old sessions still name it. Nothing is typed by hand.
+//! The table of prices, from a list that a package publishes: fetched with pip, cut down to the models that agents use,
+//! written a model a line. A model that the list drops keeps its last price, because old sessions still name it. Nothing is
+//! typed by hand.
 
 mod list;
 

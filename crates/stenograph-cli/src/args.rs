@@ -4,8 +4,9 @@ use clap::builder::PossibleValuesParser;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    audit, check, compact, completions, config, context, r#continue, convert, cut, demo, find, formats, inbox, index,
-    keep, list, man, prune, record, recover, replay, resume, run, show, status, tail, trim, usage,
+    audit, branches, check, compact, completions, config, context, r#continue, convert, cut, demo, diff, export, find,
+    formats, inbox, index, keep, list, man, prune, record, recover, replay, resume, run, show, status, tail, trim,
+    usage,
 };
 
 /// Keep the record of what AI agents did
@@ -46,6 +47,9 @@ pub enum Command {
     Prune(prune::Options),
     Usage(usage::Options),
     Replay(replay::Options),
+    Export(export::Options),
+    Diff(diff::Options),
+    Branches(branches::Options),
     Tail(tail::Options),
     Status(status::Options),
     Record(record::Options),

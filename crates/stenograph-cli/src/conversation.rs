@@ -7,7 +7,7 @@ use stenograph::format::Format;
 use stenograph::model::{Event, Note, Outline, Spine};
 use stenograph::read::Sink;
 use stenograph_store::recall::Recall;
-use stenograph_store::{Passes, folder};
+use stenograph_store::{Passes, Source, folder};
 
 use crate::error::CommandError;
 use crate::input::{self, Go, Input};
@@ -69,7 +69,41 @@ impl Conversation {
         }
     }
 
-    fn of(input: Input) -> Conversation {
+    /// Opens what is named, and the side conversations of a session that stand in sources of their own, each with its name. One that
+    /// cannot be opened does not stop the rest.
+    pub fn open_with_threads(
+        place: &Where,
+        name: &Path,
+        from: Option<&str>,
+        output: &mut Output<'_>,
+    ) -> Result<(Conversation, Vec<(String, Conversation)>), CommandError> {
+        let main = Conversation::open(place, name, from, output)?;
+        let Asked::Session(chosen) = place.asked(name)? else { return Ok((main, Vec::new())) };
+        let store = place.store()?;
+        let mut threads = Vec::new();
+        for row in store.catalogue()?.sources_of(chosen.session.id)? {
+            let Some(thread) = row.thread.clone().filter(|_| row.id != chosen.source.id && row.copy_of.is_none())
+            else {
+                continue;
+            };
+            match input::open_known(&store, &row, from, output) {
+                Ok(input) => threads.push((thread, Conversation::of(input))),
+                Err(error) => output.error(&error),
+            }
+        }
+        Ok((main, threads))
+    }
+
+    /// The source it is read from, where it is one.
+    pub fn source(&self) -> Option<&Source> {
+        match &self.from {
+            From::Input(input) => Some(&input.source),
+            From::Parts(_) => None,
+        }
+    }
+
+    /// The conversation that a source is.
+    pub fn of(input: Input) -> Conversation {
         Conversation { name: input.name(), from: From::Input(Box::new(input)) }
     }
 
@@ -113,6 +147,11 @@ impl Conversation {
         overview.spine.decide();
         overview.damage = read.err();
         overview
+    }
+
+    /// Goes through it, and shows how far it is.
+    pub fn through(&mut self, each: &mut dyn FnMut(&Event<'_>) -> Go) -> Result<(), CommandError> {
+        self.read(Bar::Shown, each)
     }
 
     /// Goes through it once more, without a word about how long it takes.

@@ -7,6 +7,7 @@ mod commands;
 mod config;
 mod context;
 mod conversation;
+mod csv;
 mod edited;
 mod error;
 mod home;

@@ -36,6 +36,10 @@ pub enum Ink {
     Good,
     /// What wants to be looked at.
     Warning,
+    /// What is gone.
+    Gone,
+    /// Where something is.
+    Place,
 }
 
 impl Output<'_> {
@@ -107,6 +111,8 @@ impl Colour {
             Ink::Faint => "2",
             Ink::Good => "32",
             Ink::Warning => "33",
+            Ink::Gone => "31",
+            Ink::Place => "36",
         };
         match self {
             Colour::Shown => format!("\x1b[{code}m{text}\x1b[0m"),

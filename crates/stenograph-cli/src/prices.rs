@@ -1,5 +1,5 @@
-//! What models cost: the table that is shipped, and the file in which people say otherwise. Only the file's spelling is known here;
-//! what prices mean is the library's business.
+//! What models cost: the table that is shipped, and the file in which people say otherwise. Only the file's spelling is known
+//! here; what prices mean is the library's business.
 
 use std::path::{Path, PathBuf};
 

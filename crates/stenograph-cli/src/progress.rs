@@ -2,11 +2,14 @@
 
 use std::cell::Cell;
 use std::io::{self, IsTerminal, Read};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use stenograph::convert;
 use stenograph_store::Source;
+use stenograph_store::index::Watch;
 
 /// Work shorter than this shows no bar.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -103,5 +106,30 @@ impl<R: Read, F: Fn()> Read for Moving<R, F> {
         let length = self.inner.read(buffer)?;
         (self.moved)();
         Ok(length)
+    }
+}
+
+/// A bar for work on many files, and an ear for Ctrl-C.
+pub struct Bar {
+    what: &'static str,
+    progress: Option<Progress>,
+    stop: Arc<AtomicBool>,
+}
+
+impl Bar {
+    /// A bar for what is done, which ends when somebody sets the flag.
+    pub fn new(what: &'static str, stop: &Arc<AtomicBool>) -> Bar {
+        Bar { what, progress: None, stop: Arc::clone(stop) }
+    }
+}
+
+impl Watch for Bar {
+    fn progress(&mut self, at: &stenograph_store::index::Progress) {
+        let bar = self.progress.get_or_insert_with(|| Progress::rate(self.what, at.bytes));
+        bar.at(at.bytes_done);
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
     }
 }

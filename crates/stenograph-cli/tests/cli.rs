@@ -8,8 +8,16 @@
     reason = "a test may fail loudly"
 )]
 
+#[path = "cli/audit.rs"]
+mod audit;
+#[path = "cli/audit_diff.rs"]
+mod audit_diff;
 #[path = "cli/bad_input.rs"]
 mod bad_input;
+#[path = "cli/branches.rs"]
+mod branches;
+#[path = "cli/cassette.rs"]
+mod cassette;
 #[path = "cli/check.rs"]
 mod check;
 #[path = "cli/compact.rs"]
@@ -30,6 +38,10 @@ mod cycod;
 mod demo;
 #[path = "cli/devflow.rs"]
 mod devflow;
+#[path = "cli/diff.rs"]
+mod diff;
+#[path = "cli/export.rs"]
+mod export;
 #[path = "cli/find.rs"]
 mod find;
 #[path = "cli/help.rs"]
@@ -50,6 +62,8 @@ mod real;
 mod record;
 #[path = "cli/record_claude_events.rs"]
 mod record_claude_events;
+#[path = "cli/replay.rs"]
+mod replay;
 #[path = "cli/resume.rs"]
 mod resume;
 #[path = "cli/run.rs"]
@@ -66,6 +80,8 @@ mod tail;
 mod trim;
 #[path = "cli/usage.rs"]
 mod usage;
+#[path = "cli/usage_peers.rs"]
+mod usage_peers;
 #[path = "cli/watch.rs"]
 mod watch;
 

@@ -29,6 +29,7 @@ pub fn route(method: &Method, path: &str) -> Route {
     let short = path.strip_prefix("/v1").filter(|rest| rest.starts_with('/')).unwrap_or(path);
     let (wanted, route) = match short {
         "/chat/completions" => (Method::POST, Route::Answer(Vendor::OpenAi)),
+        "/responses" => (Method::POST, Route::Answer(Vendor::Responses)),
         "/messages" => (Method::POST, Route::Answer(Vendor::Anthropic)),
         "/messages/count_tokens" => (Method::POST, Route::Count),
         "/models" => (Method::GET, Route::Models),
@@ -59,6 +60,7 @@ mod tests {
         for path in ["/v1/messages", "/messages"] {
             assert_eq!(route(&Method::POST, path), Route::Answer(Vendor::Anthropic));
         }
+        assert_eq!(route(&Method::POST, "/v1/responses"), Route::Answer(Vendor::Responses));
         assert_eq!(route(&Method::POST, "/v1/messages/count_tokens"), Route::Count);
         assert_eq!(route(&Method::GET, "/v1/models/a/b"), Route::Model);
         assert_eq!(route(&Method::HEAD, "/"), Route::Home);

@@ -69,6 +69,11 @@ pub trait Format: Sync {
     fn deeds(&self) -> Deeds {
         Deeds::default()
     }
+
+    /// Where its records say what their session was forked from.
+    fn forks(&self) -> Forks {
+        Forks::default()
+    }
 }
 
 /// Where a format says what a call did to files, beside the model.
@@ -78,6 +83,15 @@ pub struct Deeds {
     pub fields: &'static [&'static str],
     /// Path of the field that names the call, in a record that is no result.
     pub call: Option<&'static str>,
+}
+
+/// Where the records of a format say what their session was forked from: paths of fields that are left over in them.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Forks {
+    /// The id of the session.
+    pub sessions: &'static [&'static str],
+    /// The id of the record after which it went its own way.
+    pub records: &'static [&'static str],
 }
 
 /// Words of a format about how a run stands, where the model has no place for them.

@@ -11,7 +11,8 @@
 //! 7. [`status`] tells from the last events how a run stands.
 //! 8. [`ledger`] counts what model calls took.
 //! 9. [`audit`] tells what a session did, [`changes`] what it did to files, as diffs.
-//! 10. [`replay`] plays a conversation again, as a line of moments; [`cassette`] answers an agent from one.
+//! 10. [`replay`] plays a conversation again, as a line of moments; [`cassette`] answers an agent from one;
+//!     [`compare`] tells two runs apart and finds where they parted.
 //! 11. [`render`] writes sessions for people.
 //! 12. [`formats`] is the one list of formats; [`laws`] is what every one of them keeps.
 //!
@@ -21,6 +22,7 @@ pub mod audit;
 pub mod carry;
 pub mod cassette;
 pub mod changes;
+pub mod compare;
 pub mod convert;
 pub mod edit;
 pub mod format;

@@ -1,5 +1,7 @@
 //! Diffs of sessions, held against the real git: applied to what the files were, they give what the files are.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::string_slice, reason = "a test may fail loudly")]
+
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};

@@ -1,5 +1,5 @@
-//! The published list, read: which of its models are taken, and what of each. Numbers are taken by their spelling; none goes through
-//! a binary fraction.
+//! The published list, read: which of its models are taken, and what of each. Numbers are taken by their spelling; none goes
+//! through a binary fraction.
 
 use std::collections::BTreeMap;
 

@@ -2,7 +2,9 @@
 //! exit code says. How it looks is in `audit/view.rs` and `audit/course.rs`.
 
 mod course;
+mod diff;
 mod read;
+mod total;
 mod view;
 
 use std::path::Path;
@@ -17,7 +19,7 @@ use crate::error::{CommandError, Status};
 use crate::output::{Output, counted, harmless_json};
 use crate::store::{Asked, Where};
 use read::Audited;
-use view::Total;
+use total::Total;
 
 /// Tell what a session did
 ///
@@ -35,6 +37,8 @@ Examples:
   steno audit 'tool:bash after:7d \"rm -rf\"'        every session in which something is found
   steno audit latest --json | jq '.commands[] | select(.exit_code != 0)'
   steno audit latest --only last > answer.md
+  steno audit latest --diff                        what it changed, as a diff
+  steno audit 0198f2c4 --diff | git apply --reverse --check
 
 Exit codes: 0 told, 1 there is none of what was asked for (with --only failure: it did not fail), 2 error")]
 pub struct Options {
@@ -46,6 +50,9 @@ pub struct Options {
     /// Tell only this, and all of it
     #[arg(long, value_name = "PART", value_parser = part_name())]
     only: Option<String>,
+    /// Tell what became of files: the net change of each as a diff, and what cannot be seen from the recorded calls
+    #[arg(long, conflicts_with = "only")]
+    diff: bool,
     /// Read as this format instead of looking at the content
     #[arg(long, value_name = "FORMAT", value_parser = crate::args::format_name())]
     from: Option<String>,
@@ -140,6 +147,9 @@ impl Options {
 
     /// Tells of one session.
     fn tell(&self, audited: &Audited, output: &mut Output<'_>) -> Result<Status, CommandError> {
+        if let Some(changes) = &audited.changes {
+            return diff::tell(self, audited, changes, output);
+        }
         let parts = self.parts();
         let is_there = match parts {
             Parts::All => true,

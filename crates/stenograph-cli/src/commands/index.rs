@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 use stenograph::text::quote;
 use stenograph_store::discover::Places;
 use stenograph_store::index::catalogue::Unknown;
-use stenograph_store::index::{Keep, Made, Plan, Report, Scope, Store, Watch, run as bring_up_to_date};
+use stenograph_store::index::{Keep, Made, Plan, Report, Scope, Store, run as bring_up_to_date};
 use stenograph_store::watch::{Watcher, Woken};
 
 use crate::clock;
 use crate::error::{CommandError, Status};
 use crate::output::{Output, counted, harmless_json, size};
-use crate::progress::Progress;
+use crate::progress::Bar;
 use crate::store::{self, Where};
 
 /// Find, keep and index what agents wrote
@@ -115,7 +115,7 @@ fn once(
         threads: options.threads.map_or(cores, |threads| usize::try_from(threads).unwrap_or(cores)),
         now: clock::nanoseconds(),
     };
-    let mut bar = Bar { progress: None, stop: Arc::clone(stop) };
+    let mut bar = Bar::new("indexing", stop);
     let report = bring_up_to_date(store, &plan, &mut bar)?;
     drop(bar);
     if let Some(Made::Again(reason)) = &report.made {
@@ -168,23 +168,6 @@ fn follow(
         }
     }
     Ok(())
-}
-
-/// A bar, and an ear for Ctrl-C.
-struct Bar {
-    progress: Option<Progress>,
-    stop: Arc<AtomicBool>,
-}
-
-impl Watch for Bar {
-    fn progress(&mut self, at: &stenograph_store::index::Progress) {
-        let bar = self.progress.get_or_insert_with(|| Progress::rate("indexing", at.bytes));
-        bar.at(at.bytes_done);
-    }
-
-    fn is_stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
-    }
 }
 
 fn tell(report: &Report, options: &Options, output: &mut Output<'_>) -> Result<(), CommandError> {

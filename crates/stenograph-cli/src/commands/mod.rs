@@ -1,6 +1,7 @@
 //! The commands, one file each: what may be typed, and what it does.
 
 pub mod audit;
+pub mod branches;
 pub mod check;
 pub mod compact;
 pub mod completions;
@@ -10,6 +11,8 @@ pub mod r#continue;
 pub mod convert;
 pub mod cut;
 pub mod demo;
+pub mod diff;
+pub mod export;
 pub mod find;
 pub mod formats;
 pub mod inbox;
@@ -48,6 +51,8 @@ pub fn run(command: &Command, output: &mut Output<'_>) -> Result<Status, Command
         Command::Record(options) => record::run(options, output),
         Command::Recover(options) => recover::run(options, output),
         Command::Replay(options) => replay::run(options, output),
+        Command::Diff(options) => diff::run(options, output),
+        Command::Branches(options) => branches::run(options, output),
         Command::Run(options) => run::run(options, output),
         Command::Context(options) => context::run(options, output),
         Command::Inbox(options) => inbox::run(options, output),
@@ -55,6 +60,7 @@ pub fn run(command: &Command, output: &mut Output<'_>) -> Result<Status, Command
         Command::Show(options) => show::run(options, output),
         Command::Tail(options) => tail::run(options, output),
         Command::Status(options) => status::run(options, output),
+        Command::Export(options) => export::run(options, output),
         Command::Usage(options) => usage::run(options, output),
         Command::Trim(options) => trim::run(options, output),
         Command::Cut(options) => cut::run(options, output),

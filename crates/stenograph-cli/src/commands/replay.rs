@@ -1,13 +1,14 @@
 //! `steno replay`: a conversation played again. Where somebody watches it is played (`replay/play.rs`), else it is printed at once
-//! (`replay/print.rs`); how an event looks is in `replay/view.rs`. Which event comes when is the library's part.
+//! (`replay/print.rs`); how an event looks is in `replay/view.rs`. An agent may be answered from it (`replay/serve.rs`). Which event comes when is the library's part.
 
 mod keys;
 mod origin;
 mod play;
 mod print;
 mod screen;
+mod serve;
 mod stage;
-mod view;
+pub(super) mod view;
 
 use std::path::PathBuf;
 
@@ -22,7 +23,8 @@ use origin::Origin;
 ///
 /// Plays what was said and done, in the time it took then, without what was taken back, repeated or said in side conversations. Pauses
 /// longer than three seconds are cut short, and told. Where nobody watches, because the output goes into a file or another program,
-/// everything is printed at once. Nothing is ever changed.
+/// everything is printed at once. Nothing is ever changed. With --serve it answers an agent in the model's place: the agent asks as ever,
+/// gets the recorded answers in order, and what it asks otherwise than recorded is told.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Keys: space pause and go on; n, right or enter one event; b or left one back; u and U the next and the last message of a user;
@@ -35,8 +37,10 @@ Examples:
   steno replay 0198f2c4 --start 120 --end 180      the numbers are those of steno find and steno show --event
   steno replay latest --follow                     a run that is still going
   steno replay session.jsonl --mode assistant | less
+  steno replay session.jsonl --serve 8123          OPENAI_BASE_URL=http://127.0.0.1:8123/v1 my-agent
+  steno replay session.jsonl --serve 0 --strict --once
 
-Exit codes: 0 done, 1 there is nothing to play, 2 error")]
+Exit codes: 0 done, 1 there is nothing to play, or with --serve something drifted, 2 error")]
 pub struct Options {
     /// The file, or a folder that was recorded into, or a session: the beginning of its id, or latest; - is standard input
     #[arg(value_name = "FILE|SESSION")]
@@ -61,9 +65,11 @@ pub struct Options {
     /// Read as this format instead of looking at the content
     #[arg(long, value_name = "FORMAT", value_parser = crate::args::format_name())]
     from: Option<String>,
-    /// Print the events as JSON, one a line, with everything
+    /// Print the events as JSON, one a line, with everything; with --serve one object for each request
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    serve: serve::Serving,
 }
 
 fn speed(text: &str) -> Result<Speed, String> {
@@ -76,10 +82,15 @@ fn mode() -> clap::builder::PossibleValuesParser {
 
 /// Runs it.
 pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
+    if options.serve.serve.is_some() {
+        return serve::run(options, output);
+    }
     let mut origin = Origin::open(options, output)?;
     let mut overview = origin.overview()?;
     let damage = overview.damage.take();
-    let status = match output.is_terminal() && !options.json {
+    let is_watched =
+        output.is_terminal() && !options.json && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
+    let status = match is_watched {
         true => play::run(options, origin, overview, output)?,
         false => print::run(options, origin, overview, output)?,
     };

@@ -2,26 +2,27 @@
 //! shows the answer.
 
 mod explain;
+mod peers;
 mod view;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
-use clap::ValueEnum;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use jiff::tz::TimeZone;
-use stenograph::ledger::{self, Book, Calls, Entry, Ledger, Prices, Question, Report};
+use stenograph::ledger::{self, Book, By, Calls, Entry, Ledger, Prices, Question, Report};
 use stenograph::query::{SPELLINGS, Today, moment};
 use stenograph_store::discover::{Machine, Places};
-use stenograph_store::index::Watch;
 use stenograph_store::project::Project;
 use stenograph_store::usage::{Asked, UseIndex, pages};
 
 use crate::clock;
 use crate::error::{CommandError, Status};
-use crate::output::Output;
-use crate::progress::Progress;
+use crate::output::{Output, harmless_line};
+use crate::prices;
+use crate::progress::Bar;
 use crate::store::{Where, on_interrupt};
 
 /// Count what model calls took, and what that costs
@@ -40,6 +41,7 @@ Examples:
   steno usage session.jsonl --by tool              of one file
   steno usage --json | jq .total
   steno usage --explain                            why this and not another number
+  steno usage --as ccusage-20 --explain            and what another program would count
 
 Exit codes: 0 done, 1 nothing was counted, or with --strict a model has no price, 2 error")]
 pub struct Options {
@@ -47,7 +49,7 @@ pub struct Options {
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
     /// What calls are put together by
-    #[arg(long, value_name = "WHAT", value_enum, default_value_t = By::Day)]
+    #[arg(long, value_name = "WHAT", value_parser = by_name(), default_value = "day")]
     by: By,
     /// Only calls since then (7d, yesterday, 2026-01-31)
     #[arg(long, value_name = "TIME")]
@@ -75,6 +77,9 @@ pub struct Options {
     /// Say what was joined and what was left out, why, and where
     #[arg(long)]
     explain: bool,
+    /// Count as another program does, to see why its numbers differ; costs are by our prices
+    #[arg(long = "as", value_name = "RULE", value_enum)]
+    rule: Option<peers::As>,
     /// Fail when a model has no price
     #[arg(long)]
     strict: bool,
@@ -89,109 +94,83 @@ pub struct Options {
     csv: bool,
 }
 
-/// What calls are put together by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum By {
-    /// The day
-    Day,
-    /// The week, by its Monday
-    Week,
-    /// The month
-    Month,
-    /// Blocks of five hours
-    HourBlock,
-    /// The session
-    Session,
-    /// The project
-    Project,
-    /// The model
-    Model,
-    /// The agent
-    Agent,
-    /// The branch of version control
-    Branch,
-    /// The tools that answers call; a call with several is shared out among them
-    Tool,
-    /// The sub-agent
-    Subagent,
-}
-
-impl By {
-    fn meaning(self) -> ledger::By {
-        match self {
-            By::Day => ledger::By::Day,
-            By::Week => ledger::By::Week,
-            By::Month => ledger::By::Month,
-            By::HourBlock => ledger::By::HourBlock,
-            By::Session => ledger::By::Session,
-            By::Project => ledger::By::Project,
-            By::Model => ledger::By::Model,
-            By::Agent => ledger::By::Agent,
-            By::Branch => ledger::By::Branch,
-            By::Tool => ledger::By::Tool,
-            By::Subagent => ledger::By::Subagent,
-        }
-    }
+/// Takes the name of what calls are put together by, and shows all of them in help and completions.
+fn by_name() -> impl TypedValueParser<Value = By> {
+    let values = By::ALL.map(|by| PossibleValue::new(by.name()).help(by.says()));
+    PossibleValuesParser::new(values).map(|name| By::named(&name).unwrap_or(By::Day))
 }
 
 /// Runs it.
 pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
     let zone = options.zone()?;
     let range = options.range(&zone)?;
-    let prices = crate::prices::load()?;
-    let Some(ledger) = options.ledger(output)? else { return Ok(Status::No) };
-    let mut projects = Projects::default();
-    let mut others = Projects::default();
-    let mut keep = |entry: &Entry| range.has(entry) && options.is_meant(&ledger, entry, &mut others);
-    let mut question = Question {
-        by: options.by.meaning(),
-        zone,
-        prices: &prices,
-        project: &mut |folder| projects.name(folder),
-        keep: &mut keep,
+    let prices = prices::load()?;
+    let (ledger, peer) = match options.rule {
+        Some(rule) => peers::count(rule, options, output)?.unzip(),
+        None => (options.ledger(output)?, None),
     };
-    let report = ledger::report(&ledger, &mut question);
-    if report.total.calls == 0 && report.total.stated.is_none() {
+    let Some(ledger) = ledger else { return Ok(Status::No) };
+    let ask = |ledger: &Ledger, by: By| options.ask(ledger, by, &zone, &range, &prices);
+    let mut answer = Answer { report: ask(&ledger, options.by), ledger, prices: &prices, peer };
+    if let (Some(peer), true) = (&mut answer.peer, options.explain) {
+        let Some(ours) = options.ledger(output)? else { return Ok(Status::No) };
+        peer.compare(&ask(&ours, By::Agent), &ask(&answer.ledger, By::Agent));
+    }
+    let total = &answer.report.total;
+    if total.calls == 0 && total.stated.is_none() {
         output.say("no model call is told of there");
         output.say("hint: steno formats lists where transcripts are looked for; --root DIR looks elsewhere");
         if options.json {
-            output.line(&view::json(&report, &ledger, options.by.meaning(), &prices, options.explain))?;
+            output.line(&answer.json(options))?;
         }
         return Ok(Status::No);
     }
-    show(options, &ledger, &report, &prices, output)?;
-    Ok(if options.strict && !report.unpriced.is_empty() { Status::No } else { Status::Done })
+    answer.show(options, output)?;
+    Ok(if options.strict && !answer.report.unpriced.is_empty() { Status::No } else { Status::Done })
 }
 
-fn show(
-    options: &Options,
-    ledger: &Ledger,
-    report: &Report,
-    prices: &Prices,
-    output: &mut Output<'_>,
-) -> Result<(), CommandError> {
-    let by = options.by.meaning();
-    if options.json {
-        output.line(&view::json(report, ledger, by, prices, options.explain))?;
-    } else if options.csv {
-        for line in view::csv(report, by) {
-            output.line(&line)?;
-        }
-    } else {
-        for line in view::table(report, by, output.colour()) {
-            output.line(&line)?;
-        }
-        if options.explain {
-            explain::tell(ledger, report, prices, output)?;
-        }
+/// What was asked for.
+struct Answer<'p> {
+    report: Report,
+    ledger: Ledger,
+    prices: &'p Prices,
+    /// The program as which it was counted.
+    peer: Option<peers::Peer>,
+}
+
+impl Answer<'_> {
+    fn json(&self, options: &Options) -> String {
+        let fields = self.peer.as_ref().map(peers::Peer::json).unwrap_or_default();
+        view::json(&self.report, &self.ledger, options.by, self.prices, options.explain, &fields)
     }
-    for unpriced in &report.unpriced {
-        output.say(&format!("note: {}", view::unpriced(unpriced)));
+
+    fn show(&self, options: &Options, output: &mut Output<'_>) -> Result<(), CommandError> {
+        let Answer { report, ledger, prices, peer } = self;
+        let by = options.by;
+        if options.json {
+            output.line(&self.json(options))?;
+        } else if options.csv {
+            for line in view::rows(report, by) {
+                output.line(&line)?;
+            }
+        } else {
+            for line in view::table(report, by, output.colour()) {
+                output.line(&line)?;
+            }
+            match (options.explain, peer) {
+                (true, None) => explain::tell(ledger, report, prices, output)?,
+                (true, Some(peer)) => peer.tell(output)?,
+                (false, _) => {}
+            }
+        }
+        for unpriced in &report.unpriced {
+            output.say(&format!("note: {}", view::unpriced(unpriced)));
+        }
+        if !report.unpriced.is_empty() {
+            output.say("hint: a file prices.toml can say what they cost; what has no price is in no sum");
+        }
+        Ok(())
     }
-    if !report.unpriced.is_empty() {
-        output.say("hint: a file prices.toml can say what they cost; what has no price is in no sum");
-    }
-    Ok(())
 }
 
 /// The moments that are asked about.
@@ -231,6 +210,16 @@ impl Options {
         Ok(Range { since, until })
     }
 
+    /// Asks a ledger.
+    fn ask(&self, ledger: &Ledger, by: By, zone: &TimeZone, range: &Range, prices: &Prices) -> Report {
+        let mut projects = Projects::default();
+        let mut others = Projects::default();
+        let mut keep = |entry: &Entry| range.has(entry) && self.is_meant(ledger, entry, &mut others);
+        let mut question =
+            Question { by, zone: zone.clone(), prices, project: &mut |folder| projects.name(folder), keep: &mut keep };
+        ledger::report(ledger, &mut question)
+    }
+
     /// The ledger of all that is asked about; nothing when somebody ended it early.
     fn ledger(&self, output: &mut Output<'_>) -> Result<Option<Ledger>, CommandError> {
         let store = self.place.store()?;
@@ -253,19 +242,15 @@ impl Options {
             threads: cores,
         };
         let mut book = Book::default();
-        let mut bar = Bar { progress: None, stop };
+        let mut bar = Bar::new("counting", &stop);
         let report = pages(&asked, &mut bar, &mut |told| {
             book.add(&told.path.to_string_lossy(), told.session.as_deref(), told.page);
         })?;
         drop(bar);
-        for remark in report.remarks.iter().take(REMARKS_MAX) {
-            output.say(&format!("note: {}: {}", remark.path.display(), remark.text));
-        }
-        if report.remarks.len() > REMARKS_MAX {
-            output.say(&format!("note: and {} more", report.remarks.len() - REMARKS_MAX));
-        }
+        let remarks = report.remarks.iter().map(|remark| format!("{}: {}", remark.path.display(), remark.text));
+        say_some(remarks, output);
         if report.stopped {
-            output.say("stopped before everything was counted");
+            output.say(STOPPED);
             return Ok(None);
         }
         Ok(Some(book.close()))
@@ -304,8 +289,22 @@ impl Options {
     }
 }
 
+/// What is said when somebody ended it early.
+const STOPPED: &str = "stopped before everything was counted";
+
 /// How many remarks are told.
 const REMARKS_MAX: usize = 5;
+
+/// Says the first remarks, and how many there are beside.
+fn say_some(remarks: impl ExactSizeIterator<Item = String>, output: &mut Output<'_>) {
+    let more = remarks.len().saturating_sub(REMARKS_MAX);
+    for remark in remarks.take(REMARKS_MAX) {
+        output.say(&format!("note: {}", harmless_line(&remark)));
+    }
+    if more > 0 {
+        output.say(&format!("note: and {more} more"));
+    }
+}
 
 /// The end of a day, a month or a year that a text names; of any other moment the moment itself.
 fn end_of(start: i64, text: &str, zone: &TimeZone) -> i64 {
@@ -330,22 +329,5 @@ impl Projects {
     fn name(&mut self, folder: &str) -> String {
         let found = || Project::of(Path::new(folder)).name();
         self.0.entry(folder.to_owned()).or_insert_with(found).clone()
-    }
-}
-
-/// A bar, and an ear for Ctrl-C.
-struct Bar {
-    progress: Option<Progress>,
-    stop: Arc<AtomicBool>,
-}
-
-impl Watch for Bar {
-    fn progress(&mut self, at: &stenograph_store::index::Progress) {
-        let bar = self.progress.get_or_insert_with(|| Progress::rate("counting", at.bytes));
-        bar.at(at.bytes_done);
-    }
-
-    fn is_stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
     }
 }

@@ -5,6 +5,7 @@ use super::report::Outcome;
 use crate::format::marks::{Exit, Marks, Verdict, value_at, word};
 use crate::format::named;
 use crate::model::{Content, Event, Residue};
+use crate::text::Str;
 
 /// What a result says about its call.
 #[derive(Clone, Debug, Default)]
@@ -61,7 +62,7 @@ impl Answer {
         if text.starts_with('{') {
             let find = |keys: &[&str]| keys.iter().find_map(|key| word(value_at(text, key)?));
             answer.exit = answer.exit.or_else(|| find(&EXIT_KEYS)?.parse().ok());
-            answer.handles.extend(find(&HANDLE_KEYS).map(|handle| handle.into_owned()));
+            answer.handles.extend(find(&HANDLE_KEYS).map(Str::into_owned));
         }
         answer
     }
@@ -81,7 +82,7 @@ impl Answer {
         self.verdict = self.verdict.or(said).or_else(field);
         let head = cut(text, HEAD_SIZE_MAX);
         self.handles.extend(marks.handles.iter().filter_map(|words| name_after(head, words)));
-        let field = |path: &&str| residue.word_at(path).map(|word| word.into_owned());
+        let field = |path: &&str| residue.word_at(path).map(Str::into_owned);
         self.handles.extend(marks.handle_fields.iter().filter_map(field));
         self.state = self.state.take().or_else(|| marks.state_fields.iter().find_map(field));
         self.kind = self.kind.take().or_else(|| marks.kind_fields.iter().find_map(field));

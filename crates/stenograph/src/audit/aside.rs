@@ -83,6 +83,7 @@ impl Auditor {
         self.changes(twin, residue, outcome, thread);
         let command = if twin.command.is_empty() { None } else { residue.at(twin.command).and_then(command_at) };
         if let Some(command) = command {
+            self.audit.commands += 1;
             self.calls.keep(Call {
                 place: self.place,
                 thread,

@@ -95,18 +95,18 @@ impl Calls {
             .open
             .iter_mut()
             .find(|open| open.print == print && open.thread == thread && (open.id == id || open.id == 0 || id == 0));
-        if let Some(open) = alike {
-            if open.id == 0 && id != 0 {
-                open.id = id;
-                self.ids.insert(id);
-            }
-            return true;
+        let is_open = alike.is_some();
+        if let Some(open) = alike.filter(|open| open.id == 0) {
+            open.id = id;
         }
         if self.seen.len() >= SEEN_MAX {
-            return false;
+            return is_open;
+        }
+        if id != 0 {
+            self.ids.insert(id);
         }
         let is_lasting = stated.is_some_and(|id| id.len() >= ID_LENGTH_MIN);
-        is_lasting && !self.seen.insert(print ^ id.rotate_left(17))
+        is_lasting && !self.seen.insert(print ^ id.rotate_left(17)) || is_open
     }
 
     /// Takes a new call. What waits too long is given back as unanswered.
@@ -116,9 +116,6 @@ impl Calls {
         if let Some(tool) = self.tools.get_mut(open.tool) {
             tool.calls += 1;
             tool.retries += u64::from(is_retry);
-        }
-        if open.id != 0 && self.ids.len() < SEEN_MAX {
-            self.ids.insert(open.id);
         }
         let call = Call {
             place: open.place,

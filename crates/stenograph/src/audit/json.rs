@@ -2,7 +2,7 @@
 //! made up.
 
 use super::report::{
-    Agent, Approval, Audit, Call, Compaction, Context, Failure, Fault, File, Kept, Phase, Place, Step, Tool,
+    Agent, Approval, Audit, Call, Compaction, Context, Failure, Fault, File, Kept, Outcome, Phase, Place, Step, Tool,
 };
 use super::thread_name;
 use crate::json::Draft;
@@ -88,7 +88,9 @@ impl Audit {
         if parts.has(Part::Commands) {
             let commands = self.calls.items.iter().filter(|call| call.command.is_some());
             draft.set("commands", array(commands.map(|call| self.command(call))));
-            draft.set_number("commands_more", more(&self.calls));
+            let kept = self.calls.items.iter().filter(|call| call.command.is_some()).count() as u64;
+            let left = self.commands.saturating_sub(kept);
+            draft.set_number("commands_more", Some(left).filter(|left| *left > 0));
         }
         if parts.has(Part::Last) {
             draft.set(
@@ -369,7 +371,7 @@ fn step(step: &Step) -> String {
     let mut told = at(step.place);
     told.set_opt("tool", step.tool.as_deref());
     told.set_str("text", &step.text);
-    told.set_opt("outcome", step.outcome.map(|outcome| outcome.name()));
+    told.set_opt("outcome", step.outcome.map(Outcome::name));
     if let Some(exit) = step.exit {
         told.set("exit_code", exit.to_string());
     }

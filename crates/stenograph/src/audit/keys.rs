@@ -1,6 +1,8 @@
 //! What of a call's input tells calls apart, by the shape of what the tool was given: a path, a command, a pattern, an address, a task.
 //! No tool is named here. What a tool is to write into a file is no key.
 
+use std::borrow::Cow;
+
 use crate::format::marks::{Script, word};
 use crate::json::{Object, items_within};
 use crate::model::Input;
@@ -111,8 +113,11 @@ impl Keys {
         keys
     }
 
-    /// One line about the call: the value that tells most.
+    /// One line about the call: its command, else the value that tells most.
     pub fn about(&self) -> &str {
+        if let Some(command) = &self.command {
+            return command;
+        }
         self.fields.first().map(|(_, value)| value.as_str()).unwrap_or_default()
     }
 
@@ -238,7 +243,7 @@ fn flat(raw: &str) -> Option<String> {
 
 fn words(raw: &str) -> Vec<String> {
     if !raw.starts_with('[') {
-        return word(raw).map(|word| word.into_owned()).into_iter().collect();
+        return word(raw).map(Cow::into_owned).into_iter().collect();
     }
     items_within(raw).unwrap_or_default().into_iter().filter_map(|item| Some(word(item)?.into_owned())).collect()
 }

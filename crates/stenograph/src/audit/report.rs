@@ -85,6 +85,8 @@ pub struct Audit {
     pub tools: Vec<Tool>,
     /// The calls.
     pub calls: Kept<Call>,
+    /// How many of all calls ran a command.
+    pub commands: u64,
     /// The files.
     pub files: Kept<File>,
     /// What was said last.

@@ -5,6 +5,7 @@ mod anthropic;
 mod drift;
 mod openai;
 mod player;
+mod responses;
 mod said;
 mod tape;
 mod vendor;
@@ -14,3 +15,6 @@ pub use player::{Manner, Played, Player, Verdict};
 pub use said::Said;
 pub use tape::{Answer, Block, Stop, Tape, Taping};
 pub use vendor::{Delivery, Frame, Request, Trouble, Vendor};
+
+#[cfg(test)]
+mod tests;

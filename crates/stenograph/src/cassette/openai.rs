@@ -159,19 +159,34 @@ fn finish(stop: Stop) -> &'static str {
 
 /// The usage; what was not recorded is 0, for the API demands a number.
 fn usage(answer: &Answer) -> String {
-    let usage = &answer.usage;
-    let stated = |number: Option<u64>| number.unwrap_or_default();
-    let cached = stated(usage.cache_read);
-    let input = stated(usage.input).saturating_add(cached).saturating_add(stated(usage.cache_write));
-    let output = stated(usage.output);
-    let total = input.saturating_add(output);
-    let reasoning = stated(usage.reasoning);
+    let Counts { input, output, total, cached, reasoning } = Counts::of(answer);
     format!(
         "{{\"prompt_tokens\":{input},\"completion_tokens\":{output},\"total_tokens\":{total},\
          \"prompt_tokens_details\":{{\"cached_tokens\":{cached},\"audio_tokens\":0}},\
          \"completion_tokens_details\":{{\"reasoning_tokens\":{reasoning},\"audio_tokens\":0,\
          \"accepted_prediction_tokens\":0,\"rejected_prediction_tokens\":0}}}}"
     )
+}
+
+/// What OpenAI's APIs count: what was read from a cache is a part of the input.
+pub(super) struct Counts {
+    pub input: u64,
+    pub output: u64,
+    pub total: u64,
+    pub cached: u64,
+    pub reasoning: u64,
+}
+
+impl Counts {
+    /// Those of an answer.
+    pub fn of(answer: &Answer) -> Counts {
+        let usage = &answer.usage;
+        let stated = |number: Option<u64>| number.unwrap_or_default();
+        let cached = stated(usage.cache_read);
+        let input = stated(usage.input).saturating_add(cached).saturating_add(stated(usage.cache_write));
+        let output = stated(usage.output);
+        Counts { input, output, total: input.saturating_add(output), cached, reasoning: stated(usage.reasoning) }
+    }
 }
 
 /// An error.

@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use super::said::{Said, left, normal};
 use crate::model::{Body, Event, Kind, Pairing, Role, Spine, Usage};
+use crate::time::Time;
 
 /// A recording in the order in which it is played.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -219,7 +220,8 @@ impl Taping {
         if let Some(model) = event.model.as_deref().filter(|_| !event.restates) {
             self.model = Some(model.to_owned());
         }
-        let time_ms = event.time.as_ref().and_then(|time| time.instant()).map(|instant| instant.as_millisecond());
+        let instant = event.time.as_ref().and_then(Time::instant);
+        let time_ms = instant.map(jiff::Timestamp::as_millisecond);
         match event.kind() {
             Kind::Message if event.role() == Some(Role::Assistant) => self.answer(event, time_ms),
             Kind::Thinking | Kind::ToolCall => self.answer(event, time_ms),

@@ -3,13 +3,15 @@
 
 use super::said::{Said, normal};
 use super::tape::{Answer, Tape};
-use super::{anthropic, openai};
+use super::{anthropic, openai, responses};
 
 /// An API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Vendor {
     /// OpenAI's Chat Completions.
     OpenAi,
+    /// OpenAI's Responses.
+    Responses,
     /// Anthropic's Messages.
     Anthropic,
 }
@@ -100,6 +102,7 @@ impl Vendor {
         let object = crate::json::Object::parse(text).ok_or("the body is no JSON object")?;
         let mut request = match self {
             Vendor::OpenAi => openai::request(&object)?,
+            Vendor::Responses => responses::request(&object)?,
             Vendor::Anthropic => anthropic::request(&object)?,
         };
         let told = std::mem::take(&mut request.told);
@@ -113,6 +116,7 @@ impl Vendor {
     pub fn whole(self, answer: &Answer, request: &Request) -> String {
         match self {
             Vendor::OpenAi => openai::whole(answer, request),
+            Vendor::Responses => responses::whole(answer, request),
             Vendor::Anthropic => anthropic::whole(answer, request),
         }
     }
@@ -121,6 +125,7 @@ impl Vendor {
     pub fn frames(self, answer: &Answer, request: &Request) -> Vec<Frame> {
         match self {
             Vendor::OpenAi => openai::frames(answer, request),
+            Vendor::Responses => responses::frames(answer, request),
             Vendor::Anthropic => anthropic::frames(answer, request),
         }
     }
@@ -128,7 +133,7 @@ impl Vendor {
     /// What keeps a stream alive while nothing comes.
     pub fn ping(self) -> &'static str {
         match self {
-            Vendor::OpenAi => ": wait\n\n",
+            Vendor::OpenAi | Vendor::Responses => ": wait\n\n",
             Vendor::Anthropic => anthropic::PING,
         }
     }
@@ -136,7 +141,7 @@ impl Vendor {
     /// An error.
     pub fn error(self, trouble: Trouble, message: &str) -> String {
         match self {
-            Vendor::OpenAi => openai::error(trouble, message),
+            Vendor::OpenAi | Vendor::Responses => openai::error(trouble, message),
             Vendor::Anthropic => anthropic::error(trouble, message),
         }
     }
@@ -144,7 +149,7 @@ impl Vendor {
     /// The models that answer.
     pub fn models(self, tape: &Tape) -> String {
         match self {
-            Vendor::OpenAi => openai::models(tape),
+            Vendor::OpenAi | Vendor::Responses => openai::models(tape),
             Vendor::Anthropic => anthropic::models(tape),
         }
     }
@@ -152,7 +157,7 @@ impl Vendor {
     /// The model of that name, if it answers.
     pub fn model(self, tape: &Tape, name: &str) -> Option<String> {
         tape.models().contains(&name).then(|| match self {
-            Vendor::OpenAi => openai::model_json(name),
+            Vendor::OpenAi | Vendor::Responses => openai::model_json(name),
             Vendor::Anthropic => anthropic::model_json(name),
         })
     }

@@ -2,7 +2,7 @@
 //! what there was, what was known so far is closed and something new begins.
 
 use super::look;
-use super::sheet::{Base, Before, Fit, Sheet};
+use super::sheet::{Base, Before, Fit, Hunk, Sheet};
 use super::step::Act;
 use super::told::{Told, Was};
 
@@ -55,40 +55,33 @@ impl File {
         self.from.is_none() && self.closed.is_empty() && self.sheet.is_unchanged()
     }
 
-    /// Does it, with what the record tells beside it.
-    pub fn act(&mut self, act: &Act, told: Option<&Told>, memory: Memory) -> Came {
+    /// Does what a call did, with what the record tells beside it.
+    pub fn act(&mut self, acts: &[Act], told: Option<&Told>, memory: Memory) -> Came {
         let mut came = Came::Followed;
         match told.and_then(|told| told.before.as_ref()) {
             Some(Was::Text(text)) => came = self.see(text),
             Some(Was::Absent) => self.absent(),
             None => {}
         }
-        if memory == Memory::Keeps && !matches!(act, Act::Look { .. } | Act::Undo) {
+        if memory == Memory::Keeps && !acts.contains(&Act::Undo) {
             self.undo.truncate(UNDO_MAX - 1);
             self.undo.insert(0, self.sheet.clone());
         }
-        let hunks = told.map(|told| told.hunks.as_slice()).unwrap_or_default();
-        let is_amended = told.is_some_and(|told| told.amended);
-        let is_whole = matches!(self.sheet, Sheet::Whole { .. });
-        let fit = match act {
-            // Only the numbers of the lines tell where in a file it is of which not all is known.
-            _ if !hunks.is_empty() && (is_amended || !is_whole) && !matches!(act, Act::Write { .. }) => {
-                self.sheet.patch(hunks)
-            }
-            _ => self.once(act),
+        let told_by_lines = told.filter(|told| !told.hunks.is_empty() && !acts.iter().any(is_write));
+        let fit = match told_by_lines {
+            Some(told) => self.by_lines(acts, told),
+            None => self.all(acts),
         };
         let came = match fit {
             Fit::Fits => came,
             Fit::Differs => Came::Elsewhere,
-            Fit::Contradicts if !hunks.is_empty() && self.sheet.patch(hunks) == Fit::Fits => came,
-            Fit::Contradicts if *act == Act::Undo => Came::Untold,
+            Fit::Contradicts if acts.contains(&Act::Undo) => Came::Untold,
             Fit::Contradicts => {
                 self.close();
-                if hunks.is_empty() {
-                    self.once(act);
-                } else {
-                    self.sheet.patch(hunks);
-                }
+                match told_by_lines {
+                    Some(told) => self.by_lines(acts, told),
+                    None => self.all(acts),
+                };
                 Came::Elsewhere
             }
         };
@@ -96,6 +89,36 @@ impl File {
             self.see_after(after);
         }
         self.bounded(came)
+    }
+
+    /// Does what a record tells by its lines. What the tool says it did counts for more than what it was to do: some do a little more.
+    /// And only the numbers of the lines tell where in a file it was of which not all is known.
+    fn by_lines(&mut self, acts: &[Act], told: &Told) -> Fit {
+        let is_whole = matches!(self.sheet, Sheet::Whole { .. });
+        for hunks in spellings(&told.hunks, self.sheet.has_tabs() || acts.iter().any(has_tabs)) {
+            let is_sure = acts.iter().all(|act| is_in(act, &hunks)) && (!is_whole || self.sheet.holds(&hunks));
+            let mut next = self.sheet.clone();
+            if is_sure && next.patch(&hunks) == Fit::Fits {
+                self.sheet = next;
+                return Fit::Fits;
+            }
+        }
+        if told.amended { Fit::Contradicts } else { self.all(acts) }
+    }
+
+    /// Does one thing after the other; all of them or none.
+    fn all(&mut self, acts: &[Act]) -> Fit {
+        let before = (acts.len() > 1).then(|| self.sheet.clone());
+        for act in acts {
+            let fit = self.once(act);
+            if fit != Fit::Fits {
+                if let (Fit::Contradicts, Some(before)) = (fit, before) {
+                    self.sheet = before;
+                }
+                return fit;
+            }
+        }
+        Fit::Fits
     }
 
     fn once(&mut self, act: &Act) -> Fit {
@@ -176,8 +199,9 @@ impl File {
     /// What a tool shows of it is seen; whether all of it was asked for.
     pub fn look(&mut self, listing: &str, all: bool) -> Came {
         match look::numbered(listing) {
-            Some(shown) if all && shown.at == 1 && !shown.remark => self.see(&shown.text),
-            Some(shown) => self.see_lines(shown.at, &shown.text),
+            Some(shown) if all && shown.at == 1 && !shown.remark && self.sheet.is_now(&shown.text) => Came::Followed,
+            Some(shown) if all && shown.at == 1 && !shown.remark => self.see(shown.without_nothing()),
+            Some(shown) => self.see_lines(shown.at, shown.without_nothing()),
             None => match look::plain(listing).filter(|_| all) {
                 Some(text) => self.see(text),
                 None => Came::Followed,
@@ -210,4 +234,46 @@ impl File {
         }
         came
     }
+}
+
+fn is_write(act: &Act) -> bool {
+    matches!(act, Act::Write { .. })
+}
+
+fn has_tabs(act: &Act) -> bool {
+    match act {
+        Act::Replace { old, new, .. } => [old, new].iter().any(|text| text.starts_with('\t') || text.contains("\n\t")),
+        _ => false,
+    }
+}
+
+/// The hunks as they are told, and as they are where a tool shows two blanks for each tab that a line begins with; what is more
+/// likely first.
+fn spellings(hunks: &[Hunk], is_tabbed: bool) -> [Vec<Hunk>; 2] {
+    let tabs = |text: &str| -> String {
+        let line = |line: &str| {
+            let rest = line.trim_start_matches(' ');
+            let blanks = line.len() - rest.len();
+            format!("{}{}{rest}", "\t".repeat(blanks / 2), " ".repeat(blanks % 2))
+        };
+        text.split_inclusive('\n').map(line).collect()
+    };
+    let other = |hunk: &Hunk| Hunk { old: tabs(&hunk.old), new: tabs(&hunk.new), ..hunk.clone() };
+    let mut both = [hunks.to_vec(), hunks.iter().map(other).collect()];
+    if is_tabbed {
+        both.reverse();
+    }
+    both
+}
+
+/// Whether what is to be replaced, and what takes its place, stands in the hunks. Lines that stay may be left out between two of them.
+fn is_in(act: &Act, hunks: &[Hunk]) -> bool {
+    let Act::Replace { old, new, .. } = act else { return true };
+    let has = |side: fn(&Hunk) -> &str, line: &str| hunks.iter().any(|hunk| side(hunk).contains(line));
+    let (was, is): (fn(&Hunk) -> &str, fn(&Hunk) -> &str) = (|hunk| &hunk.old, |hunk| &hunk.new);
+    let longest = old.lines().max_by_key(|line| line.trim().len()).unwrap_or_default();
+    let (gone, come): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
+    has(was, longest)
+        && gone.iter().filter(|line| !come.contains(line)).all(|line| has(was, line))
+        && come.iter().filter(|line| !gone.contains(line)).all(|line| has(is, line))
 }

@@ -34,9 +34,8 @@ enum Eye {
 
 impl Eye {
     fn sees(self, a: &str, b: &str) -> bool {
-        let line = |text: &str| -> String { text.strip_suffix('\n').unwrap_or(text).to_owned() };
         match self {
-            Eye::Sharp => line(a) == line(b),
+            Eye::Sharp => a.trim_end_matches('\n') == b.trim_end_matches('\n'),
             Eye::Ends => a.trim_end() == b.trim_end(),
             Eye::Around => a.trim() == b.trim(),
         }
@@ -45,23 +44,27 @@ impl Eye {
 
 /// Where these lines stand in a text, from a line on: exactly, else but for blanks, as the tools that take patches look for them.
 pub(super) fn find(text: &str, lines: &str, from: usize) -> Option<std::ops::Range<usize>> {
+    [Eye::Sharp, Eye::Ends, Eye::Around].into_iter().find_map(|eye| seen(text, lines, from, eye))
+}
+
+/// Where exactly these lines stand in a text, from a line on.
+pub(super) fn find_exactly(text: &str, lines: &str, from: usize) -> Option<std::ops::Range<usize>> {
+    seen(text, lines, from, Eye::Sharp)
+}
+
+fn seen(text: &str, lines: &str, from: usize, eye: Eye) -> Option<std::ops::Range<usize>> {
     let sought: Vec<&str> = lines.split_inclusive('\n').collect();
     let held: Vec<&str> = text.split_inclusive('\n').collect();
     let first = sought.first()?;
-    for eye in [Eye::Sharp, Eye::Ends, Eye::Around] {
-        let at = (from..held.len()).find(|at| {
-            held.get(*at).is_some_and(|line| eye.sees(line, first))
-                && held
-                    .get(*at..*at + sought.len())
-                    .is_some_and(|run| run.iter().zip(&sought).all(|(held, sought)| eye.sees(held, sought)))
-        });
-        if let Some(at) = at {
-            let offset: usize = held.iter().take(at).map(|line| line.len()).sum();
-            let size: usize = held.iter().skip(at).take(sought.len()).map(|line| line.len()).sum();
-            return Some(offset..offset + size);
-        }
-    }
-    None
+    let at = (from..held.len()).find(|at| {
+        held.get(*at).is_some_and(|line| eye.sees(line, first))
+            && held
+                .get(*at..*at + sought.len())
+                .is_some_and(|run| run.iter().zip(&sought).all(|(held, sought)| eye.sees(held, sought)))
+    })?;
+    let offset: usize = held.iter().take(at).map(|line| line.len()).sum();
+    let size: usize = held.iter().skip(at).take(sought.len()).map(|line| line.len()).sum();
+    Some(offset..offset + size)
 }
 
 /// How often a text stands in another, and where first, without overlapping itself. Nothing stands nowhere.

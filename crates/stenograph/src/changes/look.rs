@@ -12,6 +12,14 @@ pub(super) struct Shown {
     pub remark: bool,
 }
 
+impl Shown {
+    /// The lines without an empty one at the end: tools that cut a text at its newlines number the nothing after the last one.
+    pub fn without_nothing(&self) -> &str {
+        let is_empty = self.text.ends_with("\n\n");
+        self.text.strip_suffix('\n').filter(|_| is_empty).unwrap_or(&self.text)
+    }
+}
+
 /// How many lines a tool may say before those of the file.
 const HEAD_LINES_MAX: usize = 4;
 
@@ -81,6 +89,11 @@ mod tests {
             let shown = numbered(listing).unwrap();
             assert_eq!((shown.at, shown.text.as_str(), shown.remark), (7, "fn main() {\n\n}\n", false), "{listing}");
         }
+    }
+
+    #[test]
+    fn the_nothing_after_the_last_line_is_no_line() {
+        assert_eq!(numbered("1→a\n2→b\n3→").unwrap().without_nothing(), "a\nb\n");
     }
 
     #[test]

@@ -19,7 +19,7 @@ mod step;
 mod told;
 mod unified;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -43,6 +43,10 @@ const HELD_SIZE_MAX: usize = 256 << 20;
 /// How many bytes of calls are held whose results are still to come.
 const OPEN_SIZE_MAX: usize = 64 << 20;
 
+/// How many results are held whose calls were not seen, and how large one may be.
+const EARLY_MAX: usize = 32;
+const EARLY_SIZE_MAX: usize = 4 << 20;
+
 /// How many things are listed that cannot be seen. The rest is counted.
 const UNSEEN_MAX: usize = 10_000;
 
@@ -57,6 +61,8 @@ pub struct Changes {
     unlisted: u64,
     pairing: Pairing,
     open: HashMap<String, Open>,
+    /// Results whose calls were not seen yet: some agents write them down first.
+    early: VecDeque<(String, Answer)>,
     /// Calls that were answered, by fingerprint.
     done: HashSet<u64>,
     held: usize,
@@ -162,10 +168,20 @@ struct Open {
     told_paths: Vec<String>,
 }
 
+/// What a result says of its call.
+#[derive(Clone, Debug)]
+struct Answer {
+    said: String,
+    told: Option<Told>,
+    /// Whether it failed, where the source says so.
+    error: Option<bool>,
+}
+
 impl Changes {
     /// The next events are those of another source.
     pub fn next_source(&mut self) {
         self.unanswered();
+        self.early.clear();
         self.pairing = Pairing::default();
         self.cwd = None;
         self.place = Place { source: self.place.source + 1, event: 0, line: None };
@@ -175,6 +191,10 @@ impl Changes {
     pub fn add(&mut self, event: &Event<'_>) {
         self.place.event += 1;
         self.place.line = event.at.map(|at| at.line).filter(|line| *line > 0);
+        self.take(event);
+    }
+
+    fn take(&mut self, event: &Event<'_>) {
         if let Some(cwd) = event.cwd.as_deref().filter(|cwd| !cwd.is_empty() && self.cwd.as_deref() != Some(cwd)) {
             self.cwd = Some(cwd.to_owned());
             self.root.get_or_insert_with(|| cwd.to_owned());
@@ -188,6 +208,7 @@ impl Changes {
                 self.result(call.as_deref(), content, *error, event);
             }
             Body::Fact { .. } => {
+                told::nested(event).iter().for_each(|inner| self.take(inner));
                 if let Some(told) = told(event).filter(|told| told.call.is_some() && !told.files.is_empty()) {
                     self.fact(told);
                 }
@@ -215,53 +236,79 @@ impl Changes {
     }
 
     fn call(&mut self, id: Option<&str>, name: &str, plan: Plan, input: &str) {
-        let open = self.pairing.call(id, name);
-        if plan.steps.is_empty() || id.is_some_and(|id| self.done.contains(&xxh3_64(id.as_bytes()))) {
+        if id.is_some_and(|id| self.done.contains(&xxh3_64(id.as_bytes()))) {
             return;
         }
-        let what = if plan.steps.iter().all(|step| step.act == Act::Blind(Blind::Command)) {
-            line_of(input)
-        } else {
-            name.to_owned()
-        };
-        if self.open_size + input.len() > OPEN_SIZE_MAX {
-            return self.blind(self.place, None, &what, Why::Limit);
+        let key = self.pairing.call(id, name);
+        if plan.steps.is_empty() {
+            return;
         }
-        self.open_size += input.len();
-        let new = Open { plan, told: None, what, place: self.place, size: input.len(), told_paths: Vec::new() };
-        if let Some(old) = self.open.insert(open, new) {
+        let is_command = plan.steps.iter().all(|step| step.act == Act::Blind(Blind::Command));
+        let what = if is_command { line_of(input) } else { name.to_owned() };
+        let open = Open { plan, told: None, what, place: self.place, size: input.len(), told_paths: Vec::new() };
+        let early = self.early.iter().position(|(early, _)| Some(early.as_str()) == id);
+        if let Some((key, answer)) = early.and_then(|at| self.early.remove(at)) {
+            self.pairing.result(Some(&key));
+            return self.settle(&key, open, answer);
+        }
+        if self.open_size + open.size > OPEN_SIZE_MAX {
+            return self.blind(self.place, None, &open.what, Why::Limit);
+        }
+        self.open_size += open.size;
+        if let Some(old) = self.open.insert(key, open) {
             self.open_size -= old.size;
         }
     }
 
     fn result(&mut self, id: Option<&str>, content: &Content<'_>, error: Option<bool>, event: &Event<'_>) {
-        let Some((id, _)) = self.pairing.result(id) else { return };
-        let Some(open) = self.open.remove(&id) else { return };
-        self.open_size -= open.size;
+        let answer = || Answer { said: content.joined().decode().into_owned(), told: told(event), error };
+        match self.pairing.result(id) {
+            Some((key, _)) => {
+                if let Some(open) = self.open.remove(&key) {
+                    self.open_size -= open.size;
+                    self.settle(&key, open, answer());
+                }
+            }
+            None => {
+                let Some(id) = id.filter(|id| !self.done.contains(&xxh3_64(id.as_bytes()))) else { return };
+                let answer = answer();
+                if answer.said.len() <= EARLY_SIZE_MAX {
+                    self.early.truncate(EARLY_MAX - 1);
+                    self.early.push_front((id.to_owned(), answer));
+                }
+            }
+        }
+    }
+
+    /// A call and its result are known: what the call did is done.
+    fn settle(&mut self, id: &str, open: Open, answer: Answer) {
         if self.done.len() < CALLS_MAX && !self.done.insert(xxh3_64(id.as_bytes())) {
             return;
         }
-        let said = content.joined();
-        let said = said.decode();
-        let told = open.told.or_else(|| told(event));
+        let Answer { said, told, error } = answer;
+        let told = open.told.or(told);
         let stated = error.map(|error| !error).or_else(|| told.as_ref()?.success);
         let worked = stated.unwrap_or_else(|| !answer::is_failure(&said));
         let memory = if open.plan.undoable { Memory::Keeps } else { Memory::None };
         let steps = steps_of(open.plan.steps, told.as_ref());
-        for (number, Step { path, act }) in steps.into_iter().enumerate() {
+        let mut first = true;
+        for group in grouped(steps) {
+            let Group { path, acts } = group;
             if open.told_paths.contains(&path) {
                 continue;
             }
-            if let Act::Blind(blind) = act {
+            if let [Act::Blind(blind)] = acts.as_slice() {
+                // A program with a patch in it is no riddle where other records tell what it did.
+                let is_told = *blind == Blind::Patch && !open.told_paths.is_empty();
                 // What a command did before it failed is done.
-                if worked || blind == Blind::Command {
+                if !is_told && (worked || *blind == Blind::Command) {
                     let path = Some(path).filter(|path| !path.is_empty());
-                    self.blind(open.place, path, &open.what, Why::Blind(blind));
+                    self.blind(open.place, path, &open.what, Why::Blind(*blind));
                 }
             } else if worked {
-                // What is told of a call is told of the file before its first step.
-                let told = told.as_ref().filter(|_| number == 0);
-                let came = self.step(&path, act, told, memory, &said);
+                // What is told of a call is told of its first file.
+                let told = told.as_ref().filter(|_| std::mem::take(&mut first));
+                let came = self.acts(&path, acts, told, memory, &said);
                 self.came(came, path, &open.what);
             }
         }
@@ -284,17 +331,17 @@ impl Changes {
         if self.done.len() < CALLS_MAX {
             self.done.insert(xxh3_64(call.as_bytes()));
         }
-        for Step { path, act } in steps_of(Vec::new(), Some(&told)) {
+        for Group { path, acts } in grouped(steps_of(Vec::new(), Some(&told))) {
             self.open.values_mut().for_each(|open| open.told_paths.push(path.clone()));
-            let came = self.step(&path, act, None, Memory::None, "");
+            let came = self.acts(&path, acts, None, Memory::None, "");
             self.came(came, path, "a call inside of another");
         }
     }
 
-    /// Does one thing to one file.
-    fn step(&mut self, path: &str, act: Act, told: Option<&Told>, memory: Memory, said: &str) -> Came {
-        if let Act::Move(to) = act {
-            self.rename(path, to);
+    /// Does to one file what a call did to it.
+    fn acts(&mut self, path: &str, mut acts: Vec<Act>, told: Option<&Told>, memory: Memory, said: &str) -> Came {
+        if let [Act::Move(to)] = acts.as_slice() {
+            self.rename(path, to.clone());
             return Came::Followed;
         }
         if !self.files.contains_key(path) && self.files.len() >= FILES_MAX {
@@ -302,16 +349,18 @@ impl Changes {
         }
         let file = self.files.entry(path.to_owned()).or_default();
         let before = file.size();
-        let came = match act {
-            Act::Look { all } => match told.and_then(|told| told.shown.as_ref()) {
+        if let [Act::Write { before, .. }] = acts.as_mut_slice()
+            && answer::is_creation(said)
+        {
+            *before = Before::Absent;
+        }
+        let came = match acts.as_slice() {
+            [Act::Look { all }] => match told.and_then(|told| told.shown.as_ref()) {
                 Some(shown) if shown.all => file.see(&shown.text),
                 Some(shown) => file.see_lines(shown.at, &shown.text),
-                None => file.look(said, all),
+                None => file.look(said, *all),
             },
-            Act::Write { text, before: Before::Unknown } if answer::is_creation(said) => {
-                file.act(&Act::Write { text, before: Before::Absent }, told, memory)
-            }
-            act => file.act(&act, told, memory),
+            acts => file.act(acts, told, memory),
         };
         self.held = self.held + file.size() - before;
         if self.held > HELD_SIZE_MAX {
@@ -385,12 +434,26 @@ fn steps_of(planned: Vec<Step>, told: Option<&Told>) -> Vec<Step> {
         step::patched(told.files.clone(), None, &mut steps);
         return steps;
     }
-    match planned.as_slice() {
-        [first, second, ..] if !told.hunks.is_empty() && first.path == second.path => {
-            vec![Step { path: first.path.clone(), act: Act::Patch(told.hunks.clone()) }]
+    planned
+}
+
+/// What is done to one file, one after the other.
+struct Group {
+    path: String,
+    acts: Vec<Act>,
+}
+
+/// Steps by file, as long as they only change its text.
+fn grouped(steps: Vec<Step>) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    let is_text = |act: &Act| matches!(act, Act::Replace { .. } | Act::Insert { .. } | Act::Patch(_) | Act::Append(_));
+    for Step { path, act } in steps {
+        match groups.last_mut() {
+            Some(last) if last.path == path && is_text(&act) && last.acts.iter().all(is_text) => last.acts.push(act),
+            Some(_) | None => groups.push(Group { path, acts: vec![act] }),
         }
-        _ => planned,
     }
+    groups
 }
 
 /// The first line of a command, short enough for a list.

@@ -141,7 +141,8 @@ impl Parts {
             return Fit::Fits;
         }
         for part in self.0.iter_mut().rev().filter(|part| part.label.is_none()) {
-            if let Some(range) = lines::find(&part.now, &hunk.old, 0) {
+            let find = if hunk.at.is_some() { lines::find_exactly } else { lines::find };
+            if let Some(range) = find(&part.now, &hunk.old, 0) {
                 part.now = lines::spliced(&part.now, range, &hunk.new);
                 return Fit::Fits;
             }

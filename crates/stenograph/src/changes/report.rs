@@ -80,6 +80,9 @@ impl BaseKnown {
 /// What a reader is told where the numbers are missing.
 const NOT_RECORDED: &str = "the file's beginning state is not recorded";
 
+/// What a reader is told where the state that a diff begins with is not the one the diff before it ends with.
+const ELSEWHERE: &str = "something that is not recorded changed the file before this";
+
 /// What became of a file; `None` where nothing is known to have changed. `root` is the folder that paths in the diff are below.
 pub(super) fn change(path: &str, file: &File, root: Option<&str>) -> Option<FileChange> {
     let mut change = FileChange {
@@ -95,12 +98,12 @@ pub(super) fn change(path: &str, file: &File, root: Option<&str>) -> Option<File
     let (old, new) = (below(change.from.as_deref().unwrap_or(path), root), below(path, root));
     let mut first: Option<&Sheet> = None;
     for sheet in &file.closed {
+        Section { sheet, old: &old, new: &old, is_first: first.is_none() }.write(&mut change);
         first = first.or(Some(sheet));
-        Section { sheet, old: &old, new: &old }.write(&mut change);
     }
     if !file.sheet.is_unchanged() || old != new {
+        Section { sheet: &file.sheet, old: &old, new: &new, is_first: first.is_none() }.write(&mut change);
         first = first.or(Some(&file.sheet));
-        Section { sheet: &file.sheet, old: &old, new: &new }.write(&mut change);
     }
     let first = first?;
     change.how = how(first, &file.sheet, change.from.is_some());
@@ -144,27 +147,30 @@ struct Section<'a> {
     sheet: &'a Sheet,
     old: &'a str,
     new: &'a str,
+    /// Only the first one begins with what the file was: what comes after it cannot be applied to the same file.
+    is_first: bool,
 }
 
 impl Section<'_> {
     fn write(&self, change: &mut FileChange) {
         let mut found = Hunks::default();
-        let mut remark = NOT_RECORDED;
+        let mut remark = if self.is_first { NOT_RECORDED } else { ELSEWHERE };
+        let whole = if self.is_first { WHOLE } else { Place { new: None, ..WHOLE } };
         let (mut head, mut sides) = (String::new(), (quoted("a/", self.old), quoted("b/", self.new)));
         if self.old != self.new {
             head = format!("rename from {}\nrename to {}\n", quoted("", self.old), quoted("", self.new));
         }
         match self.sheet {
-            Sheet::Whole { base: Base::Text(base), now: Some(now) } => hunks(base, now, WHOLE, &mut found),
+            Sheet::Whole { base: Base::Text(base), now: Some(now) } => hunks(base, now, whole, &mut found),
             Sheet::Whole { base: Base::Absent, now } => {
                 "new file mode 100644\n".clone_into(&mut head);
                 sides.0 = "/dev/null".to_owned();
-                hunks("", now.as_deref().unwrap_or_default(), WHOLE, &mut found);
+                hunks("", now.as_deref().unwrap_or_default(), whole, &mut found);
             }
             Sheet::Whole { base: Base::Text(base), now: None } => {
                 "deleted file mode 100644\n".clone_into(&mut head);
                 sides.1 = "/dev/null".to_owned();
-                hunks(base, "", WHOLE, &mut found);
+                hunks(base, "", whole, &mut found);
             }
             Sheet::Whole { base: Base::Unknown, now: Some(now) } => {
                 hunks("", now, Place { old: None, new: Some(1), end: End::OfFile }, &mut found);
@@ -176,7 +182,7 @@ impl Section<'_> {
             Sheet::Parts(parts) => {
                 let lines = parts.lines_alone();
                 for (part, line) in parts.all().iter().zip(lines).filter(|(part, _)| part.is_changed()) {
-                    part_hunks(part, line, &mut found);
+                    part_hunks(part, line.filter(|_| self.is_first), &mut found);
                 }
             }
         }

@@ -226,6 +226,26 @@ impl Sheet {
         }
     }
 
+    /// Whether the lines of all hunks stand exactly where their numbers say.
+    pub fn holds(&self, hunks: &[Hunk]) -> bool {
+        let Sheet::Whole { now: Some(now), .. } = self else { return false };
+        hunks.iter().all(|hunk| hunk.at.is_some_and(|at| at_line(now, hunk, at).is_some()))
+    }
+
+    /// Whether this is all there is.
+    pub fn is_now(&self, text: &str) -> bool {
+        matches!(self, Sheet::Whole { now: Some(now), .. } if now == text)
+    }
+
+    /// Whether lines that are known begin with tabs.
+    pub fn has_tabs(&self) -> bool {
+        let has = |text: &str| text.contains("\n\t");
+        match self {
+            Sheet::Whole { now, .. } => now.as_deref().is_some_and(has),
+            Sheet::Parts(parts) => parts.all().iter().any(|part| has(&part.now)),
+        }
+    }
+
     /// A piece of a file that has pieces of its own, such as the cells of a notebook, is given another text.
     pub fn cell(&mut self, label: &str, text: Option<&str>) -> Fit {
         match self {
@@ -294,7 +314,9 @@ fn patched(text: &str, hunks: &[Hunk]) -> Option<String> {
         if !out.is_empty() && !out.ends_with('\n') && !hunk.new.is_empty() {
             out.push('\n');
         }
-        out.push_str(&hunk.new);
+        // The end of the last line is told by the text: not every list of lines tells it.
+        let is_bare = hunk.at.is_some() && range.end == text.len() && !text.ends_with('\n') && hunk.old.ends_with('\n');
+        out.push_str(if is_bare { bare(&hunk.new) } else { &hunk.new });
         done = range.end;
     }
     out.push_str(text.get(done..)?);
@@ -304,14 +326,8 @@ fn patched(text: &str, hunks: &[Hunk]) -> Option<String> {
 /// Where a hunk belongs: at its number; else after the line it names, and after the hunks before it; else anywhere.
 fn place(text: &str, hunk: &Hunk, from: usize) -> Option<Range<usize>> {
     let length = lines::count(&hunk.old);
-    if let Some(at) = hunk.at {
-        // A hunk without old lines is numbered by the line before it.
-        let line = if length == 0 { at } else { at.saturating_sub(1) };
-        let range = lines::range(text, line, length);
-        let fits = |range: &Range<usize>| text.get(range.clone()).is_some_and(|held| bare(held) == bare(&hunk.old));
-        if let Some(range) = range.filter(fits) {
-            return Some(range);
-        }
+    if let Some(range) = hunk.at.and_then(|at| at_line(text, hunk, at)) {
+        return Some(range);
     }
     let named = hunk.after.as_ref().and_then(|after| lines::find(text, &format!("{after}\n"), from));
     let line = named.as_ref().map_or(from, |named| lines::count(text.get(..named.end).unwrap_or_default()));
@@ -319,5 +335,15 @@ fn place(text: &str, hunk: &Hunk, from: usize) -> Option<Range<usize>> {
         let at = named.map_or(text.len(), |named| named.end);
         return Some(at..at);
     }
-    lines::find(text, &hunk.old, line).or_else(|| lines::find(text, &hunk.old, 0))
+    let find = if hunk.at.is_some() { lines::find_exactly } else { lines::find };
+    find(text, &hunk.old, line).or_else(|| find(text, &hunk.old, 0))
+}
+
+/// Where the lines of a hunk stand, if they stand at this line.
+fn at_line(text: &str, hunk: &Hunk, at: usize) -> Option<Range<usize>> {
+    let length = lines::count(&hunk.old);
+    // A hunk without old lines is numbered by the line before it.
+    let line = if length == 0 { at } else { at.saturating_sub(1) };
+    let range = lines::range(text, line, length)?;
+    (bare(text.get(range.clone())?) == bare(&hunk.old)).then_some(range)
 }

@@ -264,3 +264,41 @@ fn a_record_over_the_limit_is_listed() {
     changes.add(&Event::new(Body::Other { name: None, bytes: None }));
     assert_eq!(reasons(&changes.finish()), ["record_over_the_limit"]);
 }
+
+#[test]
+fn a_result_may_be_written_down_before_its_call() {
+    let mut session = Session::default();
+    session.does("Read", READ, "1→one\n2→two\n");
+    session.answer("late", "ok", None);
+    session.call_as("late", "Edit", EDIT);
+    let outcome = session.finish();
+    assert!(outcome.files[0].diff.ends_with("-two\n+2\n"));
+    assert!(outcome.unseen.is_empty());
+}
+
+#[test]
+fn what_comes_after_an_unseen_change_is_for_people() {
+    let mut session = Session::default();
+    session
+        .does("Read", r#"{"file_path":"/w/a.rs","offset":1,"limit":3}"#, "1→one\n2→two\n3→three\n")
+        .does("Edit", EDIT, "ok");
+    session.does("Read", READ, "1→other\n2→two\n").does("Edit", EDIT, "ok");
+    let outcome = session.finish();
+    assert_eq!(reasons(&outcome), ["changed_elsewhere"]);
+    assert!(!outcome.files[0].exact);
+    assert_eq!(
+        outcome.files[0].diff,
+        "diff --git a/a.rs b/a.rs\n--- a/a.rs\n+++ b/a.rs\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n\
+         diff a/a.rs b/a.rs\n--- a/a.rs\n+++ b/a.rs\nsomething that is not recorded changed the file before this\n\
+         @@ -1,2 +?,2 @@\n other\n-two\n+2\n"
+    );
+}
+
+#[test]
+fn several_edits_of_one_call_are_done_together_or_not_at_all() {
+    let mut session = Session::default();
+    session.does("Read", READ, "1→one\n2→two\n");
+    let edits = r#"{"file_path":"/w/a.rs","edits":[{"old_string":"one","new_string":"1"},{"old_string":"1\ntwo","new_string":"1\n2"}]}"#;
+    session.does("MultiEdit", edits, "ok");
+    assert!(session.diff().ends_with("@@ -1,2 +1,2 @@\n-one\n-two\n+1\n+2\n"));
+}

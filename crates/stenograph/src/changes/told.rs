@@ -5,7 +5,8 @@ use super::patch::{Deed, Patched, add_line, read_unified};
 use super::sheet::Hunk;
 use crate::format;
 use crate::json::{Object, items};
-use crate::model::Event;
+use crate::model::{Body, Event};
+use crate::read;
 use crate::text::Text;
 
 /// What a record says of files.
@@ -51,6 +52,7 @@ pub(super) fn told(event: &Event<'_>) -> Option<Told> {
     let mut told = Told::default();
     let mut found = false;
     let (mut created, mut updated) = (false, false);
+    let mut written: Option<String> = None;
     for (origin, residue) in event.extra.iter() {
         let Some(deeds) = format::named(origin).map(format::Format::deeds).filter(|deeds| !deeds.fields.is_empty())
         else {
@@ -65,6 +67,9 @@ pub(super) fn told(event: &Event<'_>) -> Option<Told> {
                     found |= told.take(key, raw);
                     created |= key == "type" && raw == "\"create\"";
                     updated |= key == "type" && raw == "\"update\"";
+                    if key == "content" {
+                        written = text(raw);
+                    }
                 };
                 if path == *field {
                     Object::parse(raw).iter().flat_map(Object::pairs).for_each(|(key, raw)| take(key, raw));
@@ -77,7 +82,27 @@ pub(super) fn told(event: &Event<'_>) -> Option<Told> {
     if created && !updated && told.before.is_none() {
         told.before = Some(Was::Absent);
     }
-    (found || told.before.is_some()).then_some(told)
+    if created || updated {
+        // What was written may be more than what was to be written.
+        told.after = told.after.or(written);
+    }
+    (found || told.before.is_some() || told.after.is_some()).then_some(told)
+}
+
+/// The events of a record of a side conversation that stands inside another record. What stands inside of that again is passed over:
+/// it is nothing anybody writes.
+pub(super) fn nested(event: &Event<'_>) -> Vec<Event<'static>> {
+    let Body::Fact { name, .. } = &event.body else { return Vec::new() };
+    let mut found = Vec::new();
+    for (origin, residue) in event.extra.iter() {
+        let Some(format) = format::named(origin) else { continue };
+        let nested = format.marks().nested.filter(|nested| nested.fact == name);
+        if let Some(raw) = nested.and_then(|nested| residue.at(nested.record)) {
+            found.extend(read::all(format, raw.as_bytes()).events);
+        }
+    }
+    found.retain(|event| !matches!(event.body, Body::Fact { .. }));
+    found
 }
 
 impl Told {
@@ -132,8 +157,8 @@ fn sight(raw: &str) -> Option<Sight> {
         (number(&object, "startLine")?, number(&object, "numLines")?, number(&object, "totalLines")?);
     let mut text = text(object.peek("content")?)?;
     let all = at <= 1 && length == total;
-    // Here a last line without an end is the line after the last end, and one that goes on is the last of those asked for.
-    if !all && at + length <= total && !text.ends_with('\n') {
+    // The lines are joined: the last of those asked for has an end, if it is not the last of all.
+    if at + length <= total {
         text.push('\n');
     }
     Some(Sight { at: at.max(1), text, all })

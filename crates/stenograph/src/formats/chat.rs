@@ -13,6 +13,7 @@ mod write;
 
 pub use compose::{Composer, NOT_ANSWERED};
 pub use list::{element, list, put_tools, remark, tools};
+pub use pieces::address;
 pub use read::{is_message, may_be_message, message};
 pub use write::render;
 

@@ -104,6 +104,11 @@ impl<'a> Object<'a> {
         Text::from_json(self.peek(key)?)?.exact()
     }
 
+    /// The object in a field, without taking it.
+    pub fn peek_object(&self, key: &str) -> Option<Object<'a>> {
+        self.peek(key).and_then(Object::within)
+    }
+
     /// Whether a field is `true`, without taking it.
     pub fn peek_true(&self, key: &str) -> bool {
         self.peek(key) == Some("true")

@@ -1,16 +1,18 @@
-//! Amounts of money, exact: US dollars as a whole number of their smallest part, so that sums do not depend on their order. Nothing
-//! here goes through binary fractions, and nothing is rounded but what people look at.
+//! Amounts of money, exact: US dollars as a whole number of their smallest part, so that sums do not depend on their order.
+//! Nothing here goes through binary fractions, and nothing is rounded but what people look at. Decimal types with a moving
+//! point round in silence where their digits run out; a whole number can only say that it is too small a place.
 
 use std::fmt;
 
-/// Digits behind the point. Prices of one token have up to ten of them, and what programs print from binary fractions (`4e-07` as
-/// `4.0000000000000003e-07`) up to 24.
+/// Digits behind the point. Prices of one token have up to ten of them, and what programs print from binary fractions
+/// (`4e-07` as `4.0000000000000003e-07`) up to 24.
 const DECIMALS: u32 = 24;
 
 /// What one dollar is.
 const DOLLAR: i128 = 10_i128.pow(DECIMALS);
 
-/// The longest spelling of an amount that is looked at: nobody writes more digits than this, and what is longer takes time for nothing.
+/// The longest spelling of an amount that is looked at: nobody writes more digits than this, and what is longer takes time
+/// for nothing.
 const SPELLING_LEN_MAX: usize = 100;
 
 /// Exact US dollars, up to 170 trillion of them. What is more than that is no `Money`: every sum can say no.
@@ -21,8 +23,8 @@ impl Money {
     /// Nothing.
     pub const ZERO: Money = Money(0);
 
-    /// The amount a number of JSON or TOML states, by its own spelling: `3e-06`, `0.25`, `-1`. `None` where it is no number, too
-    /// large, or finer than an amount can be.
+    /// The amount a number of JSON or TOML states, by its own spelling: `3e-06`, `0.25`, `-1`. `None` where it is no number,
+    /// too large, or finer than an amount can be.
     pub fn parse(text: &str) -> Option<Money> {
         if text.len() > SPELLING_LEN_MAX {
             return None;

@@ -39,13 +39,50 @@ pub enum By {
 }
 
 impl By {
-    /// The word in JSON and at the head of a column.
+    /// Everything that can be asked by.
+    pub const ALL: [By; 11] = [
+        By::Day,
+        By::Week,
+        By::Month,
+        By::HourBlock,
+        By::Session,
+        By::Project,
+        By::Model,
+        By::Agent,
+        By::Branch,
+        By::Tool,
+        By::Subagent,
+    ];
+
+    /// What is meant by that name.
+    pub fn named(name: &str) -> Option<By> {
+        By::ALL.into_iter().find(|by| by.name() == name)
+    }
+
+    /// What it is, for help.
+    pub fn says(self) -> &'static str {
+        match self {
+            By::Day => "The day",
+            By::Week => "The week, by its Monday",
+            By::Month => "The month",
+            By::HourBlock => "Blocks of five hours",
+            By::Session => "The session",
+            By::Project => "The project",
+            By::Model => "The model",
+            By::Agent => "The agent",
+            By::Branch => "The branch of version control",
+            By::Tool => "The tools that answers call; a call with several is shared out among them",
+            By::Subagent => "The sub-agent",
+        }
+    }
+
+    /// The word for it.
     pub fn name(self) -> &'static str {
         match self {
             By::Day => "day",
             By::Week => "week",
             By::Month => "month",
-            By::HourBlock => "hour_block",
+            By::HourBlock => "hour-block",
             By::Session => "session",
             By::Project => "project",
             By::Model => "model",

@@ -98,7 +98,7 @@ pub trait Tally: std::fmt::Debug {
 #[derive(Debug, Default)]
 pub struct Tallied {
     pub(super) names: Names,
-    pub(super) rows: Vec<(u32, Row)>,
+    pub(crate) rows: Vec<(u32, Row)>,
     /// What there is to say about sources that the program does not count as people would think.
     pub remarks: Vec<String>,
 }

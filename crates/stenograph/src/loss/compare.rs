@@ -147,12 +147,18 @@ pub fn twins(source: &[Event<'_>], target: &[Event<'_>]) -> Vec<Option<usize>> {
 
 /// Pairs of events that say the same, in order.
 fn matches(source: &[Digest], target: &[Digest]) -> Vec<(usize, usize)> {
+    let keys = |side: &[Digest]| side.iter().map(|digest| digest.key).collect::<Vec<_>>();
+    equal_pairs(&keys(source), &keys(target))
+}
+
+/// The places at which two sequences of fingerprints agree, in order.
+pub(crate) fn equal_pairs(source: &[u64], target: &[u64]) -> Vec<(usize, usize)> {
     let mut ids: HashMap<u64, u32> = HashMap::new();
-    let mut tokens = |side: &[Digest]| -> Vec<Token> {
+    let mut tokens = |side: &[u64]| -> Vec<Token> {
         side.iter()
-            .map(|digest| {
+            .map(|key| {
                 let next = u32::try_from(ids.len()).unwrap_or(u32::MAX);
-                Token(*ids.entry(digest.key).or_insert(next))
+                Token(*ids.entry(*key).or_insert(next))
             })
             .collect()
     };

@@ -6,5 +6,6 @@ mod digest;
 mod report;
 mod settle;
 
+pub(crate) use compare::equal_pairs;
 pub use compare::{Comparison, twins};
 pub use report::{Count, How, Report};

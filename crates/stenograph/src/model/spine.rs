@@ -32,7 +32,7 @@ impl LeftOut {
 }
 
 /// Which records are in the spine. Built in one pass ([`Spine::add`]), asked in a second ([`Spine::left_out`]). Of each record a
-/// few bytes are kept while it is built, and one while it is asked.
+/// few bytes are kept while it is built, and four while it is asked.
 #[derive(Debug, Default)]
 pub struct Spine {
     nodes: Vec<Node>,
@@ -41,7 +41,10 @@ pub struct Spine {
     last_usage: Recent,
     /// Records, with the response they belong to, whose usage a later record states again.
     said_later: Vec<(u32, u32)>,
-    given_up: Vec<bool>,
+    /// For each record the branch it is on: 0 is the one that goes on.
+    branch_of: Vec<u32>,
+    /// For each branch that was given up, from 1, the record it left from.
+    left_from: Vec<u32>,
     said: Said,
     has_main: bool,
     has_threads: bool,
@@ -156,7 +159,7 @@ impl Spine {
             }
         }
         let newest = newest_children(&nodes);
-        self.given_up = Vec::with_capacity(nodes.len());
+        self.branch_of = Vec::with_capacity(nodes.len());
         for (index, node) in nodes.iter().enumerate() {
             let parent = node.parent as usize;
             let newest = newest.get(parent).and_then(|newest| nodes.get(*newest as usize));
@@ -164,21 +167,32 @@ impl Spine {
                 // Parallel calls of one response may be siblings: none of them gives up another.
                 newest.latest > node.latest && (node.group == 0 || newest.group != node.group)
             });
-            let given_up = parent != index
-                && (self.given_up.get(parent) == Some(&true) || (node.talk_below && !node.goes_on && outdone));
-            self.given_up.push(given_up);
+            let branch = match parent != index {
+                true if node.talk_below && !node.goes_on && outdone => self.leave(node.parent),
+                true => self.branch_of.get(parent).copied().unwrap_or(0),
+                false => 0,
+            };
+            self.branch_of.push(branch);
         }
         self.said.settle();
         for run in self.said.taken_back() {
-            let run = run.start as usize..(run.end as usize).min(self.given_up.len());
-            self.given_up.get_mut(run).unwrap_or_default().fill(true);
+            let branch = self.leave(run.start.saturating_sub(1));
+            let run = run.start as usize..(run.end as usize).min(self.branch_of.len());
+            let records = self.branch_of.get_mut(run).unwrap_or_default();
+            records.iter_mut().filter(|record| **record == 0).for_each(|record| *record = branch);
         }
         self.rewind();
     }
 
+    /// A new branch that leaves from this record.
+    fn leave(&mut self, record: u32) -> u32 {
+        self.left_from.push(record);
+        number(self.left_from.len())
+    }
+
     /// Whether events are left out that do not merely repeat others.
     pub fn leaves_out(&self) -> bool {
-        (self.has_main && self.has_threads) || self.given_up.contains(&true)
+        (self.has_main && self.has_threads) || self.branch_of.iter().any(|branch| *branch != 0)
     }
 
     /// Goes back to the first event, to be asked about all of them once more.
@@ -199,8 +213,22 @@ impl Spine {
         if event.thread.is_some() && self.has_main && !matches!(event.body, Body::Fact { .. }) {
             return Some(LeftOut::Thread);
         }
-        let given_up = self.given_up.get((self.asked as usize).saturating_sub(1));
-        (given_up == Some(&true)).then_some(LeftOut::Branch)
+        (self.branch() != 0).then_some(LeftOut::Branch)
+    }
+
+    /// The record of the event that was asked about last, from 0.
+    pub fn record(&self) -> u32 {
+        self.asked.saturating_sub(1)
+    }
+
+    /// The branch which the event that was asked about last is on: 0 is the one that goes on. Ask after [`Spine::left_out`].
+    pub fn branch(&self) -> u32 {
+        self.branch_of.get(self.record() as usize).copied().unwrap_or(0)
+    }
+
+    /// The record that each branch which was given up left from; the first in the list is that of branch 1.
+    pub fn left_from(&self) -> &[u32] {
+        &self.left_from
     }
 
     /// Whether a later record of the same model response states its usage again. Ask after [`Spine::left_out`].
@@ -260,6 +288,27 @@ mod tests {
         let events =
             [said("a", None), said("b", Some("a")), said("c", Some("b")), said("d", Some("a")), said("e", Some("d"))];
         assert_eq!(kept(&events), ["a", "d", "e"]);
+    }
+
+    #[test]
+    fn branches_know_where_they_left() {
+        let events = [
+            said("a", None),
+            said("b", Some("a")),
+            said("c", Some("b")),
+            said("d", Some("b")),
+            said("e", Some("a")),
+            said("f", Some("e")),
+        ];
+        let mut spine = Spine::default();
+        events.iter().for_each(|event| spine.add(event));
+        spine.decide();
+        let branches = events.iter().map(|event| {
+            let _ = spine.left_out(event);
+            spine.branch()
+        });
+        assert_eq!(branches.collect::<Vec<_>>(), [0, 1, 2, 1, 0, 0]);
+        assert_eq!(spine.left_from(), [0, 1]);
     }
 
     #[test]

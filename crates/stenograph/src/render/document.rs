@@ -1,5 +1,6 @@
-//! A session as one JSON document: what is known of it, its turns with the events in each, and everything else with the reason why it
-//! is in no turn. Events are lines of the wire. They are written as they come, so memory does not grow with the session.
+//! A session as one JSON document: what is known of it, its turns with the events in each, and everything else with the
+//! reason why it is in no turn. Events are lines of the wire. They are written as they come, so memory does not grow with the
+//! session.
 
 use std::io::{self, Write};
 
@@ -59,10 +60,13 @@ impl<W: Write> Document<W> {
         write!(self.out, "{{\"v\":{},\"session\":{{{fields}}},\"turns\":[", wire::VERSION)
     }
 
-    /// One event of the conversation; those of a turn before those of the next.
+    /// One event of the conversation; those of a turn before those of the next. What nobody said is passed over: see
+    /// [`Turns::is_outside`].
     pub fn event(&mut self, event: &Event<'_>) -> io::Result<()> {
-        if let Place::New(speaker) = self.turns.place(event) {
-            self.open(speaker, event)?;
+        match self.turns.place(event) {
+            Place::Outside => return Ok(()),
+            Place::Same => {}
+            Place::New(speaker) => self.open(speaker, event)?,
         }
         self.item(&wire::event_at(event))
     }

@@ -1,5 +1,5 @@
-//! Text that does nothing to a terminal or to a reader's eyes: control characters are shown instead of done. What a text means in
-//! some markup is not known here.
+//! Text that does nothing to a terminal or to a reader's eyes: control characters are shown instead of done. What a text
+//! means in some markup is not known here.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;

@@ -1,5 +1,5 @@
-//! A session as a Markdown document: what is known of it in a table, then turn by turn who said and did what. Events are written as they
-//! come, so memory does not grow with the session. How a text is kept in its place is in `markup.rs`.
+//! A session as a Markdown document: what is known of it in a table, then turn by turn who said and did what. Events are
+//! written as they come, so memory does not grow with the session. How a text is kept in its place is in `markup.rs`.
 
 use std::io::{self, Write};
 
@@ -12,8 +12,8 @@ use crate::model::{Body, Content, Data, Event, Input, Outline, Pairing, Piece, P
 /// How much of a title or of an error stands in the table.
 const CELL_CHARS_MAX: usize = 300;
 
-/// JSON nested deeper than this is written on one line: each level is indented further than the one around it, and that grows with
-/// the square of the depth.
+/// JSON nested deeper than this is written on one line: each level is indented further than the one around it, and that grows
+/// with the square of the depth.
 const INDENT_DEPTH_MAX: usize = 64;
 
 /// Whether something is shown.

@@ -1,7 +1,7 @@
-//! Text in Markdown that stays where it is put. What looks like Markdown goes on looking so (lists, emphasis, code), but nothing in a
-//! text can open or close what stands around it: headings are made smaller than the document's own, markup of HTML is shown as text,
-//! code is fenced anew by a fence that nothing inside can close, and what would count for the whole document (definitions of links) or
-//! fetch something when it is looked at (images) is taken literally.
+//! Text in Markdown that stays where it is put. What looks like Markdown goes on looking so (lists, emphasis, code), but
+//! nothing in a text can open or close what stands around it: headings are made smaller than the document's own, markup of
+//! HTML is shown as text, code is fenced anew by a fence that nothing inside can close, and what would count for the whole
+//! document (definitions of links) or fetch something when it is looked at (images) is taken literally.
 
 use std::borrow::Cow;
 
@@ -200,9 +200,7 @@ fn rest_of_line(rest: &str, out: &mut String) {
         // A line of hyphens would make a heading of what stands above it; one of asterisks is only a line.
         return out.push_str("***");
     }
-    let is_box = ["[ ] ", "[x] ", "[X] "].iter().any(|mark| rest.starts_with(mark));
-    let is_definition = rest.starts_with('[') && !is_box && !rest.contains("](");
-    if is_all('-') || is_all('=') || rest.starts_with("~~~") || rest.starts_with(":::") || is_definition {
+    if is_all('-') || is_all('=') || rest.starts_with("~~~") || rest.starts_with(":::") || may_define(rest) {
         out.push('\\');
         let first = rest.chars().next().map_or(0, char::len_utf8);
         out.push_str(rest.get(..first).unwrap_or_default());
@@ -211,8 +209,23 @@ fn rest_of_line(rest: &str, out: &mut String) {
     inline(rest, out);
 }
 
-/// Words of a line. Code stays code; every backtick that is not part of code on this line is shown as itself, so that none is left to
-/// pair with another.
+/// Whether a line may begin the definition of a link, or of a footnote: its name ends before a colon, or on a later line.
+fn may_define(rest: &str) -> bool {
+    let Some(name) = rest.strip_prefix('[') else { return false };
+    let mut is_escaped = false;
+    for (at, char) in name.char_indices() {
+        match char {
+            _ if is_escaped => is_escaped = false,
+            '\\' => is_escaped = true,
+            ']' => return name.get(at + 1..).is_some_and(|after| after.starts_with(':')),
+            _ => {}
+        }
+    }
+    true
+}
+
+/// Words of a line. Code stays code; every backtick that is not part of code on this line is shown as itself, so that none is
+/// left to pair with another.
 fn inline(text: &str, out: &mut String) {
     let mut rest = text;
     while let Some(char) = rest.chars().next() {
@@ -272,4 +285,108 @@ fn longest_run(text: &str) -> usize {
         longest = longest.max(run);
     }
     longest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn written(text: &str) -> String {
+        let mut out = String::new();
+        prose(text, &mut out);
+        out
+    }
+
+    #[test]
+    fn headings_are_smaller_than_those_of_the_document() {
+        for (said, expected) in [
+            ("# One", "##### One\n"),
+            ("### User (Turn 9)", "###### User (Turn 9)\n"),
+            ("> - ## deep", "> - ###### deep\n"),
+            ("#hash", "\\#hash\n"),
+            ("One\n===", "One\n\\===\n"),
+            ("Two\n---", "Two\n***\n"),
+            ("Two\n-", "Two\n\\-\n"),
+        ] {
+            assert_eq!(written(said), expected, "{said}");
+        }
+    }
+
+    #[test]
+    fn markup_of_html_is_text() {
+        assert_eq!(written("<script>x</script> </details>"), "&lt;script>x&lt;/script> &lt;/details>\n");
+        assert_eq!(written("<!-- a <?b"), "&lt;!-- a &lt;?b\n");
+        assert_eq!(written("a < b, a<=b, a <- b, 1<<2, x<3"), "a < b, a<=b, a <- b, 1<<2, x<3\n");
+        assert_eq!(written("\\<b>"), "\\<b>\n");
+        assert_eq!(written("`Vec<T>` and ``a ` <b>``"), "`Vec<T>` and ``a ` <b>``\n");
+    }
+
+    #[test]
+    fn a_backtick_without_a_partner_pairs_with_nothing() {
+        assert_eq!(written("a ` b\n`<i>` c"), "a \\` b\n`<i>` c\n");
+        assert_eq!(written("\\`<i>`"), "\\`&lt;i>\\`\n");
+        assert_eq!(written("> ```\n> <b>"), "> \\`\\`\\`\n> &lt;b>\n");
+    }
+
+    #[test]
+    fn code_stands_in_a_fence_that_nothing_inside_closes() {
+        assert_eq!(written("```rust\nlet a = \"````\";\n```\nafter"), "`````rust\nlet a = \"````\";\n`````\nafter\n");
+        assert_eq!(written("1. so\n\n   ~~~ a`b c\n     <x>\n   ~~~\n"), "1. so\n\n```\n  <x>\n```\n");
+        assert_eq!(written("```\nnever closed\n# no heading"), "```\nnever closed\n# no heading\n```\n");
+        assert_eq!(written("so:\n\n    <x>\n\n    y\n\nz"), "so:\n\n```\n<x>\n\ny\n```\n\nz\n");
+        assert_eq!(written("- so:\n\n    and so"), "- so:\n\n    and so\n");
+        let mut out = String::new();
+        code("json", "", &mut out);
+        assert_eq!(out, "```json\n```\n");
+    }
+
+    #[test]
+    fn what_would_count_for_the_whole_document_does_not() {
+        assert_eq!(written("[a]: http://x"), "\\[a]: http://x\n");
+        assert_eq!(written("[a\nb]: http://x"), "\\[a\nb]: http://x\n");
+        assert_eq!(written("[a]: http://x[a](b)"), "\\[a]: http://x[a](b)\n");
+        assert_eq!(written("[a\\]]: http://x"), "\\[a\\]]: http://x\n");
+        assert_eq!(written("[a](b) ![c](d)"), "[a](b) !\\[c](d)\n");
+        assert_eq!(written("- [ ] open\n- [x] done"), "- [ ] open\n- [x] done\n");
+        assert_eq!(written("::: note\n- ~~~"), "\\::: note\n- \\~~~\n");
+    }
+
+    #[test]
+    fn control_characters_are_shown() {
+        assert_eq!(written("a\rb\u{1b}[2J\u{202e}\r\nc"), "a␍b␛[2J\\u{202e}\nc\n");
+    }
+
+    #[test]
+    fn words_are_nothing_but_themselves() {
+        assert_eq!(words("a|b `c` <d> [e]\n#"), "a\\|b \\`c\\` &lt;d> \\[e\\]␊\\#");
+        assert_eq!(code_words("a`b"), "``a`b``");
+        assert_eq!(code_words("`"), "`` ` ``");
+        assert_eq!(code_words(""), "` `");
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// Outside fences of our own no markup can begin, and every fence of ours is closed.
+        #[test]
+        fn nothing_is_left_open(text in "[`~<>#=\\-a \\\\\n\\[\\]!:|1.]{0,60}") {
+            let out = written(&text);
+            let mut fence: Option<String> = None;
+            for line in out.lines() {
+                let run: String = line.chars().take_while(|char| *char == '`').collect();
+                let is_fence = run.len() >= 3 && !line.trim_start_matches('`').contains('`');
+                match &fence {
+                    Some(open) if *open == line => fence = None,
+                    Some(_) => {}
+                    None if is_fence => fence = Some(run),
+                    None => {
+                        prop_assert!(!line.starts_with("~~~") && !line.starts_with("# ") && !line.starts_with("### "), "{line}");
+                        prop_assert!(line.is_empty() || line.trim_matches('=').len() == line.len() || !line.trim_matches('=').is_empty());
+                    }
+                }
+            }
+            prop_assert_eq!(fence, None);
+        }
+    }
 }

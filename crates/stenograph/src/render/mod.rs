@@ -11,3 +11,6 @@ pub use document::Document;
 pub use harmless::{grouped, harmless, harmless_json, harmless_line};
 pub use markdown::{Markdown, Shown};
 pub use turns::{Place, Speaker, Turns};
+
+#[cfg(test)]
+mod tests;

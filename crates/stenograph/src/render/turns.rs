@@ -1,5 +1,5 @@
-//! Which turn of a conversation an event belongs to: what a user says is one, and so is all that an agent does until somebody else
-//! speaks. A fold over events in order; it keeps nothing of them but the last speaker.
+//! Which turn of a conversation an event belongs to: what a user says is one, and so is all that an agent does until somebody
+//! else speaks. A fold over events in order; it keeps nothing of them but the last speaker.
 
 use crate::model::{Body, Event, Role};
 
@@ -44,6 +44,11 @@ impl Turns {
     /// The number of the turn that is going on, from 1.
     pub fn number(&self) -> u64 {
         self.count
+    }
+
+    /// Whether an event belongs to no turn, whatever stands around it.
+    pub fn is_outside(event: &Event<'_>) -> bool {
+        matches!(event.body, Body::Fact { .. } | Body::Other { .. })
     }
 
     /// Where an event belongs; every event of the conversation, in order.

@@ -47,7 +47,7 @@ pub enum Within {
 }
 
 /// From one place to another, both included; an open end goes as far as there is.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Range {
     start: Option<Place>,
     end: Option<Place>,

@@ -136,7 +136,10 @@ pub fn failure(audit: &Audit, colour: Colour, out: &mut String) {
         FaultKind::Failure => format!("an error: {name}"),
         FaultKind::Interrupted => "somebody broke it off".to_owned(),
         FaultKind::Stop => format!("it came to a bad end: {name}"),
-        FaultKind::Unfinished => format!("it ends where something had to follow: {name}"),
+        FaultKind::Unfinished => match &failure.call {
+            Some(call) => format!("it breaks off, {} has no answer", call.tool.as_deref().unwrap_or("a call")),
+            None => "it breaks off".to_owned(),
+        },
     };
     let times = if failure.times > 1 { format!(", {} times", grouped(failure.times)) } else { String::new() };
     let what = brief(what.trim_end_matches([':', ' ']), LINE_LENGTH_MAX);
@@ -152,7 +155,7 @@ pub fn failure(audit: &Audit, colour: Colour, out: &mut String) {
     more(failure.after.more, "", colour, out);
     let _ = writeln!(out, "  in the end: {} ({})", audit.end.state.name(), why(&audit.end));
     if failure.others > 0 {
-        let _ = writeln!(out, "  {} more went wrong and was not made good", grouped(failure.others));
+        let _ = writeln!(out, "  {} more that went wrong and was not made good", grouped(failure.others));
     }
 }
 
@@ -264,11 +267,13 @@ fn put_aside(compaction: &Compaction) -> String {
         tokens(compaction.tokens_before),
         tokens(compaction.tokens_after),
     );
-    if compaction.files.count() > 0 {
-        let _ = write!(line, "; {} no longer seen", counted(compaction.files.count(), "file"));
-    }
-    if compaction.commands.count() > 0 {
-        let _ = write!(line, "; {} too", counted(compaction.commands.count(), "command"));
+    let gone: Vec<String> = [(compaction.files.count(), "file"), (compaction.commands.count(), "command")]
+        .into_iter()
+        .filter(|(number, _)| *number > 0)
+        .map(|(number, word)| counted(number, word))
+        .collect();
+    if !gone.is_empty() {
+        let _ = write!(line, "; {} no longer seen", gone.join(" and "));
     }
     line
 }

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use stenograph::audit::{Audit, Auditor};
+use stenograph::changes::{Changes, Outcome};
 use stenograph::json::Draft;
 use stenograph::model::{Event, Note};
 use stenograph::read::Sink;
@@ -26,6 +27,8 @@ pub struct Audited {
     pub paths: Vec<String>,
     /// What it did.
     pub audit: Audit,
+    /// What it did to files, if that was asked for.
+    pub changes: Option<Outcome>,
 }
 
 impl Audited {
@@ -39,7 +42,7 @@ impl Audited {
 
 /// A file, or a folder that was recorded into.
 pub fn file(options: &Options, path: &Path) -> Result<Audited, CommandError> {
-    let mut reading = Folding::default();
+    let mut reading = Folding::of(options);
     let name = path.display().to_string();
     let agent = match folder::parts(path).filter(|_| options.from.is_none()) {
         Some(parts) => {
@@ -52,14 +55,15 @@ pub fn file(options: &Options, path: &Path) -> Result<Audited, CommandError> {
             input.format.info().agent.to_owned()
         }
     };
-    Ok(Audited { name: name.clone(), agent, paths: vec![name], audit: reading.0.finish() })
+    let (audit, changes) = reading.finish();
+    Ok(Audited { name: name.clone(), agent, paths: vec![name], audit, changes })
 }
 
 /// A session: its main source, then its side conversations.
 pub fn session(options: &Options, chosen: &Chosen, output: &mut Output<'_>) -> Result<Audited, CommandError> {
     let store = options.place.store()?;
     let from = options.from.as_deref();
-    let mut reading = Folding::default();
+    let mut reading = Folding::of(options);
     let mut input = input::open_known(&store, &chosen.source, from, output)?;
     fold(&mut input, &mut reading)?;
     let mut paths = vec![chosen.source.path.display().to_string()];
@@ -71,7 +75,7 @@ pub fn session(options: &Options, chosen: &Chosen, output: &mut Output<'_>) -> R
     others.retain(|source| source.id != chosen.source.id && source.copy_of.is_none() && source.thread.is_some());
     for source in &others {
         let read = input::open_known(&store, source, from, output).and_then(|mut input| {
-            reading.0.source();
+            reading.source();
             paths.push(source.path.display().to_string());
             fold(&mut input, &mut reading)
         });
@@ -81,7 +85,8 @@ pub fn session(options: &Options, chosen: &Chosen, output: &mut Output<'_>) -> R
         }
     }
     let agent = chosen.session.agent.clone();
-    Ok(Audited { name: chosen.session.name.clone(), agent, paths, audit: reading.0.finish() })
+    let (audit, changes) = reading.finish();
+    Ok(Audited { name: chosen.session.name.clone(), agent, paths, audit, changes })
 }
 
 /// The session of that number, by its main source.
@@ -96,13 +101,31 @@ fn fold(input: &mut Input, reading: &mut Folding) -> Result<(), CommandError> {
     input.read(reading, &progress, |_| Go::On)
 }
 
-/// Hands events to the fold.
-#[derive(Default)]
-struct Folding(Auditor);
+/// Hands events to the folds.
+struct Folding {
+    audit: Auditor,
+    changes: Option<Changes>,
+}
+
+impl Folding {
+    fn of(options: &Options) -> Folding {
+        Folding { audit: Auditor::default(), changes: options.diff.then(Changes::default) }
+    }
+
+    fn source(&mut self) {
+        self.audit.source();
+        self.changes.iter_mut().for_each(Changes::next_source);
+    }
+
+    fn finish(self) -> (Audit, Option<Outcome>) {
+        (self.audit.finish(), self.changes.map(Changes::finish))
+    }
+}
 
 impl Sink for Folding {
     fn event(&mut self, event: &Event<'_>) {
-        self.0.add(event);
+        self.audit.add(event);
+        self.changes.iter_mut().for_each(|changes| changes.add(event));
     }
 
     fn note(&mut self, _note: Note) {}

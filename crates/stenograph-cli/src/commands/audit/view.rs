@@ -4,7 +4,6 @@
 use std::fmt::Write as _;
 
 use stenograph::audit::{Audit, Call, Change, Outcome, Part, Parts};
-use stenograph::json::Draft;
 
 use super::course;
 use super::read::Audited;
@@ -54,7 +53,7 @@ pub fn has(audit: &Audit, part: Part) -> bool {
     match part {
         Part::Tools => !audit.tools.is_empty(),
         Part::Files => !audit.files.items.is_empty(),
-        Part::Commands => audit.calls.items.iter().any(|call| call.command.is_some()),
+        Part::Commands => audit.commands > 0,
         Part::Last => audit.last.is_some(),
         Part::Failure => audit.failure.is_some(),
         Part::Todos => audit.todos.as_ref().is_some_and(|todos| !todos.items.is_empty()),
@@ -308,7 +307,8 @@ fn files(audit: &Audit, room: Room, colour: Colour, out: &mut String) {
 fn commands(audit: &Audit, room: Room, colour: Colour, out: &mut String) {
     let commands: Vec<&Call> = audit.calls.items.iter().filter(|call| call.command.is_some()).collect();
     let failed = commands.iter().filter(|call| call.outcome == Outcome::Failed).count() as u64;
-    let mut rest = counted(commands.len() as u64, "command");
+    let left = audit.commands.saturating_sub(commands.len() as u64);
+    let mut rest = counted(audit.commands, "command");
     if failed > 0 {
         let _ = write!(rest, ", {} failed", grouped(failed));
     }
@@ -332,9 +332,7 @@ fn commands(audit: &Audit, room: Room, colour: Colour, out: &mut String) {
         let line = format!("  {:>6}  {exit:<9}  {command}{}", call.place.event, colour.ink(Ink::Faint, &took));
         let _ = writeln!(out, "{line}");
     }
-    if room == Room::Alone {
-        more(audit.calls.more, "", colour, out);
-    }
+    more(left, "", colour, out);
 }
 
 fn last(audit: &Audit, colour: Colour, out: &mut String) {
@@ -346,71 +344,5 @@ fn last(audit: &Audit, colour: Colour, out: &mut String) {
     }
     if last.text.chars().count() > LAST_LENGTH_MAX {
         let _ = writeln!(out, "  {}", colour.ink(Ink::Faint, "all of it: --only last"));
-    }
-}
-
-/// What several sessions did together.
-#[derive(Debug, Default)]
-pub struct Total {
-    /// How many sessions.
-    pub sessions: u64,
-    calls: u64,
-    failed: u64,
-    denied: u64,
-    created: u64,
-    changed: u64,
-    deleted: u64,
-    commands: u64,
-    failures: u64,
-}
-
-impl Total {
-    /// Adds one session.
-    pub fn add(&mut self, audit: &Audit) {
-        let files = |change: Change| audit.files.items.iter().filter(|file| file.change == change).count() as u64;
-        self.sessions += 1;
-        self.calls += audit.tools.iter().map(|tool| tool.calls).sum::<u64>();
-        self.failed += audit.tools.iter().map(|tool| tool.failed).sum::<u64>();
-        self.denied += audit.tools.iter().map(|tool| tool.denied).sum::<u64>();
-        self.created += files(Change::Created);
-        self.changed += files(Change::Changed);
-        self.deleted += files(Change::Deleted);
-        self.commands += audit.calls.items.iter().filter(|call| call.command.is_some()).count() as u64;
-        self.failures += u64::from(audit.failure.is_some());
-    }
-
-    /// One line for people.
-    pub fn line(&self) -> String {
-        format!(
-            "total: {}, {} failed; {}, {} failed, {} denied; {}; {} created, {} changed, {} deleted",
-            counted(self.sessions, "session"),
-            grouped(self.failures),
-            counted(self.calls, "call"),
-            grouped(self.failed),
-            grouped(self.denied),
-            counted(self.commands, "command"),
-            counted(self.created, "file"),
-            grouped(self.changed),
-            grouped(self.deleted),
-        )
-    }
-
-    /// One line for programs.
-    pub fn json(&self) -> String {
-        let mut total = Draft::new();
-        for (key, number) in [
-            ("sessions", self.sessions),
-            ("failures", self.failures),
-            ("calls", self.calls),
-            ("failed", self.failed),
-            ("denied", self.denied),
-            ("commands", self.commands),
-            ("created", self.created),
-            ("changed", self.changed),
-            ("deleted", self.deleted),
-        ] {
-            total.set_number(key, Some(number));
-        }
-        format!("{{\"total\":{}}}", total.render(None))
     }
 }

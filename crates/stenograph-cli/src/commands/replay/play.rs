@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 
 use crossterm::event::{self, Event as Input, KeyEventKind};
 use stenograph::replay::{Changed, Command, Player, State};
+use stenograph_store::follow::{Rang, SWEEP};
 
 use super::keys::{HELP, Keys, Scroll, Wish};
-use super::origin::{Origin, Overview};
+use super::origin::{Live, Origin, Overview};
 use super::screen::{Asked, Screen};
 use super::stage::Stage;
 use super::{Options, nothing, view};
@@ -19,8 +20,8 @@ use crate::table;
 /// How long to listen for a key before looking at everything else: signals, and what was written meanwhile.
 const LISTEN: Duration = Duration::from_millis(100);
 
-/// The exit code of whoever is ended by SIGTERM.
-const TERMINATED: u8 = 143;
+/// The exit code of whoever is ended by a signal is this and the signal's number.
+const SIGNALLED: u8 = 128;
 
 /// Plays it.
 pub fn run(
@@ -48,6 +49,7 @@ pub fn run(
         colour: output.colour(),
         scroll: None,
         help: Help::Hidden,
+        looked: Instant::now(),
     };
     let ended = playing.run(&mut origin);
     let Playing { screen, stage, player, .. } = playing;
@@ -79,6 +81,8 @@ struct Playing {
     /// How many lines are below what is shown; where nobody scrolled, that depends on the event.
     scroll: Option<usize>,
     help: Help,
+    /// When the file was looked at last, if it is followed.
+    looked: Instant,
 }
 
 /// What came of a key or a signal.
@@ -103,16 +107,10 @@ impl Playing {
                 Came::News => Changed::Yes,
                 Came::End(status) => return Ok(status),
             };
-            if let Origin::Live(live) = origin {
-                let had = self.stage.timeline().len();
-                live.look(&mut self.stage)?;
-                self.stage.failed()?;
-                if self.stage.begins_anew() {
-                    self.player = Player::new(self.player.speed());
-                    news = Changed::Yes;
-                } else if self.stage.timeline().len() != had {
-                    news = Changed::Yes;
-                }
+            if let Origin::Live(live) = origin
+                && self.look(live)? == Changed::Yes
+            {
+                news = Changed::Yes;
             }
             let now = Instant::now();
             if self.player.pass(now.duration_since(before), self.stage.timeline()) == Changed::Yes {
@@ -123,10 +121,26 @@ impl Playing {
         }
     }
 
+    /// Looks for what was written meanwhile, when something says so and now and then.
+    fn look(&mut self, live: &mut Live) -> Result<Changed, CommandError> {
+        if live.bell.wait(Duration::ZERO) == Rang::No && self.looked.elapsed() < SWEEP {
+            return Ok(Changed::No);
+        }
+        self.looked = Instant::now();
+        let had = self.stage.timeline().len();
+        live.look(&mut self.stage)?;
+        self.stage.failed()?;
+        if self.stage.begins_anew() {
+            self.player = Player::new(self.player.speed());
+            return Ok(Changed::Yes);
+        }
+        Ok(if self.stage.timeline().len() == had { Changed::No } else { Changed::Yes })
+    }
+
     /// Waits for a key, but no longer than this.
     fn listen(&mut self, most: Duration) -> Result<Came, CommandError> {
         match self.screen.asked() {
-            Some(Asked::Stop) => return Ok(Came::End(Status::Code(TERMINATED))),
+            Some(Asked::Stop(signal)) => return Ok(Came::End(Status::Code(SIGNALLED.saturating_add(signal)))),
             Some(Asked::Suspend) => {
                 self.screen.suspend()?;
                 return Ok(Came::News);
@@ -151,10 +165,7 @@ impl Playing {
                 Some(wish) => self.grant(wish),
                 None => Ok(Came::Nothing),
             },
-            Input::Resize(..) => {
-                self.scroll = None;
-                Ok(Came::News)
-            }
+            Input::Resize(..) => Ok(Came::News),
             _ => Ok(Came::Nothing),
         }
     }
@@ -247,14 +258,18 @@ impl Playing {
         let (events, speed, mode) = (grouped(self.stage.events()), self.player.speed(), self.stage.mode().name());
         let number = grouped(number);
         let said = self.stage.said().map(|said| format!("  {said}")).unwrap_or_default();
-        format!("event {number} of {events}{time}  {speed}  {mode}  {state}{said}  | space n b g + - ? q")
+        format!("event {number} of {events}  {state}{time}  {speed}  {mode}{said}  | space n b g + - ? q")
     }
 }
 
 /// Whether a key was pressed. A signal that comes in between is seen to elsewhere.
 fn heard(poll: io::Result<bool>) -> Result<bool, CommandError> {
     match poll {
+        Ok(heard) => Ok(heard),
         Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(false),
-        poll => Ok(poll?),
+        Err(error) => {
+            Err(CommandError::new(format!("the keys cannot be read: {error}"))
+                .hint("steno replay FILE | less prints it"))
+        }
     }
 }

@@ -106,7 +106,7 @@ impl Listener for Printing<'_, '_> {
         self.output.say(turned(turn));
         if turn != Turn::Gone {
             self.judge.anew();
-            self.range = Range::default();
+            self.range = Range::new(None, None);
         }
     }
 }

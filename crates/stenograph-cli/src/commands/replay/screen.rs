@@ -3,7 +3,7 @@
 
 use std::io::{self, Write};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crossterm::cursor::{Hide, MoveTo, Show};
 use crossterm::terminal::{
@@ -19,7 +19,8 @@ pub struct Screen {
 /// What signals asked for.
 #[derive(Clone, Default)]
 struct Signals {
-    stop: Arc<AtomicBool>,
+    /// The signal that came, or 0.
+    stop: Arc<AtomicUsize>,
     suspend: Arc<AtomicBool>,
     resumed: Arc<AtomicBool>,
 }
@@ -27,8 +28,8 @@ struct Signals {
 /// What a signal asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
-    /// To end.
-    Stop,
+    /// To end; the signal's number says how.
+    Stop(u8),
     /// To let go of the terminal for a while.
     Suspend,
     /// To draw everything again.
@@ -54,8 +55,9 @@ impl Screen {
     /// What a signal asked for since the last time.
     pub fn asked(&self) -> Option<Asked> {
         let was = |flag: &AtomicBool| flag.swap(false, Ordering::Relaxed);
-        if was(&self.signals.stop) {
-            return Some(Asked::Stop);
+        let signal = self.signals.stop.swap(0, Ordering::Relaxed);
+        if signal > 0 {
+            return Some(Asked::Stop(u8::try_from(signal).unwrap_or(u8::MAX)));
         }
         if was(&self.signals.suspend) {
             return Some(Asked::Suspend);
@@ -115,14 +117,11 @@ impl Signals {
         #[cfg(unix)]
         {
             use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP};
-            let flags = [
-                (SIGHUP, &self.stop),
-                (SIGINT, &self.stop),
-                (SIGTERM, &self.stop),
-                (SIGTSTP, &self.suspend),
-                (SIGCONT, &self.resumed),
-            ];
-            for (signal, flag) in flags {
+            for signal in [SIGHUP, SIGINT, SIGTERM] {
+                let number = usize::try_from(signal).unwrap_or(1);
+                let _ = signal_hook::flag::register_usize(signal, Arc::clone(&self.stop), number);
+            }
+            for (signal, flag) in [(SIGTSTP, &self.suspend), (SIGCONT, &self.resumed)] {
                 let _ = signal_hook::flag::register(signal, Arc::clone(flag));
             }
         }

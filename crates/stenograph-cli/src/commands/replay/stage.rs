@@ -297,6 +297,9 @@ fn wrapped(text: &str, width: usize, first: Option<Ink>) -> Vec<Line> {
     let mut ink = first;
     let mut lines = Vec::new();
     for line in text.lines() {
+        // A rule is as long as there is room.
+        let is_rule = line.len() > width && line.bytes().all(|byte| matches!(byte, b'-' | b'='));
+        let line = if is_rule { line.get(..width).unwrap_or(line) } else { line };
         for text in table::wrapped(&line.replace('\t', "    "), width) {
             lines.push(Line { text, ink });
         }
@@ -346,7 +349,7 @@ impl Listener for Stage {
             return;
         }
         self.judge.anew();
-        self.range = Range::default();
+        self.range = Range::new(None, None);
         self.anew = true;
         self.items.clear();
         self.places.clear();

@@ -4,8 +4,9 @@
 use std::fmt::Write as _;
 
 use stenograph::json::indent;
-use stenograph::model::{Body, Event, Input, Outline, Pairing, Usage};
+use stenograph::model::{Body, Event, Input, Outline, Pairing, Role, Usage};
 use stenograph::replay::Mode;
+use stenograph::time::Time;
 
 use crate::commands::show::view::{content_text, input_text};
 use crate::output::{Colour, Ink, grouped, harmless, harmless_line, shortened};
@@ -56,7 +57,10 @@ impl Narrator {
             _ => None,
         };
         let time = event.time.as_ref().and_then(|time| Some(time.instant()?.as_millisecond()));
-        let took = self.before.zip(time).and_then(|(before, time)| u64::try_from(time - before).ok());
+        // How long a user thought about it is nobody's work.
+        let is_work = event.role() != Some(Role::User);
+        let took = self.before.zip(time).filter(|_| is_work);
+        let took = took.and_then(|(before, time)| u64::try_from(time.saturating_sub(before)).ok());
         self.before = time.or(self.before);
         Scene { number, tool, took_ms: took, usage }
     }
@@ -78,7 +82,7 @@ pub fn heading(name: &str, outline: &Outline) -> String {
     let model = outline.model.as_ref().map(|model| format!("Model: {model}"));
     line("Agent", vec![agent, model, ended(outline).map(|ended| format!("Status: {ended}"))]);
     let started = outline.started.as_ref();
-    let took = started.and_then(|start| start.instant()).zip(outline.ended.as_ref().and_then(|end| end.instant()));
+    let took = started.and_then(Time::instant).zip(outline.ended.as_ref().and_then(Time::instant));
     let took = took.map(|(start, end)| end.as_millisecond().saturating_sub(start.as_millisecond()));
     let took = took.and_then(|ms| u64::try_from(ms).ok()).map(|ms| format!("Duration: {}", stretch(ms)));
     line("Started", vec![started.and_then(|time| time.wall("%Y-%m-%d %H:%M:%S")), took]);
@@ -229,7 +233,7 @@ pub fn stretch(ms: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use stenograph::model::{Content, Role};
+    use stenograph::model::Content;
 
     #[test]
     fn a_summary_is_one_line_cut_between_characters() {

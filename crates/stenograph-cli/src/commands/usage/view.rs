@@ -6,6 +6,7 @@ use stenograph::ledger::{By, Group, Ledger, Money, Pace, Prices, Report, Tokens,
 use stenograph::text::quote;
 
 use crate::clock;
+use crate::csv;
 use crate::output::{Colour, Ink, counted, grouped, harmless_json, harmless_line};
 use crate::table::{self, Side};
 
@@ -56,7 +57,7 @@ pub fn table(report: &Report, by: By, colour: Colour) -> Vec<String> {
     let named = |group: &Group| harmless_line(group.key.as_deref().unwrap_or(nameless(by)));
     let mut rows: Vec<[String; 9]> = report.groups.iter().map(|group| cells(group, named(group))).collect();
     rows.push(cells(&Group { models: std::collections::BTreeSet::new(), ..report.total.clone() }, "total".to_owned()));
-    let heading = by.name().replace('_', " ").to_uppercase();
+    let heading = by.name().replace('-', " ").to_uppercase();
     let headings = [
         (heading.as_str(), Side::Left),
         ("CALLS", Side::Right),
@@ -100,8 +101,15 @@ pub fn unpriced(unpriced: &Unpriced) -> String {
     format!("{model}: {what}; {}, {} tokens", counted(unpriced.calls, "call"), grouped(tokens))
 }
 
-/// One JSON object.
-pub fn json(report: &Report, ledger: &Ledger, by: By, prices: &Prices, explain: bool) -> String {
+/// One JSON object, with more fields at its end.
+pub fn json(
+    report: &Report,
+    ledger: &Ledger,
+    by: By,
+    prices: &Prices,
+    explain: bool,
+    fields: &[(&str, String)],
+) -> String {
     let rows: Vec<String> = report.groups.iter().map(|group| group_json(group, Some(by))).collect();
     let unpriced: Vec<String> = report.unpriced.iter().map(unpriced_json).collect();
     let mut json = format!(
@@ -116,6 +124,9 @@ pub fn json(report: &Report, ledger: &Ledger, by: By, prices: &Prices, explain: 
     );
     if explain {
         let _ = write!(json, ",\"decisions\":[{}]", super::explain::json(ledger).join(","));
+    }
+    for (name, value) in fields {
+        let _ = write!(json, ",\"{name}\":{value}");
     }
     json.push('}');
     harmless_json(&json).into_owned()
@@ -167,7 +178,7 @@ fn unpriced_json(unpriced: &Unpriced) -> String {
 }
 
 /// The rows as CSV, without the total: whoever reads them can add up.
-pub fn csv(report: &Report, by: By) -> Vec<String> {
+pub fn rows(report: &Report, by: By) -> Vec<String> {
     let mut lines = vec![format!(
         "{},calls,input,output,cache_write,cache_write_hour,cache_read,reasoning,searches,fetches,cost,unpriced_calls,stated_cost,models",
         by.name()
@@ -177,7 +188,7 @@ pub fn csv(report: &Report, by: By) -> Vec<String> {
         let money = |money: Option<Money>| money.map(|money| money.to_string()).unwrap_or_default();
         let models = group.models.iter().map(String::as_str).collect::<Vec<_>>().join(" ");
         let cells = [
-            cell(group.key.as_deref().unwrap_or_default()),
+            group.key.clone().unwrap_or_default(),
             group.calls.to_string(),
             counters.input.to_string(),
             counters.output.to_string(),
@@ -190,16 +201,9 @@ pub fn csv(report: &Report, by: By) -> Vec<String> {
             money(group.cost.money),
             group.cost.unpriced.to_string(),
             money(group.stated),
-            cell(&models),
+            models,
         ];
-        lines.push(cells.join(","));
+        lines.push(csv::line(cells));
     }
     lines
-}
-
-/// A cell of CSV: quoted where it must be, and nothing that a spreadsheet would run.
-pub fn cell(text: &str) -> String {
-    let text: String = text.chars().map(|char| if char.is_control() { ' ' } else { char }).collect();
-    let text = if text.starts_with(['=', '+', '-', '@']) { format!("'{text}") } else { text };
-    if text.contains([',', '"']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
 }

@@ -168,6 +168,89 @@ fn messages_come_whole_and_in_events() {
     assert_eq!(kinds, expected);
 }
 
+const RESPONSES_2: &str = r#"{"model":"claude-x","stream":true,"instructions":"Be brief.","tools":[{"type":"function","name":"look"}],"input":[
+    {"role":"user","content":"Where is the tide table?"},
+    {"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"x"},
+    {"type":"message","role":"assistant","content":[{"type":"output_text","text":"I look. 🌊"}]},
+    {"type":"function_call","call_id":"c1","name":"look","arguments":"{\"where\":\"harbour\"}"},
+    {"type":"function_call_output","call_id":"c1","output":[{"type":"input_text","text":"on the wall"}]}]}"#;
+
+#[test]
+fn responses_come_whole_and_in_events() {
+    let mut player = player(Manner::Strict);
+    let first = r#"{"model":"claude-x","input":"Where is the tide table?"}"#;
+    assert_eq!(player.ask(&request(Vendor::Responses, first)).count, 0);
+    let second = request(Vendor::Responses, RESPONSES_2);
+    assert_eq!(player.ask(&second).news, vec![]);
+    let answer = player.tape().answers().first().unwrap();
+    let whole = Vendor::Responses.whole(answer, &second);
+    let output = Object::parse(&whole).unwrap().peek("output").unwrap();
+    assert_eq!(
+        output,
+        "[{\"id\":\"rs_steno000001_0\",\"type\":\"reasoning\",\"summary\":[{\"type\":\"summary_text\",\"text\":\"Look first.\"}],\
+         \"encrypted_content\":null},{\"id\":\"msg_steno000001_1\",\"type\":\"message\",\"status\":\"completed\",\
+         \"role\":\"assistant\",\"content\":[{\"type\":\"output_text\",\"text\":\"I look. 🌊\",\"annotations\":[],\"logprobs\":[]}]},\
+         {\"id\":\"fc_steno000001_2\",\"type\":\"function_call\",\"status\":\"completed\",\"call_id\":\"c1\",\"name\":\"look\",\
+         \"arguments\":\"{\\\"where\\\":\\\"harbour\\\"}\"}]"
+    );
+    let events = data(&Vendor::Responses.frames(answer, &second));
+    for (number, event) in events.iter().enumerate() {
+        assert_eq!(Object::parse(event).unwrap().take_number("sequence_number"), Some(number as u64));
+    }
+    let kinds: Vec<String> = events
+        .iter()
+        .map(|event| Object::parse(event).unwrap().peek_str("type").unwrap().replace("response.", ""))
+        .collect();
+    let expected = [
+        "created",
+        "in_progress",
+        "output_item.added",
+        "reasoning_summary_part.added",
+        "reasoning_summary_text.delta",
+        "reasoning_summary_text.done",
+        "reasoning_summary_part.done",
+        "output_item.done",
+        "output_item.added",
+        "content_part.added",
+        "output_text.delta",
+        "output_text.done",
+        "content_part.done",
+        "output_item.done",
+        "output_item.added",
+        "function_call_arguments.delta",
+        "function_call_arguments.done",
+        "output_item.done",
+        "completed",
+    ];
+    assert_eq!(kinds, expected);
+}
+
+#[test]
+fn a_seal_of_one_vendor_never_goes_to_another() {
+    let sealed = r#"{"v":1,"kind":"message","role":"user","content":"go"}
+{"v":1,"kind":"thinking","content":"","extra":{"x":{"encrypted_content":"Z0FB"}}}
+{"v":1,"kind":"thinking","content":"","extra":{"x":{"type":"redacted_thinking","data":"cmVk"}}}
+{"v":1,"kind":"thinking","content":"Hm.","extra":{"x":{"signature":"c2ln"}}}
+{"v":1,"kind":"message","role":"assistant","content":"So."}
+"#;
+    let tape = Tape::of(&all(&Steno, sealed.as_bytes()).events, None);
+    let answer = tape.answers().first().unwrap();
+    let spelled = |vendor: Vendor| {
+        let request = Request::default();
+        let frames: String = vendor.frames(answer, &request).into_iter().map(|frame| frame.text).collect();
+        [vendor.whole(answer, &request), frames]
+    };
+    for text in spelled(Vendor::Anthropic) {
+        assert!(text.contains("c2ln") && text.contains("cmVk") && !text.contains("Z0FB"), "{text}");
+    }
+    for text in spelled(Vendor::Responses) {
+        assert!(text.contains("Z0FB") && !text.contains("c2ln") && !text.contains("cmVk"), "{text}");
+    }
+    for text in spelled(Vendor::OpenAi) {
+        assert!(!text.contains("Z0FB") && !text.contains("c2ln") && !text.contains("cmVk"), "{text}");
+    }
+}
+
 #[test]
 fn what_is_no_request_is_refused_with_the_place() {
     let bad = |vendor: Vendor, body: &str| vendor.request(body.as_bytes()).unwrap_err();

@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::model::{Content, Input};
-use crate::time::Time;
 
 fn user(text: &'static str) -> Event<'static> {
     Event::new(Body::Message { role: Role::User, content: Content::text(text) })

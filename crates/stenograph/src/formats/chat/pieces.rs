@@ -61,7 +61,7 @@ fn sound_media(audio: &Object<'_>) -> Option<&'static str> {
 }
 
 /// An address: a `data:` URI holds the thing itself.
-fn address(text: Text<'_>) -> (Option<Str<'_>>, Data<'_>) {
+pub fn address(text: Text<'_>) -> (Option<Str<'_>>, Data<'_>) {
     let inline = text.clone().exact().and_then(|address| match address {
         Cow::Borrowed(address) => {
             let (media, data) = inline(address)?;

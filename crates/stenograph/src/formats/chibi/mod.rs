@@ -3,7 +3,8 @@
 mod read;
 mod write;
 
-use crate::format::{Format, Head, Info, Sniff, Traits, Want};
+use crate::format::marks::Verdict;
+use crate::format::{Format, Head, Info, Marks, Sniff, Traits, Want};
 use crate::frame::Framing;
 use crate::json::JsonLines;
 use crate::model::Outline;
@@ -66,5 +67,16 @@ impl Format for Chibi {
 
     fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
         Box::new(write::Entries::new(outline))
+    }
+
+    fn marks(&self) -> Marks {
+        Marks {
+            failures: &["Error: "],
+            verdicts: &[
+                ("Error: Permission denied", Verdict::Blocked),
+                ("Error: No permission handler configured", Verdict::Refused),
+            ],
+            ..Marks::NONE
+        }
     }
 }

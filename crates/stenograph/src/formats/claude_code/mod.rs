@@ -11,7 +11,7 @@ mod sniff;
 mod usage;
 mod write;
 
-use crate::format::{Deeds, Format, Head, Info, Marks, Signs, Sniff, Traits, Want};
+use crate::format::{Deeds, Forks, Format, Head, Info, Marks, Signs, Sniff, Traits, Want};
 use crate::frame::Framing;
 use crate::json::JsonLines;
 use crate::ledger::{Rule, Tally, Told};
@@ -114,5 +114,9 @@ impl Format for ClaudeCode {
 
     fn marks(&self) -> Marks {
         marks::MARKS
+    }
+
+    fn forks(&self) -> Forks {
+        Forks { sessions: &["forkedFrom.sessionId"], records: &["forkedFrom.messageUuid"] }
     }
 }

@@ -10,7 +10,7 @@ mod read;
 mod usage;
 mod write;
 
-use crate::format::{Deeds, Format, Head, Info, Marks, Sniff, Traits, Want};
+use crate::format::{Deeds, Forks, Format, Head, Info, Marks, Sniff, Traits, Want};
 use crate::frame::{Framing, Items};
 use crate::json::Object;
 use crate::ledger::{Rule, Tally, Told};
@@ -140,6 +140,10 @@ impl Format for Codex {
 
     fn marks(&self) -> Marks {
         marks::MARKS
+    }
+
+    fn forks(&self) -> Forks {
+        Forks { sessions: &["payload.forked_from_id", "forked_from_id"], records: &[] }
     }
 }
 

@@ -8,7 +8,8 @@ mod turn;
 mod usage;
 mod write;
 
-use crate::format::{Format, Head, Info, Sniff, Traits, Want};
+use crate::format::marks::Exit;
+use crate::format::{Format, Head, Info, Marks, Sniff, Traits, Want};
 use crate::frame::{Framing, Items};
 use crate::json::{Object, indent};
 use crate::ledger::Told;
@@ -98,5 +99,10 @@ impl Format for Devflow {
 
     fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
         Box::new(write::Turns::new(outline))
+    }
+
+    fn marks(&self) -> Marks {
+        // The words of the system that runs commands for it.
+        Marks { exits: &[Exit::Last("exit status ")], ..Marks::NONE }
     }
 }

@@ -1,7 +1,8 @@
-//! How agents spell the names of models: with the host in front, the region, the day of the release, the size of the context. Every
-//! spelling here says which model it is beyond doubt; a name that is only similar is another model.
+//! How agents spell the names of models: with the host in front, the region, the day of the release, the size of the context.
+//! Every spelling here says which model it is beyond doubt; a name that is only similar is another model.
 
-/// Who stands in front of a model's name and bills what its vendor bills: the vendors themselves, and hosts that pass their prices on.
+/// Who stands in front of a model's name and bills what its vendor bills: the vendors themselves, and hosts that pass their
+/// prices on.
 const HOSTS: [&str; 31] = [
     "alibaba",
     "amazon-bedrock",
@@ -43,8 +44,8 @@ const LISTED_UNDER: [&str; 9] =
 /// The longest name that is looked at: it can be spelled in many ways, and no model's name is longer.
 pub(super) const NAME_LEN_MAX: usize = 200;
 
-/// The names under which a model may be listed, the most exact first, all in lower case. The last of them has nothing left to take
-/// away, and may still lack a date that the table has.
+/// The names under which a model may be listed, the most exact first, all in lower case. The last of them has nothing left to
+/// take away, and may still lack a date that the table has.
 pub(super) fn spellings(model: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut name = model.to_ascii_lowercase();

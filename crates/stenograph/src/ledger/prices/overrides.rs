@@ -35,8 +35,8 @@ impl Override {
     }
 }
 
-/// What is said of a model: names before patterns, the most exact spelling first; patterns in their order, against the name as it was
-/// written.
+/// What is said of a model: names before patterns, the most exact spelling first; patterns in their order, against the name
+/// as it was written.
 pub(super) fn find<'o>(overrides: &'o [Override], model: &str, spellings: &[String]) -> Option<&'o Override> {
     let (patterns, exact): (Vec<&Override>, Vec<&Override>) = overrides.iter().partition(|said| said.is_pattern());
     let named = spellings.iter().find_map(|name| exact.iter().find(|said| said.model.eq_ignore_ascii_case(name)));

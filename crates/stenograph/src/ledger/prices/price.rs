@@ -1,5 +1,5 @@
-//! What a model call costs, by the prices of one model at one pace. Nothing is made up: a counter without a price makes the whole call
-//! one without a price.
+//! What a model call costs, by the prices of one model at one pace. Nothing is made up: a counter without a price makes the
+//! whole call one without a price.
 
 use crate::ledger::{Money, Pace, Tokens};
 
@@ -115,7 +115,8 @@ pub struct Tier {
 pub enum Origin {
     /// The table that is shipped.
     Shipped,
-    /// The table that is shipped; its source has dropped the model since, and this version of the source was the last to state it.
+    /// The table that is shipped; its source has dropped the model since, and this version of the source was the last to
+    /// state it.
     Retired(String),
     /// What the user said.
     Override,
@@ -165,8 +166,8 @@ impl Price {
         tier.map(|tier| tier.rates).unwrap_or_default()
     }
 
-    /// What each counter of one call comes to; counters of nothing are left out. Of sums over several calls this says nothing true:
-    /// it is the single call's size that decides.
+    /// What each counter of one call comes to; counters of nothing are left out. Of sums over several calls this says nothing
+    /// true: it is the single call's size that decides.
     pub fn lines(&self, call: &Tokens) -> Vec<Line> {
         let rates = self.rates(call);
         // Thinking is a part of the output and costs the same, unless it has its own price.

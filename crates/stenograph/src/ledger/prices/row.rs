@@ -4,8 +4,8 @@
 //! claude-x-1 = input 3, output 15, cache_read 0.3; over 200000: input 6, output 22.5; batch: input 1.5, output 7.5; last 1.83.0
 //! ```
 //!
-//! Prices are dollars for a million tokens, or for one search. The first block is the usual pace at any size; `last` names the version
-//! of the source that stated the model for the last time. Nothing here knows which rows there are.
+//! Prices are dollars for a million tokens, or for one search. The first block is the usual pace at any size; `last` names
+//! the version of the source that stated the model for the last time. Nothing here knows which rows there are.
 
 use super::price::{Counter, Origin, Price, Rates, Tier};
 use crate::ledger::{Money, Pace};
@@ -69,7 +69,8 @@ impl Row {
         Some(Price { found_as: name.to_owned(), pace, origin, tiers })
     }
 
-    /// The pace under which the vendor sells this one: those that sell haste by one name only mean the same by fast and by priority.
+    /// The pace under which the vendor sells this one: those that sell haste by one name only mean the same by fast and by
+    /// priority.
     fn sold_as(&self, pace: Pace) -> Option<Pace> {
         let has = |pace: Pace| self.blocks.iter().any(|(at, tier)| *at == pace && tier.over == 0);
         match pace {
@@ -79,8 +80,8 @@ impl Row {
     }
 }
 
-/// What the list leaves out because it goes without saying: a vendor that has no price for its cache bills it as input, and a search
-/// costs the same at every pace. A price that the usual block states and this one does not is not known.
+/// What the list leaves out because it goes without saying: a vendor that has no price for its cache bills it as input, and a
+/// search costs the same at every pace. A price that the usual block states and this one does not is not known.
 fn complete(rates: &mut Rates, usual: &Rates) {
     if rates.is_empty() {
         return;

@@ -3,7 +3,7 @@
 use memchr::memmem;
 
 use super::calls::{Call, Calls};
-use super::{amount, counter, flag, inner, text};
+use super::{amount, counter, flag, text};
 use crate::formats::claude_code::NAME;
 use crate::json::{Object, items_within, nulls};
 use crate::ledger::{Pace, Rule, Tallied, Tally, Tokens};
@@ -167,15 +167,15 @@ impl<'a> Told<'a> {
             Told::within(record, record).map(|told| Told { version, ..told })
         };
         let passed_on = || {
-            let passed = inner(&inner(record, "data")?, "message")?;
+            let passed = record.peek_object("data")?.peek_object("message")?;
             Told::within(&passed, record).map(|told| Told { iterations: None, ..told })
         };
         own().or_else(passed_on)
     }
 
     fn within(record: &Object<'a>, outer: &Object<'a>) -> Option<Told<'a>> {
-        let message = inner(record, "message")?;
-        let usage = inner(&message, "usage")?;
+        let message = record.peek_object("message")?;
+        let usage = message.peek_object("usage")?;
         let note = |key: &str| text(outer, key).flatten();
         Some(Told {
             time: text(record, "timestamp")??,
@@ -204,7 +204,7 @@ impl<'a> Told<'a> {
     /// Calls of models that advised: each is a call beside this one.
     fn advisors(&self) -> Vec<(Usage, Str<'a>)> {
         let advisor = |raw: &&'a str| {
-            let iteration = Object::within(raw).filter(|_| raw.starts_with('{'))?;
+            let iteration = Object::within(raw)?;
             let is_advisor = iteration.peek_str("type").as_deref() == Some("advisor_message");
             let model = iteration.peek("model").and_then(Text::from_json).and_then(|model| model.exact());
             let model = model.filter(|model| is_advisor && !model.is_empty())?;
@@ -222,7 +222,7 @@ impl Usage {
         let (cache_write, cache_write_hour) = match usage.peek("cache_creation") {
             None | Some("null") => (flat, 0),
             Some(_) => {
-                let lifetimes = inner(usage, "cache_creation")?;
+                let lifetimes = usage.peek_object("cache_creation")?;
                 let hour = counter(&lifetimes, "ephemeral_1h_input_tokens")?;
                 (counter(&lifetimes, "ephemeral_5m_input_tokens")?.saturating_add(hour), hour)
             }

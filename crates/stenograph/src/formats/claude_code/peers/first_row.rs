@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::{amount, counter, flag, inner, text};
+use super::{amount, counter, flag, text};
 use crate::formats::claude_code::NAME;
 use crate::json::Object;
 use crate::ledger::{Rule, Tallied, Tally, Tokens};
@@ -54,8 +54,8 @@ impl FirstRow {
     /// Reads a line; nothing comes of one that the program cannot read or leaves out.
     fn read(&mut self, number: u64, line: &str) -> Option<()> {
         let record = Object::parse(line)?;
-        let message = inner(&record, "message")?;
-        let usage = inner(&message, "usage")?;
+        let message = record.peek_object("message")?;
+        let usage = message.peek_object("usage")?;
         let model = text(&message, "model")??;
         let tokens = Tokens {
             input: usage.peek("input_tokens").and_then(crate::json::number)?,

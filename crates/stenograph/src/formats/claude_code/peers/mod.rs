@@ -48,10 +48,5 @@ fn counter(object: &Object<'_>, key: &str) -> Option<u64> {
     object.peek(key).map_or(Some(0), crate::json::number)
 }
 
-/// An object in a field.
-fn inner<'a>(object: &Object<'a>, key: &str) -> Option<Object<'a>> {
-    object.peek(key).filter(|raw| raw.starts_with('{')).and_then(Object::within)
-}
-
 #[cfg(test)]
 mod tests;

@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{Counters, Place, Told, inner, since, told};
+use super::{Counters, Place, Told, since, told};
 use crate::formats::codex::NAME;
 use crate::json::Object;
 use crate::ledger::{Name, Rule, Tallied, Tally, Tokens};
@@ -132,7 +132,7 @@ impl Thread {
         self.id = text(meta, "id");
         self.place.session = self.id.as_deref().map(|id| tallied.name(id));
         self.place.cwd = meta.peek_str("cwd").map(|cwd| tallied.name(&cwd));
-        let spawn = || inner(&inner(&inner(meta, "source")?, "subagent")?, "thread_spawn");
+        let spawn = || meta.peek_object("source")?.peek_object("subagent")?.peek_object("thread_spawn");
         let forked = text(meta, "forked_from_id").filter(|parent| !parent.is_empty());
         let spawned = || text(&spawn()?, "parent_thread_id").filter(|parent| !parent.is_empty());
         self.parent = forked.or_else(spawned);

@@ -38,13 +38,13 @@ const MARKS: [&[u8]; 3] = [b"token_count", b"turn_context", b"session_meta"];
 fn told(line: &[u8]) -> Option<Told<'_>> {
     MARKS.iter().find(|mark| memmem::find(line, mark).is_some())?;
     let record = Object::parse(std::str::from_utf8(line).ok()?)?;
-    let payload = inner(&record, "payload")?;
+    let payload = record.peek_object("payload")?;
     match record.peek_str("type")?.as_ref() {
         "session_meta" => Some(Told::Meta(payload)),
         "turn_context" => payload.peek_str("model").map(Told::Model),
         "event_msg" if payload.peek_str("type")? == "token_count" => {
-            let info = inner(&payload, "info")?;
-            let counters = |key: &str| inner(&info, key).map(|numbers| counters(&numbers));
+            let info = payload.peek_object("info")?;
+            let counters = |key: &str| info.peek_object(key).map(|numbers| counters(&numbers));
             let (total, last) = (counters("total_token_usage"), counters("last_token_usage"));
             Some(Told::Count { time: record.peek_str("timestamp"), total, last })
         }
@@ -55,10 +55,6 @@ fn told(line: &[u8]) -> Option<Told<'_>> {
 fn counters(numbers: &Object<'_>) -> Counters {
     let names = [notices::INPUT, notices::CACHED, notices::CACHE_WRITE, notices::OUTPUT, notices::REASONING];
     names.map(|name| numbers.peek(name).and_then(crate::json::number).unwrap_or(0))
-}
-
-fn inner<'a>(object: &Object<'a>, key: &str) -> Option<Object<'a>> {
-    object.peek(key).filter(|raw| raw.starts_with('{')).and_then(Object::within)
 }
 
 /// What was taken since, no counter below nothing.

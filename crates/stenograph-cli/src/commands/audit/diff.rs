@@ -1,0 +1,112 @@
+//! `steno audit --diff`: what became of files. What is known is the library's business; here is how it looks.
+
+use stenograph::changes::{FileChange, Outcome, Unseen};
+use stenograph::json::Draft;
+use stenograph::text::quote;
+
+use super::Options;
+use super::read::Audited;
+use crate::error::{CommandError, Status};
+use crate::output::{Colour, Ink, Output, counted, harmless, harmless_json, harmless_line};
+
+/// Tells what became of files.
+pub fn tell(
+    options: &Options,
+    audited: &Audited,
+    changes: &Outcome,
+    output: &mut Output<'_>,
+) -> Result<Status, CommandError> {
+    let is_nothing = changes.files.is_empty() && changes.unseen.is_empty();
+    if options.json {
+        let mut draft = Draft::new();
+        audited.put(&mut draft);
+        draft.set("files", list(changes.files.iter().map(file_json)));
+        draft.set("unseen", list(changes.unseen.iter().map(unseen_json)));
+        draft.set_number("unlisted", Some(changes.unlisted));
+        output.line(&harmless_json(&draft.render(None)))?;
+    } else if !is_nothing {
+        let colour = output.colour();
+        for file in &changes.files {
+            // A program is to get every byte; a terminal no byte that it would obey.
+            let diff = if output.is_terminal() { harmless(&file.diff) } else { file.diff.as_str().into() };
+            let shown: String = diff.split_inclusive('\n').map(|line| inked(line, colour)).collect();
+            output.data().write_all(shown.as_bytes())?;
+        }
+        for line in unseen_lines(changes, audited) {
+            output.line(&colour.ink(Ink::Faint, &line))?;
+        }
+    }
+    if is_nothing {
+        output.say("no call that is recorded changed a file");
+        return Ok(Status::No);
+    }
+    Ok(Status::Done)
+}
+
+/// A line of a diff in the colours that git gives it.
+fn inked(line: &str, colour: Colour) -> String {
+    let bare = line.strip_suffix('\n').unwrap_or(line);
+    let is_head =
+        ["diff ", "--- ", "+++ ", "new file", "deleted file", "rename "].iter().any(|head| bare.starts_with(head));
+    let ink = match bare.chars().next() {
+        _ if is_head => Ink::Strong,
+        Some('@') => Ink::Place,
+        Some('+') => Ink::Good,
+        Some('-') => Ink::Gone,
+        _ => return line.to_owned(),
+    };
+    format!("{}\n", colour.ink(ink, bare))
+}
+
+/// What cannot be seen. The sign before each line keeps programs that take diffs from looking at it.
+fn unseen_lines(changes: &Outcome, audited: &Audited) -> Vec<String> {
+    let number = changes.unseen.len() as u64 + changes.unlisted;
+    if number == 0 {
+        return Vec::new();
+    }
+    let mut lines = vec![format!("# {} cannot be seen from the recorded calls:", counted(number, "possible change"))];
+    for unseen in &changes.unseen {
+        let mut line = format!("#   event {}", unseen.place.event);
+        if let Some(path) = audited.paths.get(unseen.place.source).filter(|_| unseen.place.source > 0) {
+            line += &format!(" of {path}");
+        }
+        line += &format!(": {}: {}", unseen.why.sentence(), unseen.what);
+        if let Some(path) = unseen.path.as_ref().filter(|path| !unseen.what.contains(path.as_str())) {
+            line += &format!(" ({path})");
+        }
+        lines.push(harmless_line(&line));
+    }
+    if changes.unlisted > 0 {
+        lines.push(format!("#   and {} more", changes.unlisted));
+    }
+    lines
+}
+
+fn list(items: impl Iterator<Item = String>) -> String {
+    format!("[{}]", items.collect::<Vec<_>>().join(","))
+}
+
+fn file_json(file: &FileChange) -> String {
+    let mut draft = Draft::new();
+    draft.set_str("path", &file.path);
+    draft.set_opt("from", file.from.as_deref());
+    draft.set_str("how", file.how.name());
+    draft.set_str("base", file.base.name());
+    draft.set("exact", file.exact.to_string());
+    draft.set_number("added", Some(file.added));
+    draft.set_number("removed", Some(file.removed));
+    draft.set("diff", quote(&file.diff));
+    draft.render(None)
+}
+
+fn unseen_json(unseen: &Unseen) -> String {
+    let mut draft = Draft::new();
+    draft.set_number("source", Some(unseen.place.source as u64));
+    draft.set_number("event", Some(unseen.place.event));
+    draft.set_number("line", unseen.place.line);
+    draft.set_opt("path", unseen.path.as_deref());
+    draft.set_str("what", &unseen.what);
+    draft.set_str("why", unseen.why.name());
+    draft.set_str("reason", unseen.why.sentence());
+    draft.render(None)
+}

@@ -1,0 +1,72 @@
+//! What several sessions did together.
+
+use stenograph::audit::{Audit, Change};
+use stenograph::json::Draft;
+
+use crate::output::{counted, grouped};
+
+/// What several sessions did together.
+#[derive(Debug, Default)]
+pub struct Total {
+    /// How many sessions.
+    pub sessions: u64,
+    calls: u64,
+    failed: u64,
+    denied: u64,
+    created: u64,
+    changed: u64,
+    deleted: u64,
+    commands: u64,
+    failures: u64,
+}
+
+impl Total {
+    /// Adds one session.
+    pub fn add(&mut self, audit: &Audit) {
+        let files = |change: Change| audit.files.items.iter().filter(|file| file.change == change).count() as u64;
+        self.sessions += 1;
+        self.calls += audit.tools.iter().map(|tool| tool.calls).sum::<u64>();
+        self.failed += audit.tools.iter().map(|tool| tool.failed).sum::<u64>();
+        self.denied += audit.tools.iter().map(|tool| tool.denied).sum::<u64>();
+        self.created += files(Change::Created);
+        self.changed += files(Change::Changed);
+        self.deleted += files(Change::Deleted);
+        self.commands += audit.commands;
+        self.failures += u64::from(audit.failure.is_some());
+    }
+
+    /// One line for people.
+    pub fn line(&self) -> String {
+        format!(
+            "total: {}, {} failed; {}, {} failed, {} denied; {}; {} created, {} changed, {} deleted",
+            counted(self.sessions, "session"),
+            grouped(self.failures),
+            counted(self.calls, "call"),
+            grouped(self.failed),
+            grouped(self.denied),
+            counted(self.commands, "command"),
+            counted(self.created, "file"),
+            grouped(self.changed),
+            grouped(self.deleted),
+        )
+    }
+
+    /// One line for programs.
+    pub fn json(&self) -> String {
+        let mut total = Draft::new();
+        for (key, number) in [
+            ("sessions", self.sessions),
+            ("failures", self.failures),
+            ("calls", self.calls),
+            ("failed", self.failed),
+            ("denied", self.denied),
+            ("commands", self.commands),
+            ("created", self.created),
+            ("changed", self.changed),
+            ("deleted", self.deleted),
+        ] {
+            total.set_number(key, Some(number));
+        }
+        format!("{{\"total\":{}}}", total.render(None))
+    }
+}

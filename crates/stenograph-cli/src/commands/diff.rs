@@ -1,0 +1,198 @@
+//! `steno diff`: two runs side by side, whatever formats they come from. What belongs together is the library's part; here it is told.
+
+mod facts;
+mod view;
+
+use std::path::{Path, PathBuf};
+
+use stenograph::compare::{Change, Comparison, Formats, Side, Turn, compare, said};
+use stenograph::model::{LeftOut, Outline};
+use stenograph_store::recall::{Mark, Recall};
+
+use crate::conversation::Conversation;
+use crate::error::{CommandError, Status};
+use crate::input::Go;
+use crate::output::{Output, harmless_json};
+use crate::store::Where;
+use view::Told;
+
+/// Compare two runs
+///
+/// Tells what is known of both, then where they part, then what differs, turn by turn. A turn is one thing that was said or done: a message,
+/// a thought, a call, a result. Turns are aligned by what they say, so that one more or less does not upset the rest. The two may be of
+/// different formats: what is only spelled differently is the same, and a kind of turn that one of the formats has no words for is set aside
+/// and counted. What was taken back, repeated or said in side conversations is left out.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  steno diff monday.jsonl tuesday.jsonl
+  steno diff 0198f2c4 0198f2c7 --summary           two sessions, by the beginning of their ids
+  steno diff session.jsonl converted.jsonl && echo nothing was lost
+  steno diff a.jsonl b.jsonl --json | jq 'select(.change == \"changed\")'
+
+Exit codes: 0 both say and do the same, 1 they do not, 2 error")]
+pub struct Options {
+    /// The first: a file, or a folder that was recorded into, or a session: the beginning of its id, or latest
+    #[arg(value_name = "A")]
+    a: PathBuf,
+    /// The second
+    #[arg(value_name = "B")]
+    b: PathBuf,
+    #[command(flatten)]
+    place: Where,
+    /// Tell where they part, and not what differs
+    #[arg(long)]
+    summary: bool,
+    /// Print everything as JSON, one object a line
+    #[arg(long)]
+    json: bool,
+}
+
+/// One of the two.
+struct One {
+    name: String,
+    format: &'static str,
+    outline: Outline,
+    turns: Vec<Turn>,
+    recall: Recall,
+    /// Where each turn is found again, in the order of their numbers.
+    marks: Vec<(u64, Mark)>,
+}
+
+/// Runs it.
+pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
+    let mut a = One::read(options, &options.a, output)?;
+    let mut b = One::read(options, &options.b, output)?;
+    let formats = if a.format == b.format { Formats::Same } else { Formats::Different };
+    let found = compare(std::mem::take(&mut a.turns), std::mem::take(&mut b.turns), formats);
+    let facts = facts::of((&a.outline, &found.a), (&b.outline, &found.b), (a.format, b.format));
+    if options.json {
+        for fact in &facts {
+            output.line(&harmless_json(&fact.json()))?;
+        }
+    } else {
+        let text = view::facts(&a.name, &b.name, &facts, output.colour());
+        write!(output.data(), "{text}")?;
+        output.line(&view::parting(&found))?;
+    }
+    if !options.summary {
+        changes(options, &found, &mut a, &mut b, output)?;
+    }
+    match options.json {
+        true => output.line(&view::summary_json(&found))?,
+        false => view::summary(&found).iter().try_for_each(|line| output.line(line))?,
+    }
+    Ok(if found.is_equal() { Status::Done } else { Status::No })
+}
+
+/// Tells what differs, one after the other; of the texts no more than one pair is in memory.
+fn changes(
+    options: &Options,
+    found: &Comparison,
+    a: &mut One,
+    b: &mut One,
+    output: &mut Output<'_>,
+) -> Result<(), CommandError> {
+    // What is the same up to where they part was told.
+    let skipped = usize::from(found.shared() > 0 && !options.json);
+    let mut same = 0;
+    for change in found.changes.iter().skip(skipped) {
+        if let Change::Same { count, .. } = change
+            && !options.json
+        {
+            // What stands elsewhere in B leaves no trace here, and runs on both sides of it are one.
+            same += count;
+            continue;
+        }
+        tell_same(&mut same, output)?;
+        let told = match change {
+            Change::Same { a, b, count } => Told::Same { a: found.a.get(*a), b: found.b.get(*b), count: *count },
+            Change::Moved { a: at_a, b: at_b } => match (found.a.get(*at_a), found.b.get(*at_b)) {
+                (Some(one), Some(other)) => Told::Moved { a: a.text(one)?, b: other },
+                _ => continue,
+            },
+            Change::Changed { a: at_a, b: at_b } => match (found.a.get(*at_a), found.b.get(*at_b)) {
+                (Some(one), Some(other)) => Told::Changed { a: a.text(one)?, b: b.text(other)? },
+                _ => continue,
+            },
+            Change::Only { side: Side::A, at } => match found.a.get(*at) {
+                Some(turn) => Told::Only { side: Side::A, text: a.text(turn)? },
+                None => continue,
+            },
+            Change::Only { side: Side::B, at } => match found.b.get(*at) {
+                Some(turn) => Told::Only { side: Side::B, text: b.text(turn)? },
+                None => continue,
+            },
+        };
+        match options.json {
+            true => output.line(&harmless_json(&told.json()))?,
+            false => {
+                let text = told.text(output.colour());
+                write!(output.data(), "{text}")?;
+            }
+        }
+    }
+    tell_same(&mut same, output)?;
+    if !options.json && !found.changes.is_empty() {
+        output.line("")?;
+    }
+    Ok(())
+}
+
+/// Tells how many turns were the same since the last that was not.
+fn tell_same(same: &mut usize, output: &mut Output<'_>) -> Result<(), CommandError> {
+    match std::mem::take(same) {
+        0 => Ok(()),
+        count => {
+            let text = Told::Same { a: None, b: None, count }.text(output.colour());
+            Ok(write!(output.data(), "{text}")?)
+        }
+    }
+}
+
+impl One {
+    /// Reads one of the two.
+    fn read(options: &Options, name: &Path, output: &mut Output<'_>) -> Result<One, CommandError> {
+        let mut conversation = Conversation::open(&options.place, name, None, output)?;
+        let mut overview = conversation.overview();
+        if let Some(damage) = overview.damage.take() {
+            return Err(damage);
+        }
+        let mut recall = conversation.recall();
+        let (mut turns, mut marks, mut failed) = (Vec::new(), Vec::new(), None);
+        let mut number = 0;
+        conversation.again(&mut |event| {
+            number += 1;
+            let left_out: Option<LeftOut> = overview.spine.left_out(event);
+            let Some(turn) = Turn::of(number, event).filter(|_| left_out.is_none()) else { return Go::On };
+            match recall.mark(event) {
+                Ok(mark) => marks.push((number, mark)),
+                Err(error) => {
+                    failed = Some(error);
+                    return Go::NoFurther;
+                }
+            }
+            turns.push(turn);
+            Go::On
+        })?;
+        if let Some(error) = failed {
+            return Err(error.into());
+        }
+        let format = conversation.format().map_or("", |format| format.info().name);
+        Ok(One { name: conversation.name, format, outline: overview.outline, turns, recall, marks })
+    }
+
+    /// A turn with what it says.
+    fn text<'t>(&mut self, turn: &'t Turn) -> Result<view::Said<'t>, CommandError> {
+        let mark = self.marks.binary_search_by_key(&turn.number, |(number, _)| *number).ok();
+        let event = match mark.and_then(|at| self.marks.get(at)) {
+            Some((_, mark)) => self.recall.event(*mark)?,
+            None => None,
+        };
+        let (text, tool) = match &event {
+            Some(event) => (said(event).trim().to_owned(), event.name().map(str::to_owned)),
+            None => (String::new(), None),
+        };
+        Ok(view::Said { turn, tool, text })
+    }
+}

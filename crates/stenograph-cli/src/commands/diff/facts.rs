@@ -1,0 +1,74 @@
+//! What is known of both runs, fact by fact. That a fact differs does not make two runs differ: they may be copies in two formats.
+
+use stenograph::compare::{Class, Turn};
+use stenograph::json::Draft;
+use stenograph::model::Outline;
+use stenograph::text::quote;
+
+use crate::commands::replay::view;
+use crate::output::grouped;
+
+/// One fact of both.
+pub struct Fact {
+    /// What it is about.
+    pub name: &'static str,
+    /// What A says.
+    pub a: Option<String>,
+    /// What B says.
+    pub b: Option<String>,
+}
+
+impl Fact {
+    /// Whether both say it, and not the same.
+    pub fn differs(&self) -> bool {
+        matches!((&self.a, &self.b), (Some(a), Some(b)) if a != b)
+    }
+
+    /// As a line of JSON.
+    pub fn json(&self) -> String {
+        let mut draft = Draft::new();
+        draft.set("fact", quote(self.name));
+        let value = |text: &Option<String>| text.as_deref().map_or_else(|| "null".to_owned(), quote);
+        draft.set("a", value(&self.a));
+        draft.set("b", value(&self.b));
+        draft.set("differs", self.differs().to_string());
+        draft.render(None)
+    }
+}
+
+/// The facts of both that one of them states.
+pub fn of(a: (&Outline, &[Turn]), b: (&Outline, &[Turn]), formats: (&str, &str)) -> Vec<Fact> {
+    let both = |name: &'static str, say: &dyn Fn(&Outline, &[Turn]) -> Option<String>| Fact {
+        name,
+        a: say(a.0, a.1),
+        b: say(b.0, b.1),
+    };
+    let mut facts = vec![
+        Fact { name: "format", a: Some(formats.0.to_owned()), b: Some(formats.1.to_owned()) },
+        both("session", &|outline, _| outline.session.clone()),
+        both("title", &|outline, _| outline.title.clone()),
+        both("model", &|outline, _| outline.model.clone()),
+        both("version", &|outline, _| outline.version.clone()),
+        both("folder", &|outline, _| outline.cwd.clone()),
+        both("branch", &|outline, _| outline.branch.clone()),
+        both("started", &|outline, _| outline.started.as_ref()?.to_iso_millis()),
+        both("ended", &|outline, _| outline.ended.as_ref()?.to_iso_millis()),
+        both("duration", &|outline, _| {
+            let moment =
+                |time: &Option<stenograph::time::Time<'static>>| Some(time.as_ref()?.instant()?.as_millisecond());
+            let ms = moment(&outline.ended)?.saturating_sub(moment(&outline.started)?);
+            Some(view::stretch(u64::try_from(ms).ok()?))
+        }),
+        both("turns", &|_, turns| Some(grouped(turns.len() as u64))),
+    ];
+    for (name, class) in [("user messages", Class::User), ("calls", Class::Call)] {
+        facts.push(both(name, &|_, turns| {
+            Some(grouped(turns.iter().filter(|turn| turn.class == class).count() as u64))
+        }));
+    }
+    facts.push(both("tokens", &|outline, _| Some(view::tokens(&outline.total)).filter(|text| !text.is_empty())));
+    facts.push(both("cost", &|outline, _| outline.total.cost.map(|cost| format!("${cost:.4}"))));
+    facts.push(both("end", &|outline, _| view::ended(outline)));
+    facts.retain(|fact| fact.a.is_some() || fact.b.is_some());
+    facts
+}

@@ -1,0 +1,254 @@
+//! How two runs side by side look, for people and for programs. What comes from transcripts passes through [`harmless_line`].
+
+use std::fmt::Write as _;
+
+use stenograph::compare::{Class, Comparison, Side, Turn, differing};
+use stenograph::json::Draft;
+use stenograph::text::quote;
+
+use super::facts::Fact;
+use crate::output::{Colour, Ink, counted, grouped, harmless_line, shortened};
+use crate::table;
+
+/// How much of a turn that only one has is shown, and of what differs in two that are alike.
+const TEXT_LENGTH_MAX: usize = 160;
+
+/// How much of what both share stands around what differs.
+const AROUND_LENGTH: usize = 24;
+
+/// How wide what A says of a fact may become.
+const FACT_LENGTH_MAX: usize = 60;
+
+/// A turn with what it says.
+pub struct Said<'t> {
+    /// The turn.
+    pub turn: &'t Turn,
+    /// The tool it is about.
+    pub tool: Option<String>,
+    /// What it says.
+    pub text: String,
+}
+
+/// What is told of one change.
+pub enum Told<'t> {
+    /// So many are the same from here on.
+    Same { a: Option<&'t Turn>, b: Option<&'t Turn>, count: usize },
+    /// It stands elsewhere.
+    Moved { a: Said<'t>, b: &'t Turn },
+    /// Two are alike.
+    Changed { a: Said<'t>, b: Said<'t> },
+    /// Only one has it.
+    Only { side: Side, text: Said<'t> },
+}
+
+/// What is known of both.
+pub fn facts(a: &str, b: &str, facts: &[Fact], colour: Colour) -> String {
+    let mut out = String::new();
+    for (side, name) in [("A", a), ("B", b)] {
+        let _ = writeln!(out, "{side}  {}", colour.ink(Ink::Strong, &harmless_line(name)));
+    }
+    out.push('\n');
+    let cell = |text: &Option<String>| {
+        let text = text.as_deref().map_or_else(|| "-".to_owned(), harmless_line);
+        shortened(&text, FACT_LENGTH_MAX).into_owned()
+    };
+    let rows: Vec<(&Fact, String, String)> = facts.iter().map(|fact| (fact, cell(&fact.a), cell(&fact.b))).collect();
+    let beside = rows.iter().filter(|(fact, ..)| fact.a != fact.b);
+    let width = beside.map(|(_, a, _)| table::columns(a)).max().unwrap_or(0);
+    for (fact, a, b) in rows {
+        let mark = if fact.differs() { "*" } else { " " };
+        let gap = " ".repeat(width.saturating_sub(table::columns(&a)));
+        let line = if fact.a == fact.b { a } else { format!("{a}{gap}  {b}") };
+        let line = format!("{mark} {:<14}{line}", fact.name);
+        let _ = writeln!(out, "{}", if fact.differs() { colour.ink(Ink::Warning, &line) } else { line });
+    }
+    out.push('\n');
+    out
+}
+
+/// Where both part.
+pub fn parting(found: &Comparison) -> String {
+    let shared = found.shared();
+    let at = |turns: &[Turn]| shared.checked_sub(1).and_then(|at| turns.get(at)).map_or(0, |turn| turn.number);
+    let place = format!("event {} of A, event {} of B", grouped(at(&found.a)), grouped(at(&found.b)));
+    match shared {
+        _ if found.a.is_empty() && found.b.is_empty() => "nothing is said or done in either".to_owned(),
+        _ if found.is_equal() => format!("the same from beginning to end: {}", counted(shared as u64, "turn")),
+        0 => "they differ from the first turn on".to_owned(),
+        _ => format!("the same up to turn {} ({place})\n", grouped(shared as u64)),
+    }
+}
+
+/// How much came out how.
+pub fn summary(found: &Comparison) -> Vec<String> {
+    let mut lines: Vec<String> = found
+        .aside
+        .iter()
+        .map(|aside| {
+            let other = if aside.side == Side::A { Side::B } else { Side::A };
+            let (count, class) = (counted(aside.count, "turn"), aside.class.name());
+            format!(
+                "not compared: {count} of kind {class} in {}, of which {} has none",
+                aside.side.name(),
+                other.name()
+            )
+        })
+        .collect();
+    let counts = found.counts();
+    let parts = [
+        (counts.same, "the same"),
+        (counts.moved, "moved"),
+        (counts.changed, "changed"),
+        (counts.only_a, "only in A"),
+        (counts.only_b, "only in B"),
+    ];
+    let parts = parts.into_iter().map(|(count, what)| format!("{} {what}", grouped(count)));
+    lines.push(format!("turns: {}", parts.collect::<Vec<_>>().join(", ")));
+    lines
+}
+
+/// The same for programs.
+pub fn summary_json(found: &Comparison) -> String {
+    let counts = found.counts();
+    let mut draft = Draft::new();
+    draft.set("equal", found.is_equal().to_string());
+    let event = |turns: &[Turn], at: Option<usize>| {
+        at.and_then(|at| turns.get(at)).map_or_else(|| "null".to_owned(), |turn| turn.number.to_string())
+    };
+    let shared = found.shared();
+    let mut parted = Draft::new();
+    parted.set("turns", shared.to_string());
+    parted.set("a", event(&found.a, shared.checked_sub(1)));
+    parted.set("b", event(&found.b, shared.checked_sub(1)));
+    draft.set("same_up_to", parted.render(None));
+    let numbers = [
+        ("same", counts.same),
+        ("moved", counts.moved),
+        ("changed", counts.changed),
+        ("only_a", counts.only_a),
+        ("only_b", counts.only_b),
+    ];
+    numbers.into_iter().for_each(|(key, number)| draft.set(key, number.to_string()));
+    let aside = found.aside.iter().map(|aside| {
+        let (side, class) = (quote(&aside.side.name().to_lowercase()), quote(aside.class.name()));
+        format!("{{\"side\":{side},\"kind\":{class},\"count\":{}}}", aside.count)
+    });
+    draft.set("not_compared", format!("[{}]", aside.collect::<Vec<_>>().join(",")));
+    draft.render(None)
+}
+
+impl Told<'_> {
+    /// For people.
+    pub fn text(&self, colour: Colour) -> String {
+        match self {
+            Told::Same { count, .. } => {
+                colour.ink(Ink::Faint, &format!("  {} the same", counted(*count as u64, "turn"))) + "\n"
+            }
+            Told::Moved { a, b } => {
+                let place = format!("event {} of A, event {} of B", grouped(a.turn.number), grouped(b.number));
+                let head = format!("> {}, {place}: stands elsewhere", what(a));
+                let said = one_line(&a.text);
+                format!("{}\n    {}\n", colour.ink(Ink::Strong, &head), shortened(&said, TEXT_LENGTH_MAX))
+            }
+            Told::Changed { a, b } => {
+                let (length_a, length_b) = (a.text.chars().count() as u64, b.text.chars().count() as u64);
+                let place = format!("event {} of A, event {} of B", grouped(a.turn.number), grouped(b.turn.number));
+                let size = format!("{} and {} characters", grouped(length_a), grouped(length_b));
+                let head = colour.ink(Ink::Strong, &format!("~ {}, {place}: {size}", what(a)));
+                let (one, other) = parts(&a.text, &b.text);
+                format!("{head}\n    A  {one}\n    B  {other}\n")
+            }
+            Told::Only { side, text } => {
+                let sign = if *side == Side::A { "-" } else { "+" };
+                let head = format!("{sign} {}, event {} of {}", what(text), grouped(text.turn.number), side.name());
+                let said = one_line(&text.text);
+                format!("{}\n    {}\n", colour.ink(Ink::Strong, &head), shortened(&said, TEXT_LENGTH_MAX))
+            }
+        }
+    }
+
+    /// For programs: everything that is said.
+    pub fn json(&self) -> String {
+        let mut draft = Draft::new();
+        let turn = |said: &Said<'_>| {
+            let mut draft = Draft::new();
+            draft.set("event", said.turn.number.to_string());
+            draft.set("kind", quote(said.turn.class.name()));
+            if let Some(tool) = &said.tool {
+                draft.set("name", quote(tool));
+            }
+            draft.set("text", quote(&said.text));
+            draft.render(None)
+        };
+        match self {
+            Told::Same { a, b, count } => {
+                draft.set("change", quote("same"));
+                let event = |turn: &Option<&Turn>| turn.map_or(0, |turn| turn.number);
+                draft.set("a", format!("{{\"event\":{}}}", event(a)));
+                draft.set("b", format!("{{\"event\":{}}}", event(b)));
+                draft.set("turns", count.to_string());
+            }
+            Told::Moved { a, b } => {
+                draft.set("change", quote("moved"));
+                draft.set("a", turn(a));
+                draft.set("b", format!("{{\"event\":{}}}", b.number));
+            }
+            Told::Changed { a, b } => {
+                draft.set("change", quote("changed"));
+                draft.set("a", turn(a));
+                draft.set("b", turn(b));
+            }
+            Told::Only { side, text } => {
+                draft.set("change", quote(if *side == Side::A { "only_a" } else { "only_b" }));
+                draft.set(if *side == Side::A { "a" } else { "b" }, turn(text));
+            }
+        }
+        draft.render(None)
+    }
+}
+
+/// What a turn is.
+fn what(said: &Said<'_>) -> String {
+    let is_of_tool = matches!(said.turn.class, Class::Call | Class::Result);
+    match said.tool.as_deref().filter(|_| is_of_tool) {
+        Some(tool) => format!("{} {}", said.turn.class.name(), harmless_line(tool)),
+        None => said.turn.class.name().to_owned(),
+    }
+}
+
+/// What differs in two texts, with a little of what stands around it.
+fn parts(a: &str, b: &str) -> (String, String) {
+    let found = differing(a, b);
+    let before: String = {
+        let kept: Vec<char> = found.before.chars().rev().take(AROUND_LENGTH).collect();
+        let cut = if found.before.chars().nth(AROUND_LENGTH).is_some() { "\u{2026}" } else { "" };
+        format!("{cut}{}", kept.into_iter().rev().collect::<String>())
+    };
+    let after = shortened(found.after, AROUND_LENGTH);
+    let part = |middle: &str| {
+        let middle = shortened(middle, TEXT_LENGTH_MAX);
+        one_line(&format!("{before}[{middle}]{after}"))
+    };
+    (part(found.a), part(found.b))
+}
+
+fn one_line(text: &str) -> String {
+    harmless_line(&text.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_differs_stands_in_brackets() {
+        let (a, b) = parts("the parser fails on an empty file", "the printer fails on an empty file");
+        assert_eq!(a, "the [parser] fails on an empty fi…");
+        assert_eq!(b, "the [printer] fails on an empty fi…");
+    }
+
+    #[test]
+    fn nothing_differs_in_nothing() {
+        assert_eq!(parting(&Comparison::default()), "nothing is said or done in either");
+    }
+}

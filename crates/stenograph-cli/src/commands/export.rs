@@ -1,0 +1,247 @@
+//! `steno export`: a session as a document for people or for other programs. What it looks like is the library's part; here
+//! is which events go into it, and where it goes.
+
+mod ledger;
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use stenograph::ledger::{Book, Calls, Counting, Ledger};
+use stenograph::model::{Event, LeftOut};
+use stenograph::render::{Document, Markdown, Shown, Turns};
+use stenograph_store::NewFile;
+
+use crate::conversation::{Conversation, Overview};
+use crate::error::{CommandError, Status};
+use crate::input::Go;
+use crate::output::{Output, counted};
+use crate::store::Where;
+
+/// Write a session as a document
+///
+/// Writes the conversation that went on, turn by turn, as Markdown for people or as one JSON document for other programs; or
+/// its model calls as CSV, with what each took and costs. What was taken back, what only repeats and side conversations are
+/// left out of Markdown; JSON has everything, and says of each event that is in no turn why. Whatever a transcript says stays
+/// in its place: it makes no headings, no markup and no control characters of the document.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  steno export session.jsonl --to markdown -o session.md
+  steno export latest --to markdown --no-tools              what was said, without what was done
+  steno export 0198f2c4 --to markdown --threads             with its sub-agents
+  steno export latest --to csv -o calls.csv                 every model call, for a spreadsheet
+  steno export session.jsonl --to json | jq '.turns[] | select(.role == \"user\")'")]
+pub struct Options {
+    /// The file, or a folder that was recorded into, or a session: the beginning of its id, or latest; - is standard input
+    #[arg(value_name = "FILE|SESSION")]
+    file: PathBuf,
+    #[command(flatten)]
+    place: Where,
+    /// What to write
+    #[arg(long, value_enum, value_name = "KIND")]
+    to: To,
+    /// Write to this file, whole or not at all, instead of standard output
+    #[arg(short, long, value_name = "OUT")]
+    output: Option<PathBuf>,
+    /// Write the side conversations too
+    #[arg(long)]
+    threads: bool,
+    /// Leave out what models thought (Markdown only)
+    #[arg(long)]
+    no_thinking: bool,
+    /// Leave out what tools were given and what they answered (Markdown only)
+    #[arg(long)]
+    no_tools: bool,
+    /// Read as this format instead of looking at the content
+    #[arg(long, value_name = "FORMAT", value_parser = crate::args::format_name())]
+    from: Option<String>,
+}
+
+/// What can be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum To {
+    /// A document for people
+    #[value(alias = "md")]
+    Markdown,
+    /// One JSON document with all events
+    Json,
+    /// The ledger: a row for each model call, sub-agents included
+    Csv,
+}
+
+/// Runs it.
+pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
+    if options.to != To::Markdown && (options.no_thinking || options.no_tools) {
+        return Err(CommandError::new("--no-thinking and --no-tools are for Markdown")
+            .hint("leave them out, or filter with jq"));
+    }
+    let from = options.from.as_deref();
+    let (main, threads) = match options.threads || options.to == To::Csv {
+        true => Conversation::open_with_threads(&options.place, &options.file, from, output)?,
+        false => (Conversation::open(&options.place, &options.file, from, output)?, Vec::new()),
+    };
+    let path = options.output.as_deref().filter(|path| *path != Path::new("-"));
+    let mut file = path.map(|path| NewFile::create(path, main.source())).transpose()?;
+    let mut chapters = vec![Chapter::of(None, main)];
+    chapters.extend(threads.into_iter().map(|(thread, conversation)| Chapter::of(Some(thread), conversation)));
+    let out: &mut dyn Write = match &mut file {
+        Some(file) => file,
+        None => output.data(),
+    };
+    match options.to {
+        To::Markdown => markdown(options, &mut chapters, out)?,
+        To::Json => json(options, &mut chapters, out)?,
+        To::Csv => ledger::write(&counted_calls(options, &mut chapters)?, &crate::prices::load()?, out)?,
+    }
+    match file {
+        Some(file) => file.commit()?,
+        None => output.flush()?,
+    }
+    if options.to == To::Markdown {
+        tell(options, &chapters, output);
+    }
+    // What could be read of a damaged source is written; that it is damaged is an error all the same.
+    chapters.into_iter().find_map(|chapter| chapter.overview.damage).map_or(Ok(Status::Done), Err)
+}
+
+/// One source of the document.
+struct Chapter {
+    /// The side conversation that it is.
+    thread: Option<String>,
+    conversation: Conversation,
+    overview: Overview,
+    given_up: u64,
+    aside: u64,
+}
+
+/// What an event is to the document.
+enum Part {
+    /// Of the conversation.
+    Said,
+    /// Of something else, for this reason.
+    Else(&'static str),
+}
+
+impl Chapter {
+    fn of(thread: Option<String>, mut conversation: Conversation) -> Chapter {
+        let overview = conversation.overview();
+        Chapter { thread, conversation, overview, given_up: 0, aside: 0 }
+    }
+
+    fn format(&self) -> &'static str {
+        self.conversation.format().map_or("several files", |format| format.info().title)
+    }
+
+    /// Goes through the events once, and says of each what it is.
+    fn each(
+        &mut self,
+        options: &Options,
+        give: &mut dyn FnMut(&Event<'_>, Part) -> io::Result<()>,
+    ) -> Result<(), CommandError> {
+        let Chapter { conversation, overview, given_up, aside, .. } = self;
+        (*given_up, *aside) = (0, 0);
+        overview.spine.rewind();
+        let mut failed = None;
+        let read = conversation.again(&mut |event| {
+            let part = match overview.spine.left_out(event) {
+                None if Turns::is_outside(event) => Part::Else("nobody said or did it"),
+                None => Part::Said,
+                Some(LeftOut::Thread) if options.threads => Part::Said,
+                Some(why) => {
+                    *given_up += u64::from(why == LeftOut::Branch);
+                    *aside += u64::from(why == LeftOut::Thread);
+                    Part::Else(why.reason())
+                }
+            };
+            failed = give(event, part).err();
+            if failed.is_some() { Go::NoFurther } else { Go::On }
+        });
+        match failed {
+            Some(error) => Err(error.into()),
+            // The overview met the same damage, and it is told once.
+            None if overview.damage.is_some() => Ok(()),
+            None => read,
+        }
+    }
+}
+
+fn markdown(options: &Options, chapters: &mut [Chapter], out: &mut dyn Write) -> Result<(), CommandError> {
+    let shown = |left_out: bool| if left_out { Shown::No } else { Shown::Yes };
+    let mut markdown = Markdown::new(out, shown(options.no_thinking), shown(options.no_tools));
+    for chapter in chapters {
+        match &chapter.thread {
+            Some(thread) => markdown.side(thread)?,
+            None => markdown.head(&chapter.overview.outline, chapter.format(), &options.name())?,
+        }
+        chapter.each(options, &mut |event, part| match part {
+            Part::Said => markdown.event(event),
+            Part::Else(_) => Ok(()),
+        })?;
+    }
+    markdown.finish()?;
+    Ok(())
+}
+
+fn json(options: &Options, chapters: &mut [Chapter], out: &mut dyn Write) -> Result<(), CommandError> {
+    let mut document = Document::new(out);
+    for chapter in &mut *chapters {
+        match chapter.thread {
+            Some(_) => document.side()?,
+            None => document.head(&chapter.overview.outline, format_name(chapter), &chapter.conversation.name)?,
+        }
+        chapter.each(options, &mut |event, part| match part {
+            Part::Said => document.event(event),
+            Part::Else(_) => Ok(()),
+        })?;
+    }
+    document.rest()?;
+    for chapter in chapters {
+        chapter.each(options, &mut |event, part| match part {
+            Part::Said => Ok(()),
+            Part::Else(why) => document.other(event, why),
+        })?;
+    }
+    document.finish()?;
+    Ok(())
+}
+
+/// The model calls of all chapters, each once.
+fn counted_calls(options: &Options, chapters: &mut [Chapter]) -> Result<Ledger, CommandError> {
+    let mut book = Book::default();
+    for chapter in chapters {
+        let agent = chapter.conversation.format().map_or("", |format| format.info().agent);
+        let mut counting = Counting::new(agent, Calls::Tools);
+        chapter.each(options, &mut |event, _| {
+            counting.add(event);
+            Ok(())
+        })?;
+        book.add(&chapter.conversation.name, Some(&options.name()), counting.page());
+    }
+    Ok(book.close())
+}
+
+fn format_name(chapter: &Chapter) -> &'static str {
+    chapter.conversation.format().map_or("", |format| format.info().name)
+}
+
+/// What is not in the document and might be missed.
+fn tell(options: &Options, chapters: &[Chapter], output: &mut Output<'_>) {
+    let sum = |count: fn(&Chapter) -> u64| chapters.iter().map(count).sum::<u64>();
+    let (given_up, aside) = (sum(|chapter| chapter.given_up), sum(|chapter| chapter.aside));
+    if given_up > 0 {
+        let was = if given_up == 1 { "was" } else { "were" };
+        let events = counted(given_up, "event");
+        output.say(&format!("left out: {events} that {was} taken back; --to json has everything"));
+    }
+    if aside > 0 && !options.threads {
+        let events = counted(aside, "event");
+        output.say(&format!("left out: {events} of side conversations; --threads writes them"));
+    }
+}
+
+impl Options {
+    /// What to call a session that has no id.
+    fn name(&self) -> String {
+        self.file.file_stem().unwrap_or(self.file.as_os_str()).to_string_lossy().into_owned()
+    }
+}

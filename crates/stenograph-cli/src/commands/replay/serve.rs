@@ -1,0 +1,211 @@
+//! `steno replay --serve`: the recording answers an agent in the model's place. What is answered and what has drifted is the library's
+//! part, how it is asked the server's; here it is opened, and told what happens.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use stenograph::cassette::{Manner, Played, Tape, Taping, Verdict};
+use stenograph::json::Draft;
+use stenograph_web::{Account, Happening, Pace, Until};
+
+use crate::conversation::Conversation;
+use crate::error::{CommandError, Status};
+use crate::input::Go;
+use crate::output::{Output, counted, harmless_json, harmless_line};
+use crate::store::on_interrupt;
+
+/// How a recording is served.
+#[derive(Debug, clap::Args)]
+pub struct Serving {
+    /// Answer an agent from the recording, on this port of this machine; 0 takes one that is free
+    #[arg(long, value_name = "PORT", conflicts_with_all = ["speed", "mode", "start", "end", "follow"])]
+    pub serve: Option<u16>,
+    /// With --serve: refuse requests that are not the recorded ones
+    #[arg(long, requires = "serve")]
+    strict: bool,
+    /// With --serve: end when the last answer is given
+    #[arg(long, requires = "serve")]
+    once: bool,
+    /// With --serve: let answers take the time they took
+    #[arg(long, requires = "serve")]
+    timing: bool,
+    /// With --serve: answer from this side conversation, by the id of its agent
+    #[arg(long, value_name = "ID", requires = "serve")]
+    thread: Option<String>,
+}
+
+/// How many differences of one request are told; /steno/drift tells all.
+const TOLD_MAX: usize = 8;
+
+/// How many side conversations are named to somebody who asked for another.
+const NAMED_MAX: usize = 8;
+
+/// Answers from the conversation that is named, until it is stopped or played.
+pub fn run(options: &super::Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
+    let mut conversation = Conversation::open(&options.place, &options.file, options.from.as_deref(), output)?;
+    let tape = tape(&options.serve, &mut conversation, output)?;
+    let talk = if options.json { Talk::Json } else { Talk::Plain };
+    serve(&options.serve, tape, talk, output)
+}
+
+/// Makes the tape of a conversation.
+fn tape(options: &Serving, conversation: &mut Conversation, output: &mut Output<'_>) -> Result<Tape, CommandError> {
+    let mut taping = Taping::new(options.thread.as_deref());
+    conversation.through(&mut |event| {
+        taping.notice(event);
+        Go::On
+    })?;
+    taping.decide();
+    conversation.through(&mut |event| {
+        taping.add(event);
+        if taping.is_full() { Go::NoFurther } else { Go::On }
+    })?;
+    let name = &conversation.name;
+    if taping.is_full() {
+        output.say(&format!("{name}: is larger than a tape; what does not fit is not answered"));
+    }
+    let threads: Vec<String> = taping.threads().iter().take(NAMED_MAX).cloned().collect();
+    let tape = taping.finish();
+    if !tape.answers().is_empty() {
+        return Ok(tape);
+    }
+    Err(match &options.thread {
+        Some(thread) => {
+            let error =
+                CommandError::nothing(format!("{name}: no model answers in a side conversation called {thread}"));
+            match threads.is_empty() {
+                true => error.hint("there is no side conversation in it; sub-agents may have files of their own"),
+                false => error.hint(format!("there are {}", threads.join(", "))),
+            }
+        }
+        None => CommandError::nothing(format!("{name}: no model answers in it"))
+            .hint(format!("steno show {name} shows what is in it")),
+    })
+}
+
+fn serve(options: &Serving, tape: Tape, talk: Talk, output: &mut Output<'_>) -> Result<Status, CommandError> {
+    let stop = Arc::new(AtomicBool::new(false));
+    on_interrupt(&stop);
+    let answers = tape.answers().len();
+    let served = stenograph_web::Options {
+        port: options.serve.unwrap_or_default(),
+        manner: if options.strict { Manner::Strict } else { Manner::Lenient },
+        pace: if options.timing { Pace::AsRecorded } else { Pace::AtOnce },
+        until: if options.once { Until::Played } else { Until::Stopped },
+        stop,
+    };
+    let mut telling = Telling { manner: talk, answers, output, failed: None };
+    let account = stenograph_web::serve(tape, &served, &mut |happening| telling.tell(&happening));
+    let account = account.map_err(|error| {
+        let port = served.port;
+        CommandError::new(format!("127.0.0.1:{port}: cannot listen there: {error}"))
+            .hint("--serve 0 takes a port that is free")
+    })?;
+    telling.end(&account)?;
+    // A run that went another way is a no, so that a script sees it.
+    Ok(if account.drifted == 0 { Status::Done } else { Status::No })
+}
+
+/// In what manner it is told.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Talk {
+    Plain,
+    Json,
+}
+
+/// Tells what happens.
+struct Telling<'a, 'o> {
+    manner: Talk,
+    answers: usize,
+    output: &'a mut Output<'o>,
+    failed: Option<CommandError>,
+}
+
+impl Telling<'_, '_> {
+    fn tell(&mut self, happening: &Happening) {
+        let told = match happening {
+            Happening::Listening(address) => self.listening(&format!("http://{address}")),
+            Happening::Played(played) => self.played(played),
+            Happening::Rejected { status, message } => {
+                self.output.say(&format!("a request was refused with {status}: {}", harmless_line(message)));
+                Ok(())
+            }
+            Happening::Cut { request } => {
+                self.output.say(&format!("request {request}: the client went away before it had all of the answer"));
+                Ok(())
+            }
+        };
+        // Nobody may read any more what is printed; the agent is answered all the same.
+        self.failed = self.failed.take().or(told.err());
+    }
+
+    fn listening(&mut self, address: &str) -> Result<(), CommandError> {
+        match self.manner {
+            Talk::Plain => self.output.line(address)?,
+            Talk::Json => {
+                let mut draft = Draft::new();
+                draft.set_str("listening", address);
+                draft.set_number("answers", Some(self.answers as u64));
+                self.output.line(&draft.render(None))?;
+            }
+        }
+        self.output.flush()?;
+        let count = counted(self.answers as u64, "answer");
+        self.output.say(&format!("{count} to give; point the agent here:"));
+        self.output.say(&format!("  OPENAI_BASE_URL={address}/v1  ANTHROPIC_BASE_URL={address}"));
+        Ok(())
+    }
+
+    fn played(&mut self, played: &Played) -> Result<(), CommandError> {
+        let request = played.request;
+        for drift in played.news.iter().take(TOLD_MAX) {
+            self.output.say(&harmless_line(&format!("request {request}: drift: {}", drift.line())));
+        }
+        if played.news.len() > TOLD_MAX {
+            let more = counted((played.news.len() - TOLD_MAX) as u64, "difference");
+            self.output.say(&format!("request {request}: drift: and {more} more"));
+        }
+        for remark in &played.remarks {
+            self.output.say(&harmless_line(&format!("request {request}: {}", remark.line())));
+        }
+        if self.manner == Talk::Json {
+            self.output.line(&harmless_json(&played_json(played)))?;
+            self.output.flush()?;
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, account: &Account) -> Result<(), CommandError> {
+        if self.manner == Talk::Json {
+            self.output.line(&harmless_json(&account.json))?;
+        }
+        let Account { answers, given, requests, drifted, differences, .. } = account;
+        let drift = match drifted {
+            0 => "none drifted".to_owned(),
+            1 => format!("1 drifted, with {}", counted(*differences, "difference")),
+            _ => format!("{drifted} drifted, with {}", counted(*differences, "difference")),
+        };
+        let requests = counted(*requests, "request");
+        self.output.say(&format!("{requests}, {given} of {answers} answers given, {drift}"));
+        self.failed.take().map_or(Ok(()), Err)
+    }
+}
+
+/// What came of a request, as a JSON object.
+fn played_json(played: &Played) -> String {
+    let (verdict, answer) = match played.verdict {
+        Verdict::Answer(index) => ("answered", Some(index)),
+        Verdict::Refused(index) => ("refused", Some(index)),
+        Verdict::Ended => ("ended", None),
+    };
+    let list = |items: Vec<String>| format!("[{}]", items.join(","));
+    let mut draft = Draft::new();
+    draft.set_number("request", Some(played.request));
+    draft.set_str("verdict", verdict);
+    draft.set_number("answer", answer.map(|index| index as u64 + 1));
+    draft.set_number("differences", Some(played.count as u64));
+    draft.set("drift", list(played.news.iter().map(stenograph::cassette::Drift::json).collect()));
+    let remarks = played.remarks.iter().map(|remark| stenograph::text::quote(&remark.line())).collect();
+    draft.set("remarks", list(remarks));
+    draft.render(None)
+}

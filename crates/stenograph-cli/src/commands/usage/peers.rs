@@ -1,0 +1,228 @@
+//! `steno usage --as`: what another program counts in the same files, and with `--explain` its numbers beside ours. How it counts is the
+//! library's to say.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use clap::ValueEnum;
+use stenograph::ledger::{By, Group, Ledger, Report, Rule, Tokens};
+use stenograph::text::quote;
+use stenograph_store::tally::{Tallied, tally};
+
+use super::{Options, STOPPED, say_some};
+use crate::error::CommandError;
+use crate::output::{Ink, Output, counted, grouped, harmless_line};
+use crate::progress::Bar;
+use crate::store::on_interrupt;
+use crate::table::{self, Side};
+
+/// A program that counts otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum As {
+    /// The daily report of ccusage 20.0.24: the largest line of a call counts
+    #[value(name = "ccusage-20")]
+    Ccusage20,
+    /// ccstat 0.6.2: the first line of a call counts
+    FirstRow,
+}
+
+impl As {
+    fn meaning(self) -> Rule {
+        match self {
+            As::Ccusage20 => Rule::Ccusage20,
+            As::FirstRow => Rule::FirstRow,
+        }
+    }
+}
+
+/// The program as which was counted, and what it does not count.
+#[derive(Debug)]
+pub struct Peer {
+    rule: Rule,
+    agents: Vec<&'static str>,
+    unknown: Vec<(&'static str, u64)>,
+    unread: u64,
+    sides: Vec<Sides>,
+}
+
+/// What an agent's calls took, by our count and by the other's; the last one is all of them together.
+#[derive(Debug)]
+struct Sides {
+    agent: Option<String>,
+    ours: Numbers,
+    /// Nothing where the program does not know the agent.
+    theirs: Option<Numbers>,
+}
+
+/// Calls, input, output, cache write, cache read.
+type Numbers = [u64; 5];
+
+const NAMES: [&str; 5] = ["calls", "input", "output", "cache_write", "cache_read"];
+
+/// Counts as another program does; nothing when somebody ended it early.
+pub fn count(rule: As, options: &Options, output: &mut Output<'_>) -> Result<Option<(Ledger, Peer)>, CommandError> {
+    let rule = rule.meaning();
+    if options.by == By::Tool {
+        let error = format!("{} looks at no tools, so that nothing can be put together by them", rule.program());
+        return Err(CommandError::new(error).hint("leave out --as, or write another --by"));
+    }
+    let stop = Arc::new(AtomicBool::new(false));
+    on_interrupt(&stop);
+    let (files, places) = options.sources(&options.place.store()?)?;
+    let mut bar = Bar::new("counting", &stop);
+    let Tallied { ledger, agents, unknown, unread, notes, remarks, stopped } =
+        tally(rule, places.as_ref(), &files, &mut bar);
+    drop(bar);
+    if stopped {
+        output.say(STOPPED);
+        return Ok(None);
+    }
+    let peer = Peer { rule, agents, unknown: unknown.into_iter().collect(), unread, sides: Vec::new() };
+    peer.say(output);
+    say_some(notes.into_iter(), output);
+    say_some(remarks.iter().map(|remark| format!("{}: {}", remark.path.display(), remark.text)), output);
+    Ok(Some((ledger, peer)))
+}
+
+impl Peer {
+    fn say(&self, output: &mut Output<'_>) {
+        let Peer { rule, unknown, unread, .. } = self;
+        let program = rule.program();
+        output.say(&format!("note: counted as {program} {} does: {}", rule.version(), rule.says()));
+        if !unknown.is_empty() {
+            let agents: Vec<String> =
+                unknown.iter().map(|(agent, files)| format!("{agent} ({})", counted(*files, "file"))).collect();
+            output.say(&format!("note: {program} does not count {}", agents.join(", ")));
+        }
+        if *unread > 0 {
+            output.say(&format!("note: {program} does not read {} with other names", counted(*unread, "file")));
+        }
+    }
+
+    /// Puts both counts side by side, each by agent.
+    pub fn compare(&mut self, ours: &Report, theirs: &Report) {
+        let numbers = |group: Option<&Group>| group.map(numbers).unwrap_or_default();
+        let find =
+            |report: &'_ Report, key: &Option<String>| report.groups.iter().find(|group| group.key == *key).cloned();
+        let only_theirs = theirs.groups.iter().filter(|group| find(ours, &group.key).is_none());
+        self.sides = ours
+            .groups
+            .iter()
+            .chain(only_theirs)
+            .map(|group| {
+                let other = find(theirs, &group.key);
+                let is_counted = group.key.as_deref().is_some_and(|key| self.agents.contains(&key));
+                Sides {
+                    agent: group.key.clone(),
+                    ours: numbers(find(ours, &group.key).as_ref()),
+                    theirs: (is_counted || other.is_some()).then(|| numbers(other.as_ref())),
+                }
+            })
+            .collect();
+        let total = Sides {
+            agent: Some("total".to_owned()),
+            ours: numbers(Some(&ours.total)),
+            theirs: Some(numbers(Some(&theirs.total))),
+        };
+        self.sides.push(total);
+    }
+
+    /// Both counts for people.
+    pub fn tell(&self, output: &mut Output<'_>) -> Result<(), CommandError> {
+        let mut rows = Vec::new();
+        for Sides { agent, ours, theirs } in &self.sides {
+            let agent = harmless_line(agent.as_deref().unwrap_or("(not said)"));
+            rows.push(cells(&agent, "steno", ours.map(grouped)));
+            let other = theirs.map_or([(); 5].map(|()| "not counted".to_owned()), |theirs| theirs.map(grouped));
+            rows.push(cells("", self.rule.name(), other));
+            if let Some(theirs) = theirs {
+                rows.push(cells("", "difference", differences(*ours, *theirs).map(signed)));
+            }
+        }
+        let headings = [
+            ("AGENT", Side::Left),
+            ("COUNTED BY", Side::Left),
+            ("CALLS", Side::Right),
+            ("INPUT", Side::Right),
+            ("OUTPUT", Side::Right),
+            ("CACHE WRITE", Side::Right),
+            ("CACHE READ", Side::Right),
+        ];
+        output.line("")?;
+        let colour = output.colour();
+        for (at, line) in table::lines(headings, &rows, table::screen_width()).into_iter().enumerate() {
+            output.line(&if at == 0 { colour.ink(Ink::Faint, &line) } else { line })?;
+        }
+        let rule = self.rule;
+        output.line(&format!("{} is {} {}: {}", rule.name(), rule.program(), rule.version(), rule.says()))
+    }
+
+    /// What there is to say in JSON: fields and their values.
+    pub fn json(&self) -> Vec<(&'static str, String)> {
+        let rule = self.rule;
+        let agents: Vec<String> = self.agents.iter().map(|agent| quote(agent)).collect();
+        let unknown: Vec<String> = self
+            .unknown
+            .iter()
+            .map(|(agent, files)| format!("{{\"agent\":{},\"files\":{files}}}", quote(agent)))
+            .collect();
+        let told = format!(
+            "{{\"rule\":{},\"program\":{},\"version\":{},\"says\":{},\"agents\":[{}],\"not_counted\":[{}],\"unread_files\":{}}}",
+            quote(rule.name()),
+            quote(rule.program()),
+            quote(rule.version()),
+            quote(rule.says()),
+            agents.join(","),
+            unknown.join(","),
+            self.unread,
+        );
+        let mut fields = vec![("as", told)];
+        if !self.sides.is_empty() {
+            let sides: Vec<String> = self.sides.iter().map(Sides::json).collect();
+            fields.push(("compared", format!("[{}]", sides.join(","))));
+        }
+        fields
+    }
+}
+
+impl Sides {
+    fn json(&self) -> String {
+        let agent = self.agent.as_deref().map_or("null".to_owned(), quote);
+        let theirs = self.theirs.map_or("null".to_owned(), object);
+        let difference = self.theirs.map_or("null".to_owned(), |theirs| object(differences(self.ours, theirs)));
+        format!("{{\"agent\":{agent},\"ours\":{},\"theirs\":{theirs},\"difference\":{difference}}}", object(self.ours))
+    }
+}
+
+fn object<N: std::fmt::Display>(numbers: [N; 5]) -> String {
+    let fields: Vec<String> = NAMES.iter().zip(numbers).map(|(name, number)| format!("\"{name}\":{number}")).collect();
+    format!("{{{}}}", fields.join(","))
+}
+
+fn numbers(group: &Group) -> Numbers {
+    let Tokens { input, output, cache_write, cache_read, .. } = group.tokens;
+    [group.calls, input, output, cache_write, cache_read]
+}
+
+/// By how much theirs are more.
+fn differences(ours: Numbers, theirs: Numbers) -> [i128; 5] {
+    let mut differences = theirs.map(i128::from);
+    for (difference, ours) in differences.iter_mut().zip(ours) {
+        *difference -= i128::from(ours);
+    }
+    differences
+}
+
+fn signed(difference: i128) -> String {
+    let size = grouped(u64::try_from(difference.unsigned_abs()).unwrap_or(u64::MAX));
+    match difference {
+        0 => "0".to_owned(),
+        1.. => format!("+{size}"),
+        _ => format!("-{size}"),
+    }
+}
+
+fn cells(agent: &str, side: &str, numbers: [String; 5]) -> [String; 7] {
+    let [calls, input, output, write, read] = numbers;
+    [agent.to_owned(), side.to_owned(), calls, input, output, write, read]
+}

@@ -1,0 +1,134 @@
+//! `steno branches`: which conversation grew out of which.
+
+use crate::runner::{Folder, NATIVE};
+
+/// A line of a chat: small letters are a user's, capital ones the assistant's.
+fn chat(letters: &str) -> String {
+    let line = |letter: char| {
+        let role = if letter.is_lowercase() { "user" } else { "assistant" };
+        format!("{{\"role\":\"{role}\",\"content\":\"say {letter}\"}}\n")
+    };
+    letters.chars().map(line).collect()
+}
+
+/// A record of a session file with ids.
+fn record(session: &str, id: &str, parent: Option<&str>, minute: u32) -> String {
+    let parent = parent.map_or("null".to_owned(), |parent| format!("\"{parent}-0000-0000-0000\""));
+    let kind = if id.starts_with('u') { "user" } else { "assistant" };
+    let content = match kind {
+        "user" => format!("\"say {id}\""),
+        _ => format!("[{{\"type\":\"text\",\"text\":\"say {id}\"}}]"),
+    };
+    format!(
+        "{{\"parentUuid\":{parent},\"isSidechain\":false,\"sessionId\":\"{session}\",\"type\":\"{kind}\",\"uuid\":\"{id}-0000-0000-0000\",\
+         \"timestamp\":\"2026-03-02T09:{minute:02}:00.000Z\",\"cwd\":\"/w\",\"version\":\"2.0.0\",\"userType\":\"external\",\
+         \"message\":{{\"role\":\"{kind}\",\"content\":{content}}}}}\n"
+    )
+}
+
+#[test]
+fn chats_without_calls_have_a_family_too() {
+    let folder = Folder::new();
+    std::fs::create_dir(folder.path("chats")).unwrap();
+    folder.write("chats/chat-history-1.jsonl", chat("aAbB"));
+    folder.write("chats/chat-history-2.jsonl", chat("aAbBcC"));
+    folder.write("chats/chat-history-3.jsonl", chat("aAdD"));
+    folder.write("chats/chat-history-4.jsonl", chat("xX"));
+    let done = folder.run("branches chats");
+    done.ends(0).talks("1 conversation without branches not shown");
+    let expected = "\
+chat-history-1.jsonl  4 events
+│  “say a”
+├─ chat-history-3.jsonl  left after event 2, 4 events
+│     “say d”
+└─ chat-history-2.jsonl  goes on after event 4, 6 events
+      “say c”
+";
+    assert_eq!(done.text(), expected);
+    let json = folder.run("branches chats --json").ends(0).json();
+    assert_eq!(json.len(), 3);
+    assert_eq!((&json[1]["parent"], &json[1]["left_after"]), (&"chat-history-1.jsonl".into(), &2.into()));
+    assert_eq!(
+        (&json[1]["how"], &json[1]["first_event"], &json[1]["asked"]),
+        (&"branches".into(), &3.into(), &"say d".into())
+    );
+    folder
+        .run("branches chats/chat-history-1.jsonl chats/chat-history-4.jsonl")
+        .ends(1)
+        .talks("no branches in 2 conversations");
+    assert_eq!(
+        folder.run("branches chats --all").text().lines().filter(|line| line.contains("chat-history-4")).count(),
+        1
+    );
+}
+
+#[test]
+fn a_session_tells_where_somebody_went_back() {
+    let lines = [
+        record("s1", "u1", None, 1),
+        record("s1", "a1", Some("u1"), 2),
+        record("s1", "u2", Some("a1"), 3),
+        record("s1", "a2", Some("u2"), 4),
+        record("s1", "u3", Some("a1"), 5),
+        record("s1", "a3", Some("u3"), 6),
+    ];
+    let folder = Folder::with("a.jsonl", lines.concat());
+    let done = folder.run("branches a.jsonl");
+    done.ends(0).says("└─ given up  events 3 to 4, left after event 2").says("“say u2”");
+}
+
+#[test]
+fn forks_are_known_by_what_they_say_and_by_ids() {
+    let first =
+        [record("s1", "u1", None, 1), record("s1", "a1", Some("u1"), 2), record("s1", "u2", Some("a1"), 3)].concat();
+    let folder = Folder::with("one.jsonl", &first);
+    // The beginning was copied under another session.
+    let copied =
+        [record("s2", "u1", None, 1), record("s2", "a1", Some("u1"), 2), record("s2", "u9", Some("a1"), 30)].concat();
+    folder.write("two.jsonl", copied);
+    // The beginning was not copied; the first record goes on from one that stands elsewhere.
+    folder.write("three.jsonl", [record("s3", "u7", Some("a1"), 40), record("s3", "a7", Some("u7"), 41)].concat());
+    let stated = record("s4", "u8", None, 50)
+        .replace("\"cwd\"", "\"forkedFrom\":{\"sessionId\":\"s1\",\"messageUuid\":\"u2-0000-0000-0000\"},\"cwd\"");
+    folder.write("four.jsonl", stated);
+    let lost = record("s5", "u6", None, 55).replace("\"cwd\"", "\"forkedFrom\":{\"sessionId\":\"s0\"},\"cwd\"");
+    folder.write("five.jsonl", lost);
+    let done = folder.run("branches one.jsonl two.jsonl three.jsonl four.jsonl five.jsonl");
+    done.ends(0).says("two.jsonl  left after event 2").says("three.jsonl  goes on after event 2, by ids");
+    done.says("four.jsonl  forked after event 3, as it says").says("five.jsonl  forked from s0, which is not here");
+}
+
+#[test]
+fn the_index_knows_who_is_related() {
+    let folder = Folder::new();
+    let home = folder.path("home/.claude/projects/-w");
+    std::fs::create_dir_all(&home).unwrap();
+    let first = [
+        record("11111111-aaaa", "u1", None, 1),
+        record("11111111-aaaa", "a1", Some("u1"), 2),
+        record("11111111-aaaa", "u2", Some("a1"), 3),
+    ];
+    std::fs::write(home.join("11111111-aaaa.jsonl"), first.concat()).unwrap();
+    let second = [
+        record("22222222-bbbb", "u1", None, 1),
+        record("22222222-bbbb", "a1", Some("u1"), 2),
+        record("22222222-bbbb", "u3", Some("a1"), 9),
+    ];
+    std::fs::write(home.join("22222222-bbbb.jsonl"), second.concat()).unwrap();
+    let third = [record("33333333-cccc", "u5", None, 20), record("33333333-cccc", "a5", Some("u5"), 21)];
+    std::fs::write(home.join("33333333-cccc.jsonl"), third.concat()).unwrap();
+    folder.run("index --root home").ends(0);
+    for line in ["branches 22222222 --root home", "branches --root home"] {
+        let done = folder.run(line);
+        done.ends(0).says("11111111-aaaa.jsonl").says("left after event 2").says("“say u3”");
+        assert!(!done.text().contains("33333333"));
+    }
+}
+
+#[test]
+fn bad_files_do_not_stop_the_rest() {
+    let folder = Folder::with("a", NATIVE);
+    folder.write("b", NATIVE);
+    let done = folder.run("branches a b none.jsonl");
+    done.ends(2).says("the same from beginning to end").talks("error: ");
+}

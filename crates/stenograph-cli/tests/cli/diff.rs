@@ -1,0 +1,88 @@
+//! `steno diff`: two runs side by side.
+
+use crate::runner::{CHIBI, Folder, NATIVE};
+
+/// The same run up to the result, and then another way.
+fn other() -> String {
+    let answer = r#"{"v":1,"kind":"message","time":"2026-03-02T09:15:00Z","session":"s2","id":"e5","role":"assistant","content":"Done."}"#;
+    format!("{}{answer}\n", NATIVE.replace("\"s1\"", "\"s2\"").replace("\"ok\"", "\"one test failed\""))
+}
+
+#[test]
+fn the_same_run_is_the_same() {
+    let folder = Folder::with("a", NATIVE);
+    folder
+        .run("diff a a")
+        .ends(0)
+        .says("the same from beginning to end: 4 turns")
+        .says("4 the same, 0 moved, 0 changed");
+    folder.write("b", NATIVE.replace("\"s1\"", "\"s2\""));
+    // Another name does not make another conversation.
+    folder.run("diff a b").ends(0).says("* session       s1  s2");
+}
+
+#[test]
+fn where_two_runs_part_is_told_and_what_differs_then() {
+    let folder = Folder::with("a", NATIVE);
+    folder.write("b", other());
+    let done = folder.run("diff a b");
+    done.ends(1).says("the same up to turn 3 (event 3 of A, event 3 of B)");
+    done.says(
+        "~ result Bash, event 4 of A, event 4 of B: 2 and 15 characters\n    A  [ok]\n    B  [one test failed]\n",
+    );
+    done.says("+ assistant, event 5 of B\n    Done.\n");
+    done.says("turns: 3 the same, 0 moved, 1 changed, 0 only in A, 1 only in B");
+    let brief = folder.run("diff a b --summary");
+    brief.ends(1).says("the same up to turn 3");
+    assert!(!brief.text().contains("one test failed"));
+}
+
+#[test]
+fn programs_are_told_the_same() {
+    let folder = Folder::with("a", NATIVE);
+    folder.write("b", other());
+    let lines = folder.run("diff a b --json").ends(1).json();
+    let session = lines.iter().find(|line| line["fact"] == "session").unwrap();
+    assert_eq!((&session["a"], &session["differs"]), (&"s1".into(), &true.into()));
+    let changes: Vec<&str> = lines.iter().filter_map(|line| line["change"].as_str()).collect();
+    assert_eq!(changes, ["same", "changed", "only_b"]);
+    let changed = lines.iter().find(|line| line["change"] == "changed").unwrap();
+    assert_eq!((&changed["a"]["text"], &changed["b"]["event"]), (&"ok".into(), &4.into()));
+    let summary = lines.last().unwrap();
+    assert_eq!((&summary["equal"], &summary["same_up_to"]["turns"]), (&false.into(), &3.into()));
+}
+
+#[test]
+fn a_converted_copy_is_the_same() {
+    let folder = Folder::with("a", NATIVE);
+    folder.write("c", CHIBI);
+    for (source, target) in [("a", "claude-code"), ("a", "codex"), ("a", "chibi"), ("c", "claude-code"), ("c", "steno")]
+    {
+        folder.run(&format!("convert {source} --to {target} -o {source}-{target}"));
+        let done = folder.run(&format!("diff {source} {source}-{target}"));
+        done.ends(0).says(" 0 moved, 0 changed, 0 only in A, 0 only in B");
+    }
+    // What a format has no words for is told and not compared.
+    folder.run("diff a a-chibi").says("not compared: 1 turn of kind thinking in A, of which B has none");
+}
+
+#[test]
+fn what_only_stands_elsewhere_is_told_apart() {
+    let lines: Vec<&str> = NATIVE.lines().collect();
+    let folder = Folder::with("a", NATIVE);
+    folder.write("b", [lines[0], lines[2], lines[3], lines[1]].join("\n"));
+    let done = folder.run("diff a b");
+    done.ends(1).says("> thinking, event 2 of A, event 4 of B: stands elsewhere\n    Run it first.\n");
+    done.says("turns: 3 the same, 1 moved, 0 changed, 0 only in A, 0 only in B");
+}
+
+#[test]
+fn what_cannot_be_compared_says_why() {
+    let folder = Folder::with("a", NATIVE);
+    folder.run("diff a none.jsonl").fails("no such file");
+    folder.write("empty", "");
+    folder.run("diff a empty").fails("the file is empty");
+    folder.write("facts", "{\"v\":1,\"kind\":\"fact\",\"name\":\"settings\"}\n");
+    folder.run("diff facts facts").ends(0).says("nothing is said or done in either");
+    folder.run("diff a facts").ends(1).says("they differ from the first turn on");
+}

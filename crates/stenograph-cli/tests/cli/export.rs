@@ -1,0 +1,138 @@
+//! `steno export`.
+
+use std::fs;
+
+use crate::list::home;
+use crate::runner::{Folder, NATIVE};
+
+#[test]
+fn a_session_becomes_a_document_for_people() {
+    let folder = Folder::with("a.jsonl", NATIVE);
+    let done = folder.run("export a.jsonl --to markdown");
+    assert_eq!(
+        done.ends(0).text(),
+        "\
+# Transcript: s1
+
+| Field | Value |
+|---|---|
+| Format | Stenograph's native stream: one event a line, everything kept |
+| Started | 2026-03-02 09:14:05 |
+| Ended | 2026-03-02 09:14:09 |
+| Duration | 4 s |
+| Tool calls | 1 |
+
+## Conversation
+
+### User (Turn 1)
+
+*2026-03-02 09:14:05*
+
+Fix the test.
+
+### Assistant (Turn 2)
+
+*2026-03-02 09:14:06*
+
+<details>
+<summary>Thinking</summary>
+
+Run it first.
+
+</details>
+
+#### Tool Call: `Bash`
+
+```json
+{
+  \"command\": \"cargo test\"
+}
+```
+
+#### Tool Result: `Bash`
+
+```text
+ok
+```
+"
+    );
+    assert_eq!(done.talk, "");
+    let short = folder.run("export a.jsonl --to md --no-tools --no-thinking");
+    assert!(short.ends(0).text().ends_with("Fix the test.\n"), "{}", short.text());
+    let piped = folder.run_with("export - --to markdown", NATIVE.as_bytes());
+    assert_eq!(piped.ends(0).text(), done.text());
+}
+
+#[test]
+fn a_session_becomes_one_json_document() {
+    let folder = Folder::with("a.jsonl", NATIVE);
+    let done = folder.run("export a.jsonl --to json -o out.json");
+    assert_eq!(done.ends(0).text(), "");
+    let json: serde_json::Value = serde_json::from_slice(&folder.read("out.json")).unwrap();
+    assert_eq!((&json["session"]["id"], &json["session"]["events"]), (&"s1".into(), &4.into()));
+    let roles: Vec<&str> =
+        json["turns"].as_array().unwrap().iter().map(|turn| turn["role"].as_str().unwrap()).collect();
+    assert_eq!(roles, ["user", "assistant"]);
+    let kinds = json["turns"][1]["events"].as_array().unwrap().iter().map(|event| event["kind"].as_str().unwrap());
+    assert_eq!(kinds.collect::<Vec<_>>(), ["thinking", "tool_call", "tool_result"]);
+    assert_eq!(json["turns"][1]["events"][0]["at"]["line"], 2);
+}
+
+#[test]
+fn what_was_taken_back_is_in_json_only() {
+    let message = |id: &str, parent: &str, role: &str, text: &str| {
+        format!(
+            r#"{{"v":1,"kind":"message","session":"s1","id":"{id}","parent":"{parent}","role":"{role}","content":"{text}"}}"#
+        )
+    };
+    let lines = [
+        message("1", "", "user", "begin"),
+        message("2", "1", "assistant", "wrong"),
+        message("3", "1", "assistant", "right"),
+    ];
+    let folder = Folder::with("a.jsonl", lines.join("\n") + "\n");
+    let done = folder.run("export a.jsonl --to markdown");
+    done.ends(0).says("right").talks("left out: 1 event that was taken back; --to json has everything");
+    assert!(!done.text().contains("wrong"));
+    let json: serde_json::Value = serde_json::from_slice(&folder.run("export a.jsonl --to json").out).unwrap();
+    assert_eq!(json["others"][0]["why"], "on a branch that was given up");
+    assert_eq!(json["others"][0]["event"]["content"], "wrong");
+}
+
+#[test]
+fn hostile_words_stay_in_their_place() {
+    let hostile = r"</details>\n\n# Transcript: other\n\n```\n<script>\n\u001b[2J";
+    let text = NATIVE.replace("Run it first.", hostile).replace("\"ok\"", &format!("\"{hostile}\""));
+    let folder = Folder::with("a.jsonl", text);
+    let done = folder.run("export a.jsonl --to markdown");
+    let text = done.ends(0).text();
+    assert_eq!(text.matches("</details>").count(), 2, "ours, and one inside a fence: {text}");
+    assert_eq!(text.lines().filter(|line| line.starts_with("# ")).count(), 2, "ours, and one inside a fence: {text}");
+    done.says("&lt;/details>").says("##### Transcript: other").says("````text\n").says("␛[2J");
+}
+
+#[test]
+fn a_session_is_written_with_its_side_conversations() {
+    let folder = home();
+    let main = folder.run("export 0198aaaa-1 --to markdown");
+    assert!(!main.ends(0).text().contains("## Side conversation"));
+    let all = folder.run("export 0198aaaa-1 --to markdown --threads");
+    all.ends(0).says("## Side conversation: `a1b2`").says("Count");
+    let json: serde_json::Value =
+        serde_json::from_slice(&folder.run("export 0198aaaa-1 --to json --threads").ends(0).out).unwrap();
+    assert!(json["turns"].as_array().unwrap().iter().any(|turn| turn["thread"] == "a1b2"), "{json}");
+}
+
+#[test]
+fn what_cannot_be_exported_is_told() {
+    let folder = Folder::with("a.jsonl", NATIVE);
+    folder.run("export a.jsonl --to json --no-tools").fails("are for Markdown");
+    folder.run("export a.jsonl --to html").ends(2).talks("markdown, json");
+    folder.run("export none.jsonl --to json").fails("none.jsonl");
+    folder.run("export a.jsonl --to markdown -o a.jsonl").fails("a.jsonl");
+    assert_eq!(folder.read("a.jsonl"), NATIVE.as_bytes());
+    folder.write("empty", "");
+    folder.run("export empty --to markdown").fails("the file is empty");
+    fs::create_dir(folder.path("out")).unwrap();
+    folder.run("export a.jsonl --to markdown -o out").ends(2);
+}

@@ -1,0 +1,290 @@
+//! `steno replay`: printed where nobody watches, and played in a real terminal where somebody does. The terminal is driven by
+//! `terminal/drive.py`, which presses keys, reads the screen and looks whether the terminal was given back.
+
+use std::process::Command;
+
+use crate::runner::{CHIBI, Folder, NATIVE};
+
+/// Two turns with a night between them.
+const TWO_DAYS: &str = r#"{"v":1,"kind":"fact","time":"2026-03-02T09:14:00Z","session":"s1","id":"e0","name":"settings"}
+{"v":1,"kind":"message","time":"2026-03-02T09:14:05Z","session":"s1","id":"e1","role":"user","content":"Fix the test."}
+{"v":1,"kind":"thinking","time":"2026-03-02T09:14:06Z","session":"s1","id":"e2","content":"Run it first."}
+{"v":1,"kind":"tool_call","time":"2026-03-02T09:14:07Z","session":"s1","id":"e3","name":"Bash","call":"c1","input":{"command":"cargo test"}}
+{"v":1,"kind":"tool_result","time":"2026-03-02T09:14:09Z","session":"s1","id":"e4","call":"c1","content":"ok","error":false}
+{"v":1,"kind":"message","time":"2026-03-03T10:14:09Z","session":"s1","id":"e5","role":"user","content":"And the other one?"}
+{"v":1,"kind":"message","time":"2026-03-03T10:14:12Z","session":"s1","id":"e6","role":"assistant","content":"All is well.","usage":{"input":12,"output":1234}}
+"#;
+
+#[test]
+fn everything_is_printed_where_nobody_watches() {
+    let folder = Folder::with("a", TWO_DAYS);
+    let rule = "=".repeat(60);
+    let expected = format!(
+        "{rule}\nSession   s1\nAgent     steno\nStarted   2026-03-02 09:14:00 | Duration: 1 d 1 h\nTokens    12 in / 1,234 out\n{rule}\n\n\
+         [2] USER (09:14:05)\n{line}\nFix the test.\n\n",
+        line = "-".repeat(60)
+    );
+    let done = folder.run("replay a");
+    done.ends(0);
+    assert!(done.text().starts_with(&expected), "{}", done.text());
+    done.says("[4] CALL Bash (09:14:07) [1,000 ms]\n").says("{\n  \"command\": \"cargo test\"\n}\n");
+    // A result does not say of which tool it is; the call does.
+    done.says("[5] RESULT Bash (09:14:09) [2,000 ms]\n");
+    done.says("[7] ASSISTANT (10:14:12) [12 tokens in] [1,234 tokens out] [3,000 ms]\n");
+    assert!(!done.text().contains("settings"));
+}
+
+#[test]
+fn a_mode_shows_what_its_name_says() {
+    let folder = Folder::with("a", TWO_DAYS);
+    let summary = folder.run("replay a --mode summary");
+    let lines: Vec<&str> = summary.ends(0).text().lines().filter(|line| line.starts_with('[')).collect();
+    assert_eq!(lines.len(), 6);
+    assert_eq!(lines[0], "[2] USER (09:14:05) Fix the test.");
+    assert_eq!(lines[2], "[4] CALL Bash (09:14:07) { \"command\": \"cargo test\" }");
+    let kinds = |mode: &str| -> Vec<String> {
+        let events = folder.run(&format!("replay a --json --mode {mode}")).ends(0).json();
+        events.iter().map(|event| event["id"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(kinds("assistant"), ["e6"]);
+    assert_eq!(kinds("tools"), ["e3", "e4"]);
+    assert_eq!(kinds("full"), ["e1", "e2", "e3", "e4", "e5", "e6"]);
+}
+
+#[test]
+fn a_part_is_played_by_numbers_and_by_ids() {
+    let folder = Folder::with("a", TWO_DAYS);
+    let ids = |line: &str| -> Vec<String> {
+        let events = folder.run(&format!("replay a --json {line}")).ends(0).json();
+        events.iter().map(|event| event["id"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(ids("--start 3 --end 4"), ["e2", "e3"]);
+    assert_eq!(ids("--start e5"), ["e5", "e6"]);
+    assert_eq!(ids("--end e2"), ["e1", "e2"]);
+    // The numbers are those of steno show.
+    let shown = folder.run("show a --event 5 --json").json();
+    assert_eq!(shown[0]["id"], ids("--start 5 --end 5")[0].as_str());
+    folder.run("replay a --start 99").finds_nothing("there is no event 99");
+    folder.run("replay a --start nobody").finds_nothing("there is no event with the id nobody");
+    folder.run("replay a --start e5 --end nobody").ends(0).talks("there is no event with the id nobody");
+}
+
+#[test]
+fn what_was_taken_back_is_not_played() {
+    let said = |id: &str, parent: &str, role: &str| {
+        format!(
+            "{{\"v\":1,\"kind\":\"message\",\"id\":\"{id}\",\"parent\":\"{parent}\",\"role\":\"{role}\",\"content\":\"say {id}\"}}\n"
+        )
+    };
+    let lines =
+        [said("a", "", "user"), said("b", "a", "assistant"), said("c", "a", "assistant"), said("d", "c", "user")];
+    let folder = Folder::with("a", lines.concat());
+    let played = folder.run("replay a");
+    assert!(!played.ends(0).text().contains("say b"));
+    played.says("[3] ASSISTANT\n").says("say d");
+}
+
+#[test]
+fn other_formats_and_containers_are_played_too() {
+    let folder = Folder::with("a", CHIBI);
+    folder
+        .run("replay a --mode summary")
+        .ends(0)
+        .says("[1] USER alice (05:24:16) What is Rust?")
+        .says("RESULT read_file");
+    folder.write("b.zst", zstd::encode_all(TWO_DAYS.as_bytes(), 3).unwrap());
+    assert_eq!(folder.run("replay b.zst").text(), folder.run_with("replay -", TWO_DAYS.as_bytes()).text());
+    folder.run("replay b.zst").says("All is well.");
+}
+
+#[test]
+fn what_cannot_be_played_says_why() {
+    let folder = Folder::with("empty", "");
+    folder.run("replay empty").fails("the file is empty");
+    folder.write("facts", TWO_DAYS.lines().next().unwrap());
+    folder.run("replay facts").finds_nothing("nothing of it can be played");
+    folder.run("replay none.jsonl").fails("no such file");
+    assert!(folder.run("replay facts --speed 0").ends(2).talk.contains("a speed is a number"));
+    folder.run("replay - --follow").fails("standard input cannot be followed");
+}
+
+#[test]
+fn hostile_text_does_nothing_to_a_terminal() {
+    let folder = Folder::with("a", NATIVE.replace("Fix the test.", "\\u001b[2J\\u009b31m \u{202e}x"));
+    let done = folder.run("replay a");
+    assert!(done.ends(0).text().contains("␛[2J"));
+    assert!(!done.text().contains(['\u{1b}', '\u{9b}', '\u{202e}']));
+}
+
+/// What came of a replay in a terminal.
+struct Watched(serde_json::Value);
+
+/// Plays in a terminal of 80 columns and 24 lines; nothing where no Python is to be had.
+#[track_caller]
+fn watched(folder: &Folder, line: &str, steps: &serde_json::Value) -> Option<Watched> {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/terminal/drive.py");
+    let command = folder.command(line);
+    let mut python = Command::new("python3");
+    python.arg(script).arg(steps.to_string()).arg(command.get_program()).args(command.get_args());
+    python.current_dir(folder.path(".")).env("TERM", "xterm").env("STENO_HOME", folder.path("store"));
+    if line.contains("--mode summary") {
+        python.env("NO_COLOR", "1");
+    } else {
+        python.env_remove("NO_COLOR");
+    }
+    let Ok(output) = python.output() else {
+        eprintln!("no python3: the terminal is not tried");
+        return None;
+    };
+    let text = String::from_utf8(output.stdout).unwrap();
+    let found: serde_json::Value = serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text}{:?}", output.stderr));
+    assert_eq!(found["failed"], serde_json::Value::Null, "{}", found["failed"].as_str().unwrap_or_default());
+    Some(Watched(found))
+}
+
+impl Watched {
+    #[track_caller]
+    fn ends(&self, code: i64) -> &Watched {
+        assert_eq!((self.0["code"].as_i64(), self.0["restored"].as_bool()), (Some(code), Some(true)), "{}", self.0);
+        assert!(self.0["widest"].as_u64().unwrap() <= 80, "{}", self.0);
+        self
+    }
+
+    #[track_caller]
+    fn says(&self, what: &str) -> &Watched {
+        assert!(self.0["said"].as_str().unwrap().contains(what), "{}", self.0);
+        self
+    }
+}
+
+#[test]
+fn keys_go_to_and_fro_and_the_terminal_is_given_back() {
+    let folder = Folder::with("a", TWO_DAYS);
+    let steps = serde_json::json!([
+        ["see", "Fix the test."],
+        ["see", "event 2 of 7"],
+        ["type", " "],
+        ["see", "paused"],
+        ["type", "n"],
+        ["see", "Run it first."],
+        ["type", "\u{1b}[C"],
+        ["see", "cargo test"],
+        ["type", "b"],
+        ["gone", "cargo test"],
+        ["type", "g6\r"],
+        ["see", "1 d 1 h later"],
+        ["see", "And the other one?"],
+        ["see", "event 6 of 7"],
+        ["type", "U"],
+        ["gone", "And the other one?"],
+        ["type", "u"],
+        ["see", "And the other one?"],
+        ["type", "++"],
+        ["see", "4x"],
+        ["type", "-"],
+        ["see", "2x"],
+        ["type", "m"],
+        ["see", "summary"],
+        ["type", "m"],
+        ["see", "assistant"],
+        ["see", "All is well."],
+        ["type", "mm"],
+        ["see", "full"],
+        ["type", "?"],
+        ["see", "half as fast"],
+        ["type", "?"],
+        ["gone", "half as fast"],
+        ["type", "g3\r"],
+        ["see", "event 3 of 7"],
+        ["type", "q"],
+    ]);
+    if let Some(done) = watched(&folder, "replay a", &steps) {
+        done.ends(0).says("stopped at event 3 of 7: --start 3 goes on from there");
+        assert!(done.0["colours"].as_u64().unwrap() > 0);
+    }
+}
+
+#[test]
+fn it_plays_by_itself_to_the_end() {
+    let folder = Folder::with("a", TWO_DAYS);
+    let steps = serde_json::json!([["see", "All is well."], ["see", "end"], ["type", "\u{3}"]]);
+    if let Some(done) = watched(&folder, "replay a --speed 64x --mode summary", &steps) {
+        done.ends(0);
+        // NO_COLOR is set.
+        assert_eq!(done.0["colours"], 0);
+    }
+}
+
+#[test]
+fn whatever_ends_it_the_terminal_is_given_back() {
+    let folder = Folder::with("a", TWO_DAYS);
+    for (signal, code) in [("TERM", 143), ("HUP", 129), ("INT", 130)] {
+        let steps = serde_json::json!([["see", "Fix the test."], ["signal", signal]]);
+        if let Some(done) = watched(&folder, "replay a", &steps) {
+            done.ends(code);
+        }
+    }
+}
+
+#[test]
+fn suspended_it_gives_the_terminal_back_and_takes_it_again() {
+    let folder = Folder::with("a", TWO_DAYS);
+    let steps = serde_json::json!([
+        ["see", "Fix the test."],
+        ["type", " \u{1a}"],
+        ["stops"],
+        ["signal", "CONT"],
+        ["see", "paused"],
+        ["signal", "TSTP"],
+        ["stops"],
+        ["signal", "CONT"],
+        ["see", "paused"],
+        ["type", "q"],
+    ]);
+    if let Some(done) = watched(&folder, "replay a", &steps) {
+        done.ends(0);
+        assert_eq!(done.0["restored_when_stopped"], serde_json::json!([true, true]));
+    }
+}
+
+#[test]
+fn a_screen_of_any_size_will_do() {
+    let long: String = (1..200).map(|number| format!("line {number}\\n")).collect();
+    let folder = Folder::with("a", TWO_DAYS.replace("Fix the test.", &long));
+    let steps = serde_json::json!([
+        ["see", "line 1"],
+        ["type", " "],
+        ["see", "paused"],
+        ["size", 30, 8],
+        ["see", "line 3"],
+        ["gone", "line 9"],
+        ["type", "\u{1b}[6~"],
+        ["see", "line 9"],
+        ["type", "\u{1b}[5~"],
+        ["gone", "line 9"],
+        ["size", 5, 2],
+        ["see", "eve"],
+        ["size", 80, 24],
+        ["see", "paused"],
+        ["type", "q"],
+    ]);
+    if let Some(done) = watched(&folder, "replay a", &steps) {
+        done.ends(0);
+    }
+}
+
+#[test]
+fn a_run_that_is_still_going_is_joined() {
+    let (before, after) = TWO_DAYS.split_at(TWO_DAYS.match_indices('\n').nth(2).unwrap().0 + 1);
+    let folder = Folder::with("a", before);
+    let steps = serde_json::json!([
+        ["see", "Run it first."],
+        ["see", "waiting for more"],
+        ["append", folder.path("a"), after],
+        ["see", "All is well."],
+        ["type", "q"],
+    ]);
+    if let Some(done) = watched(&folder, "replay a --follow --speed 100x", &steps) {
+        done.ends(0);
+    }
+}

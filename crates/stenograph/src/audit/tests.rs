@@ -1,0 +1,305 @@
+//! The fold on events written by hand. What each format says in its own words is tested with the command.
+
+use super::*;
+use crate::model::{Span, Usage};
+use crate::time::Time;
+
+/// Writes events one after the other, a second apart.
+#[derive(Default)]
+struct Tape {
+    auditor: Auditor,
+    seconds: u64,
+}
+
+impl Tape {
+    fn put(&mut self, event: Event<'_>) -> &mut Tape {
+        self.seconds += 1;
+        let time = Time::iso(format!("2026-01-02T03:{:02}:{:02}Z", self.seconds / 60, self.seconds % 60).into());
+        let at = Some(Span { offset: 0, length: 1, line: self.seconds });
+        self.auditor.add(&Event { time, at, ..event });
+        self
+    }
+
+    fn said(&mut self, role: Role, text: &str) -> &mut Tape {
+        self.put(Event::new(Body::Message { role, content: Content::text(text.to_owned()) }))
+    }
+
+    fn call(&mut self, id: &str, name: &str, input: &str) -> &mut Tape {
+        self.put(call(id, name, input))
+    }
+
+    fn result(&mut self, id: &str, text: &str, error: bool) -> &mut Tape {
+        self.put(result(id, text, error))
+    }
+
+    fn done(&mut self) -> Audit {
+        std::mem::take(&mut self.auditor).finish()
+    }
+}
+
+fn call(id: &str, name: &str, input: &str) -> Event<'static> {
+    let call = (!id.is_empty()).then(|| id.to_owned().into());
+    Event::new(Body::ToolCall { call, name: name.to_owned().into(), input: Input::Json(input.to_owned().into()) })
+}
+
+fn result(id: &str, text: &str, error: bool) -> Event<'static> {
+    let call = (!id.is_empty()).then(|| id.to_owned().into());
+    let content = Content::text(text.to_owned());
+    Event::new(Body::ToolResult { call, name: None, content, error: Some(error) })
+}
+
+const USER: Role = Role::User;
+const MODEL: Role = Role::Assistant;
+
+#[test]
+fn tools_are_counted_with_failures_retries_and_time() {
+    let mut tape = Tape::default();
+    tape.call("c1", "Bash", r#"{"command":"make"}"#).result("c1", "no rule", true);
+    tape.call("c2", "Bash", r#"{"command":"make"}"#).result("c2", "built", false);
+    tape.call("c3", "Bash", r#"{"command":"make"}"#).result("c3", "built", false);
+    tape.call("c4", "Read", r#"{"file_path":"/a"}"#);
+    let audit = tape.done();
+    let bash = &audit.tools[0];
+    assert_eq!((bash.calls, bash.failed, bash.retries, bash.unanswered), (3, 1, 1, 0));
+    assert_eq!((bash.time_ms, bash.longest_ms), (3000, 1000));
+    assert_eq!((audit.tools[1].unanswered, audit.calls.items[3].outcome), (1, Outcome::Unanswered));
+    assert!(audit.calls.items[1].is_retry && !audit.calls.items[2].is_retry);
+    assert_eq!(audit.calls.items[0].said.as_deref(), Some("no rule"));
+}
+
+#[test]
+fn a_call_counts_once_however_often_it_is_told() {
+    let mut tape = Tape::default();
+    let write = r#"{"file_path":"/a.rs","content":"x"}"#;
+    // Flat without an id, nested with one, and once more by a record that restates.
+    tape.call("", "Write", write).call("toolu_0123456789", "Write", write);
+    tape.put(Event { restates: true, ..call("toolu_0123456789", "Write", write) });
+    tape.result("toolu_0123456789", "ok", false).result("toolu_0123456789", "ok", false);
+    // A copy of the record in another file.
+    tape.auditor.source();
+    tape.call("toolu_0123456789", "Write", write);
+    let audit = tape.done();
+    assert_eq!((audit.tools[0].calls, audit.tools[0].unanswered), (1, 0));
+    assert_eq!((audit.files.items.len(), audit.files.items[0].writes), (1, 1));
+}
+
+#[test]
+fn a_short_id_may_be_given_twice() {
+    let mut tape = Tape::default();
+    tape.call("c1", "ls", "{}").result("c1", "a", false).call("c1", "ls", "{}").result("c1", "b", false);
+    assert_eq!(tape.done().tools[0].calls, 2);
+}
+
+#[test]
+fn an_answer_may_stand_before_its_call() {
+    let mut tape = Tape::default();
+    tape.result("c1", "bad", true).call("c1", "ls", "{}");
+    let audit = tape.done();
+    assert_eq!((audit.tools[0].failed, audit.tools[0].unanswered), (1, 0));
+}
+
+#[test]
+fn what_failed_changed_no_file() {
+    let mut tape = Tape::default();
+    tape.call("c1", "Edit", r#"{"file_path":"/a"}"#).result("c1", "no such text", true);
+    tape.call(
+        "c2",
+        "apply_patch",
+        r#"{"input":"*** Begin Patch\n*** Add File: b\n*** Delete File: c\n*** End Patch"}"#,
+    );
+    tape.result("c2", "done", false);
+    let audit = tape.done();
+    let found: Vec<(&str, Change)> = audit.files.items.iter().map(|file| (&*file.path, file.change)).collect();
+    assert_eq!(found, [("/a", Change::Tried), ("b", Change::Created), ("c", Change::Deleted)]);
+}
+
+#[test]
+fn the_last_message_is_all_of_one_response() {
+    let mut tape = Tape::default();
+    tape.said(USER, "go").said(MODEL, "first").said(USER, "and?");
+    let piece = |text: &str, group: &str| Event {
+        group: Some(group.to_owned().into()),
+        ..Event::new(Body::Message { role: MODEL, content: Content::text(text.to_owned()) })
+    };
+    tape.put(piece("one", "m1")).put(piece("two", "m1")).put(piece("two", "m1"));
+    assert_eq!(tape.done().last.unwrap().text, "one\n\ntwo");
+    let mut tape = Tape::default();
+    tape.said(MODEL, "a").call("c", "ls", "{}").result("c", "", false).said(MODEL, "b").said(MODEL, "c");
+    let stop = Body::Stop { reason: None, success: Some(true), content: Some(Content::text("c")) };
+    tape.put(Event::new(stop));
+    assert_eq!(tape.done().last.unwrap().text, "b\n\nc");
+}
+
+#[test]
+fn a_failure_that_was_made_good_is_none() {
+    let mut tape = Tape::default();
+    tape.said(USER, "build it");
+    tape.call("c1", "Bash", r#"{"command":"cargo test"}"#).result("c1", "2 failed", true);
+    tape.call("c2", "Edit", r#"{"file_path":"/a"}"#).result("c2", "ok", false);
+    tape.call("c3", "Bash", r#"{"command":"cargo test -p x"}"#).result("c3", "ok", false);
+    tape.said(MODEL, "done");
+    assert_eq!(tape.done().failure, None);
+}
+
+#[test]
+fn a_run_fails_by_the_first_thing_that_was_not_made_good() {
+    let mut tape = Tape::default();
+    tape.said(USER, "build it").said(MODEL, "I begin");
+    tape.call("c1", "Bash", r#"{"command":"cargo test"}"#).result("c1", "2 failed", true);
+    tape.call("c2", "Bash", r#"{"command":"git status"}"#).result("c2", "clean", false);
+    tape.call("c3", "Bash", r#"{"command":"cargo test -q"}"#).result("c3", "2 failed", true);
+    tape.said(MODEL, "I give up");
+    let failure = tape.done().failure.unwrap();
+    assert_eq!((failure.fault.kind, failure.fault.place.event, failure.times), (FaultKind::Tool, 4, 2));
+    assert_eq!(failure.input, [("command".to_owned(), "cargo test".to_owned())]);
+    let texts = |steps: &[Step]| steps.iter().map(|step| step.text.clone()).collect::<Vec<_>>();
+    assert_eq!(texts(&failure.before), ["user: build it", "I begin"]);
+    assert_eq!(texts(&failure.after.items), ["git status", "cargo test -q", "I give up"]);
+}
+
+#[test]
+fn an_error_fails_a_run_unless_something_good_follows() {
+    let failure =
+        || Event::new(Body::Failure { name: Some("overloaded".into()), content: Some(Content::text("later")) });
+    let mut tape = Tape::default();
+    tape.said(USER, "go").put(failure());
+    let audit = tape.done();
+    assert_eq!(audit.failure.unwrap().fault.kind, FaultKind::Failure);
+    assert!(!audit.errors.items[0].is_recovered);
+    let mut tape = Tape::default();
+    tape.said(USER, "go").put(failure()).said(MODEL, "done");
+    let audit = tape.done();
+    assert_eq!(audit.failure, None);
+    assert!(audit.errors.items[0].is_recovered);
+}
+
+#[test]
+fn what_breaks_off_in_a_call_says_which() {
+    let mut tape = Tape::default();
+    tape.said(USER, "go").call("c1", "Bash", r#"{"command":"sleep 1000"}"#);
+    let failure = tape.done().failure.unwrap();
+    assert_eq!((failure.fault.kind, failure.fault.place.event), (FaultKind::Unfinished, 2));
+    assert_eq!(failure.call.unwrap().text, "sleep 1000");
+}
+
+#[test]
+fn phases_in_which_it_gets_nowhere() {
+    let mut tape = Tape::default();
+    for number in 0..3 {
+        tape.call(&format!("f{number}"), "Bash", r#"{"command":"make"}"#).result(
+            &format!("f{number}"),
+            &format!("{number}"),
+            true,
+        );
+    }
+    tape.call("g", "Bash", r#"{"command":"ls"}"#).result("g", "ok", false);
+    for number in 0..6 {
+        tape.call(&format!("r{number}"), "Read", r#"{"path":"/a"}"#).result(&format!("r{number}"), "same", false);
+    }
+    let audit = tape.done();
+    let found: Vec<_> =
+        audit.phases.items.iter().map(|phase| (phase.kind, phase.from.event, phase.to.event, phase.count)).collect();
+    assert_eq!(found, [(PhaseKind::Failing, 1, 6, 3), (PhaseKind::Repeating, 9, 20, 6)]);
+}
+
+#[test]
+fn calls_of_one_name_are_no_loop() {
+    let mut tape = Tape::default();
+    for number in 0..12 {
+        tape.call(&format!("r{number}"), "Read", &format!(r#"{{"path":"/{number}"}}"#));
+        tape.result(&format!("r{number}"), "text", false);
+    }
+    assert!(tape.done().phases.items.is_empty());
+}
+
+#[test]
+fn a_compaction_tells_what_it_put_aside() {
+    let used = |tokens: u64, text: &str| Event {
+        usage: Some(Usage { input: Some(tokens), cache_read: Some(10), ..Usage::default() }),
+        ..Event::new(Body::Message { role: MODEL, content: Content::text(text.to_owned()) })
+    };
+    let mut tape = Tape::default();
+    tape.said(USER, "go").call("c1", "Read", r#"{"path":"/a"}"#).result("c1", "x", false);
+    tape.call("c2", "Bash", r#"{"command":"make"}"#).result("c2", "x", false).put(used(990, "so far"));
+    tape.put(Event::new(Body::Compaction { summary: None }));
+    tape.put(Event::new(Body::Compaction { summary: Some(Content::text("short")) }));
+    tape.put(used(90, "on"));
+    let audit = tape.done();
+    let [compaction] = audit.compactions.items.as_slice() else { panic!("one: {:?}", audit.compactions) };
+    assert_eq!((compaction.events, compaction.messages, compaction.calls), (6, 2, 2));
+    assert_eq!((compaction.tokens_before, compaction.tokens_after), (Some(1000), Some(100)));
+    assert_eq!((compaction.files.items.as_slice(), compaction.summary_length), (["/a".to_owned()].as_slice(), 5));
+    assert_eq!(compaction.commands.items, ["make"]);
+    assert_eq!((audit.context.first, audit.context.max, audit.context.last), (1000, 1000, 100));
+}
+
+#[test]
+fn agents_are_a_tree_and_know_their_conversations() {
+    let side = |thread: &str, event: Event<'static>| Event { thread: Some(thread.to_owned().into()), ..event };
+    let asked = |text: &str| Event::new(Body::Message { role: USER, content: Content::text(text.to_owned()) });
+    let mut tape = Tape::default();
+    tape.call("t1", "Task", r#"{"subagent_type":"Explore","description":"look","prompt":"Look around."}"#);
+    tape.put(side("a1", asked("Look around.")));
+    tape.put(side("a1", call("c1", "Task", r#"{"subagent_type":"Deep","prompt":"Dig."}"#)));
+    tape.put(side("a2", asked("Dig."))).put(side("a2", call("c2", "Bash", r#"{"command":"ls"}"#)));
+    tape.put(side("a2", result("c2", "no", true))).put(side("a1", result("c1", "dug", false)));
+    tape.result("t1", "looked", false);
+    let audit = tape.done();
+    let [first, second] = audit.agents.items.as_slice() else { panic!("two: {:?}", audit.agents) };
+    assert_eq!(
+        (first.kind.as_deref(), first.parent, first.calls, first.state),
+        (Some("Explore"), None, 1, AgentState::Completed)
+    );
+    assert_eq!((second.id.as_deref(), second.parent, second.failed), (Some("a2"), Some(0), 1));
+    assert_eq!(first.answer.as_deref(), Some("looked"));
+}
+
+#[test]
+fn what_is_asked_after_is_linked_to_what_began_it() {
+    let mut tape = Tape::default();
+    tape.call("t1", "spawn_agent", r#"{"agent_type":"worker","message":"go"}"#);
+    tape.result("t1", r#"{"agent_id":"ag-7"}"#, false);
+    tape.call("t2", "wait_agent", r#"{"ids":["ag-7"]}"#);
+    tape.result("t2", r#"{"status":{"ag-7":{"completed":"all done"}}}"#, false);
+    let audit = tape.done();
+    let agent = &audit.agents.items[0];
+    assert_eq!((agent.id.as_deref(), agent.state), (Some("ag-7"), AgentState::Completed));
+    assert_eq!(agent.later.iter().map(|place| place.event).collect::<Vec<_>>(), [4]);
+    assert_eq!(audit.calls.items[1].asks_after, Some(1));
+}
+
+#[test]
+fn a_session_of_many_events_stays_small() {
+    let mut tape = Tape::default();
+    for number in 0..60_000_u32 {
+        let id = format!("call_{number:08}");
+        tape.auditor.add(&call(&id, "Bash", &format!(r#"{{"command":"echo {number}","file":"/f{number}"}}"#)));
+        tape.auditor.add(&result(&id, "x", number % 7 == 0));
+    }
+    let audit = tape.done();
+    assert_eq!((audit.events, audit.tools[0].calls), (120_000, 60_000));
+    assert_eq!(audit.calls.count(), 60_000);
+    assert!(audit.calls.more > 0 && audit.files.more > 0);
+    let mut draft = crate::json::Draft::new();
+    audit.put(Parts::All, &mut draft);
+    assert!(crate::json::is_valid(&draft.render(None)));
+}
+
+#[test]
+fn nothing_at_all_is_told_too() {
+    let audit = Auditor::default().finish();
+    assert!(audit.failure.is_none() && audit.last.is_none() && audit.tools.is_empty());
+    let mut draft = crate::json::Draft::new();
+    audit.put(Parts::All, &mut draft);
+    assert!(crate::json::is_valid(&draft.render(None)));
+}
+
+#[test]
+fn times_that_go_back_take_no_time() {
+    let mut auditor = Auditor::default();
+    let at = |text: &'static str, event: Event<'static>| Event { time: Time::iso(text.into()), ..event };
+    auditor.add(&at("2026-01-02T03:00:10Z", call("c1", "ls", "{}")));
+    auditor.add(&at("2026-01-02T03:00:00Z", result("c1", "x", false)));
+    let audit = auditor.finish();
+    assert_eq!((audit.tools[0].timed, audit.calls.items[0].took_ms), (0, None));
+}

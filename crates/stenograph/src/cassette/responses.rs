@@ -1,0 +1,299 @@
+//! OpenAI's Responses: requests read, answers spelled, whole and as a stream. Nothing is remembered between requests, so a client must
+//! send the whole conversation, as agents do. Which answer is given is not decided here.
+
+use super::openai::Counts;
+use super::said::Said;
+use super::tape::{Answer, Stop};
+use super::vendor::{Delivery, Frame, Frames, Request, deltas, id, model};
+use crate::formats::chat::address;
+use crate::json::{Draft, Object, items_within};
+use crate::model::{Body, Content, Input, Piece, PieceKind, Residue, Role};
+use crate::text::{Text, quote};
+
+/// Reads a request.
+pub(super) fn request(object: &Object<'_>) -> Result<Request, String> {
+    let input = object.peek("input").ok_or("input: must be a text or a list")?;
+    let mut told = Vec::new();
+    if let Some(text) = Text::from_json(input) {
+        told.extend(Said::of(&Body::Message { role: Role::User, content: Content::Text(text) }, ""));
+    } else {
+        for (at, raw) in items_within(input).ok_or("input: must be a text or a list")?.into_iter().enumerate() {
+            told.extend(item(raw).ok_or_else(|| format!("input[{at}]: must be an item with a type or a role"))?);
+        }
+    }
+    let tools = object.peek("tools").and_then(items_within).unwrap_or_default();
+    let tool = |raw: &str| {
+        let tool = Object::within(raw)?;
+        // Tools of the service itself are known by their type.
+        tool.peek_str("name").or_else(|| tool.peek_str("type")).map(String::from)
+    };
+    let tools = tools.into_iter().filter_map(tool).collect();
+    let delivery = if object.peek_true("stream") { Delivery::Streamed } else { Delivery::Whole };
+    let prompts = object.peek_str("instructions").map(String::from).into_iter().collect();
+    Ok(Request { model: object.peek_str("model").map(String::from), delivery, told, prompts, tools })
+}
+
+/// What an item says; nothing for one that no model is told in words, such as thoughts that are sealed.
+fn item(raw: &str) -> Option<Vec<Said>> {
+    let object = Object::within(raw)?;
+    let kind = object.peek_str("type");
+    let kind = kind.as_deref().or_else(|| object.has("role").then_some("message"))?;
+    let call = object.peek_str("call_id").or_else(|| object.peek_str("id")).unwrap_or_default();
+    let name = || object.peek_str("name").unwrap_or_default();
+    let body = match kind {
+        "message" => {
+            let role = object.peek_str("role").and_then(|role| Role::named(&role))?;
+            Body::Message { role, content: content(object.peek("content")?)? }
+        }
+        "function_call" => {
+            let input = Input::from_text(Text::from_json(object.peek("arguments")?)?);
+            Body::ToolCall { call: None, name: name(), input }
+        }
+        "custom_tool_call" => {
+            Body::ToolCall { call: None, name: name(), input: Input::Text(Text::from_json(object.peek("input")?)?) }
+        }
+        "local_shell_call" => {
+            let input = Input::Json(object.peek("action")?.into());
+            Body::ToolCall { call: None, name: "local_shell".into(), input }
+        }
+        _ if kind.ends_with("_call_output") => {
+            Body::ToolResult { call: None, name: None, content: content(object.peek("output")?)?, error: None }
+        }
+        _ => return Some(Vec::new()),
+    };
+    Some(Said::of(&body, &call))
+}
+
+/// A text, or a list of pieces of which the texts and pictures are known.
+fn content(raw: &str) -> Option<Content<'_>> {
+    if let Some(text) = Text::from_json(raw) {
+        return Some(Content::Text(text));
+    }
+    let piece = |raw: &'_ str| -> Piece<'_> {
+        let kind = Object::within(raw).and_then(|object| {
+            if let Some(text) = object.peek("text").and_then(Text::from_json) {
+                return Some(PieceKind::Text(text.into_owned()));
+            }
+            let url = object.peek("image_url").and_then(Text::from_json)?;
+            let (media, data) = address(url.into_owned());
+            Some(PieceKind::Blob { media, data })
+        });
+        Piece { kind: kind.unwrap_or_else(|| PieceKind::Other(raw.to_owned().into())), extra: Residue::default() }
+    };
+    Some(Content::Pieces(items_within(raw)?.into_iter().map(piece).collect()))
+}
+
+/// An answer as one object.
+pub(super) fn whole(answer: &Answer, request: &Request) -> String {
+    let items: Vec<String> = items(answer).iter().map(Item::whole).collect();
+    let status = if answer.stop == Stop::Length { "incomplete" } else { "completed" };
+    object(answer, request, status, &items)
+}
+
+/// An answer as the events of a stream.
+pub(super) fn frames(answer: &Answer, request: &Request) -> Vec<Frame> {
+    let mut sending = Sending::default();
+    let begun = format!("\"response\":{}", object(answer, request, "in_progress", &[]));
+    for kind in ["response.created", "response.in_progress"] {
+        sending.put(kind, &begun);
+        sending.end(0);
+    }
+    let items = items(answer);
+    for (index, item) in items.iter().enumerate() {
+        item.send(index, &mut sending);
+        sending.end(item.after_ms);
+    }
+    let kind = match answer.stop {
+        Stop::Length => "response.incomplete",
+        Stop::End | Stop::Tools | Stop::Refusal => "response.completed",
+    };
+    sending.put(kind, &format!("\"response\":{}", whole(answer, request)));
+    sending.end(0);
+    sending.frames.finish()
+}
+
+/// Events with their numbers, gathered until what they bring is whole.
+#[derive(Default)]
+struct Sending {
+    frames: Frames,
+    held: Vec<String>,
+    sent: u64,
+}
+
+impl Sending {
+    fn put(&mut self, kind: &str, rest: &str) {
+        let number = self.sent;
+        self.sent += 1;
+        self.held.push(format!("event: {kind}\ndata: {{\"type\":\"{kind}\",\"sequence_number\":{number},{rest}}}\n\n"));
+    }
+
+    /// A text in pieces, and then as a whole below this key.
+    fn put_text(&mut self, kind: &str, place: &str, key: &str, text: &str) {
+        // Clients know this one by a field more.
+        let more = if kind == "response.output_text" { ",\"logprobs\":[]" } else { "" };
+        for piece in deltas(text) {
+            self.put(&format!("{kind}.delta"), &format!("{place},\"delta\":{}{more}", quote(piece)));
+        }
+        self.put(&format!("{kind}.done"), &format!("{place},\"{key}\":{}{more}", quote(text)));
+    }
+
+    /// What was gathered was whole so long after the question.
+    fn end(&mut self, after_ms: u64) {
+        self.frames.block(std::mem::take(&mut self.held), after_ms);
+    }
+}
+
+fn object(answer: &Answer, request: &Request, status: &str, items: &[String]) -> String {
+    let mut draft = Draft::new();
+    draft.set_str("id", &id(answer, "resp_"));
+    draft.set_str("object", "response");
+    draft.set("created_at", answer.time_seconds.unwrap_or_default().to_string());
+    draft.set_str("status", status);
+    draft.set("error", "null");
+    let incomplete = if status == "incomplete" { "{\"reason\":\"max_output_tokens\"}" } else { "null" };
+    draft.set("incomplete_details", incomplete);
+    draft.set("instructions", "null");
+    draft.set("max_output_tokens", "null");
+    draft.set_str("model", model(answer, request));
+    draft.set("output", format!("[{}]", items.join(",")));
+    draft.set("parallel_tool_calls", "true");
+    draft.set("previous_response_id", "null");
+    draft.set("reasoning", "{\"effort\":null,\"summary\":null}");
+    draft.set("store", "false");
+    draft.set("temperature", "1.0");
+    draft.set("text", "{\"format\":{\"type\":\"text\"}}");
+    draft.set_str("tool_choice", "auto");
+    draft.set("tools", "[]");
+    draft.set("top_p", "1.0");
+    draft.set_str("truncation", "disabled");
+    draft.set("usage", if status == "in_progress" { "null".to_owned() } else { usage(answer) });
+    draft.set("user", "null");
+    draft.set("metadata", "{}");
+    draft.render(None)
+}
+
+fn usage(answer: &Answer) -> String {
+    let Counts { input, output, total, cached, reasoning } = Counts::of(answer);
+    format!(
+        "{{\"input_tokens\":{input},\"input_tokens_details\":{{\"cached_tokens\":{cached}}},\"output_tokens\":{output},\
+         \"output_tokens_details\":{{\"reasoning_tokens\":{reasoning}}},\"total_tokens\":{total}}}"
+    )
+}
+
+/// One item of an answer.
+struct Item<'a> {
+    id: String,
+    said: &'a Said,
+    after_ms: u64,
+}
+
+/// The items of an answer.
+fn items(answer: &Answer) -> Vec<Item<'_>> {
+    let mut items = Vec::with_capacity(answer.blocks.len());
+    for (place, block) in answer.blocks.iter().enumerate() {
+        let prefix = match &block.said {
+            Said::Message { .. } => "msg",
+            // Thoughts that nobody can read, of another vendor, have no place here.
+            Said::Thinking { text, encrypted, .. } if text.is_empty() && encrypted.is_none() => continue,
+            Said::Thinking { .. } => "rs",
+            Said::Call { input: Input::Json(_), .. } => "fc",
+            Said::Call { input: Input::Text(_), .. } => "ctc",
+            Said::Result { .. } => continue,
+        };
+        let id = format!("{prefix}_steno{:06}_{place}", answer.number);
+        items.push(Item { id, said: &block.said, after_ms: block.after_ms });
+    }
+    items
+}
+
+fn text_part(text: &str) -> String {
+    format!("{{\"type\":\"output_text\",\"text\":{},\"annotations\":[],\"logprobs\":[]}}", quote(text))
+}
+
+fn summary_part(text: &str) -> String {
+    format!("{{\"type\":\"summary_text\",\"text\":{}}}", quote(text))
+}
+
+impl Item<'_> {
+    /// The item when it is done.
+    fn whole(&self) -> String {
+        match self.said {
+            Said::Message { text, .. } => self.spelled("completed", &format!("[{}]", text_part(text))),
+            Said::Thinking { text, .. } => {
+                let summary = if text.is_empty() { "[]".to_owned() } else { format!("[{}]", summary_part(text)) };
+                self.spelled("completed", &summary)
+            }
+            Said::Call { input: input @ Input::Json(_), .. } => self.spelled("completed", &quote(&input.to_object())),
+            Said::Call { input, .. } => self.spelled("completed", &input.to_text().to_json()),
+            Said::Result { .. } => String::new(),
+        }
+    }
+
+    /// The item with this status and what fills it.
+    fn spelled(&self, status: &str, filling: &str) -> String {
+        let mut draft = Draft::new();
+        let kind = match self.said {
+            Said::Message { .. } => "message",
+            Said::Thinking { .. } => "reasoning",
+            Said::Call { input: Input::Json(_), .. } => "function_call",
+            Said::Call { .. } => "custom_tool_call",
+            Said::Result { .. } => "",
+        };
+        draft.set_str("id", &self.id);
+        draft.set_str("type", kind);
+        match self.said {
+            Said::Message { .. } => {
+                draft.set_str("status", status);
+                draft.set_str("role", "assistant");
+                draft.set("content", filling.to_owned());
+            }
+            Said::Thinking { encrypted, .. } => {
+                draft.set("summary", filling.to_owned());
+                draft.set("encrypted_content", encrypted.as_deref().map_or_else(|| "null".to_owned(), quote));
+            }
+            Said::Call { id, name, input } => {
+                draft.set_str("status", status);
+                draft.set_str("call_id", id);
+                draft.set_str("name", name);
+                let key = if matches!(input, Input::Json(_)) { "arguments" } else { "input" };
+                draft.set(key, filling.to_owned());
+            }
+            Said::Result { .. } => {}
+        }
+        draft.render(None)
+    }
+
+    /// Sends the events in which it comes.
+    fn send(&self, index: usize, sending: &mut Sending) {
+        let empty = match self.said {
+            Said::Message { .. } | Said::Thinking { .. } => "[]",
+            Said::Call { .. } | Said::Result { .. } => "\"\"",
+        };
+        let item = |item: &str| format!("\"output_index\":{index},\"item\":{item}");
+        sending.put("response.output_item.added", &item(&self.spelled("in_progress", empty)));
+        let place = format!("\"item_id\":{},\"output_index\":{index}", quote(&self.id));
+        let part = |place: &str, part: &str| format!("{place},\"part\":{part}");
+        match self.said {
+            Said::Message { text, .. } => {
+                let place = format!("{place},\"content_index\":0");
+                sending.put("response.content_part.added", &part(&place, &text_part("")));
+                sending.put_text("response.output_text", &place, "text", text);
+                sending.put("response.content_part.done", &part(&place, &text_part(text)));
+            }
+            Said::Thinking { text, .. } if !text.is_empty() => {
+                let place = format!("{place},\"summary_index\":0");
+                sending.put("response.reasoning_summary_part.added", &part(&place, &summary_part("")));
+                sending.put_text("response.reasoning_summary_text", &place, "text", text);
+                sending.put("response.reasoning_summary_part.done", &part(&place, &summary_part(text)));
+            }
+            Said::Call { input: input @ Input::Json(_), .. } => {
+                sending.put_text("response.function_call_arguments", &place, "arguments", &input.to_object());
+            }
+            Said::Call { input, .. } => {
+                sending.put_text("response.custom_tool_call_input", &place, "input", &input.to_text().decode());
+            }
+            Said::Thinking { .. } | Said::Result { .. } => {}
+        }
+        sending.put("response.output_item.done", &item(&self.whole()));
+    }
+}

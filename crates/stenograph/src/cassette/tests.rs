@@ -1,0 +1,162 @@
+//! The fixtures of every format, asked for in every vendor's words: a client that says what was said does not drift, and what an
+//! answer says can be read from it again.
+
+use super::said::normal;
+use super::*;
+use crate::formats::FORMATS;
+use crate::json::{Object, items};
+use crate::read::all;
+use crate::text::quote;
+
+const VENDORS: [Vendor; 3] = [Vendor::OpenAi, Vendor::Responses, Vendor::Anthropic];
+
+/// The tapes of all fixtures in which a model answers.
+fn tapes() -> Vec<(String, Tape)> {
+    let mut found = Vec::new();
+    for format in FORMATS {
+        let folder = format!("src/formats/{}/fixtures", format.info().name.replace('-', "_"));
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_some_and(|ending| ending == "golden" || ending == "losses") {
+                continue;
+            }
+            let tape = Tape::of(&all(*format, &std::fs::read(&path).unwrap()).events, None);
+            if !tape.answers().is_empty() {
+                found.push((path.display().to_string(), tape));
+            }
+        }
+    }
+    assert!(found.len() > FORMATS.len(), "{} fixtures", found.len());
+    found
+}
+
+/// A conversation as a client of this vendor would send it, a message for each thing that was said.
+fn body(vendor: Vendor, told: &[Said], model: Option<&str>) -> String {
+    let one = |said: &Said| match (vendor, said) {
+        (Vendor::OpenAi | Vendor::Responses, Said::Message { role, text }) => {
+            format!("{{\"role\":{},\"content\":{}}}", quote(role.name()), quote(text))
+        }
+        (Vendor::Anthropic, Said::Message { role, text }) => {
+            let block = format!("{{\"type\":\"text\",\"text\":{}}}", quote(text));
+            format!("{{\"role\":{},\"content\":[{block}]}}", quote(role.name()))
+        }
+        (Vendor::OpenAi, Said::Call { id, name, input }) => format!(
+            "{{\"role\":\"assistant\",\"content\":null,\"tool_calls\":[{{\"id\":{},\"type\":\"function\",\"function\":{{\
+             \"name\":{},\"arguments\":{}}}}}]}}",
+            quote(id),
+            quote(name),
+            quote(&input.to_object())
+        ),
+        (Vendor::Responses, Said::Call { id, name, input }) => format!(
+            "{{\"type\":\"function_call\",\"call_id\":{},\"name\":{},\"arguments\":{}}}",
+            quote(id),
+            quote(name),
+            quote(&input.to_object())
+        ),
+        (Vendor::Anthropic, Said::Call { id, name, input }) => format!(
+            "{{\"role\":\"assistant\",\"content\":[{{\"type\":\"tool_use\",\"id\":{},\"name\":{},\"input\":{}}}]}}",
+            quote(id),
+            quote(name),
+            input.to_object()
+        ),
+        (Vendor::OpenAi, Said::Result { id, text }) => {
+            format!("{{\"role\":\"tool\",\"tool_call_id\":{},\"content\":{}}}", quote(id), quote(text))
+        }
+        (Vendor::Responses, Said::Result { id, text }) => {
+            format!("{{\"type\":\"function_call_output\",\"call_id\":{},\"output\":{}}}", quote(id), quote(text))
+        }
+        (Vendor::Anthropic, Said::Result { id, text }) => format!(
+            "{{\"role\":\"user\",\"content\":[{{\"type\":\"tool_result\",\"tool_use_id\":{},\"content\":{}}}]}}",
+            quote(id),
+            quote(text)
+        ),
+        (_, Said::Thinking { .. }) => panic!("thoughts are not compared"),
+    };
+    let list: Vec<String> = told.iter().map(one).collect();
+    let key = if vendor == Vendor::Responses { "input" } else { "messages" };
+    let model = model.map_or_else(|| "null".to_owned(), quote);
+    format!("{{\"model\":{model},\"{key}\":[{}]}}", list.join(","))
+}
+
+#[test]
+fn who_says_what_was_said_does_not_drift() {
+    for (name, tape) in tapes() {
+        for vendor in VENDORS {
+            let mut player = Player::new(tape.clone(), Manner::Strict);
+            for answer in tape.answers() {
+                let body = body(vendor, tape.told(answer), answer.model.as_deref());
+                let played = player.ask(&vendor.request(body.as_bytes()).unwrap());
+                assert_eq!(played.news, vec![], "{name}, {vendor:?}, answer {}", answer.number);
+            }
+            assert!(player.is_at_end());
+        }
+    }
+}
+
+#[test]
+fn what_an_answer_says_is_what_a_client_sends_back() {
+    for (name, tape) in tapes() {
+        for answer in tape.answers() {
+            let expected = normal(answer.blocks.iter().map(|block| block.said.clone()).collect());
+            for vendor in VENDORS {
+                let whole = vendor.whole(answer, &Request::default());
+                let object = Object::parse(&whole).unwrap();
+                let messages = match vendor {
+                    Vendor::OpenAi => {
+                        let choice = items(object.peek("choices").unwrap()).unwrap()[0];
+                        format!("{{\"messages\":[{}]}}", Object::parse(choice).unwrap().peek("message").unwrap())
+                    }
+                    Vendor::Responses => format!("{{\"input\":{}}}", object.peek("output").unwrap()),
+                    Vendor::Anthropic => format!("{{\"messages\":[{whole}]}}"),
+                };
+                let back = vendor.request(messages.as_bytes()).unwrap();
+                let texts = |said: &[Said]| said.iter().map(|said| (said.name(), said.text())).collect::<Vec<_>>();
+                assert_eq!(texts(&back.told), texts(&expected), "{name}, {vendor:?}, answer {}", answer.number);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_stream_says_what_the_whole_says() {
+    for (name, tape) in tapes() {
+        for answer in tape.answers() {
+            for vendor in VENDORS {
+                let frames = vendor.frames(answer, &Request::default());
+                let mut deltas = String::new();
+                for frame in &frames {
+                    assert!(frame.text.ends_with("\n\n") && !frame.text.trim_end().contains("\n\n"), "{}", frame.text);
+                    let data = frame.text.lines().find_map(|line| line.strip_prefix("data: ")).unwrap();
+                    if let Some(object) = Object::parse(data) {
+                        deltas += &text_of(vendor, &object).unwrap_or_default();
+                    }
+                }
+                let said: Vec<&str> = answer
+                    .blocks
+                    .iter()
+                    .filter_map(|block| match &block.said {
+                        Said::Message { text, .. } => Some(text.as_str()),
+                        Said::Thinking { .. } | Said::Call { .. } | Said::Result { .. } => None,
+                    })
+                    .collect();
+                let gap = if vendor == Vendor::OpenAi { super::said::GAP } else { "" };
+                assert_eq!(deltas, said.join(gap), "{name}, {vendor:?}, answer {}", answer.number);
+            }
+        }
+    }
+}
+
+/// The text that an event of a stream brings.
+fn text_of(vendor: Vendor, object: &Object<'_>) -> Option<String> {
+    let text = match vendor {
+        Vendor::OpenAi => {
+            let choice = Object::parse(items(object.peek("choices")?)?.first()?)?;
+            Object::parse(choice.peek("delta")?)?.peek_str("content")
+        }
+        Vendor::Responses if object.peek_str("type")? == "response.output_text.delta" => object.peek_str("delta"),
+        Vendor::Responses => None,
+        Vendor::Anthropic => Object::parse(object.peek("delta")?)?.peek_str("text"),
+    };
+    text.map(String::from)
+}

@@ -1,0 +1,217 @@
+//! Which conversation grew out of which: those that begin alike are of one family, and where they part one of them goes on and the others
+//! are branches of it. Where the beginning was not copied, the ids of records and what a source says of itself tell.
+
+use std::collections::HashMap;
+
+use super::strand::{Strand, id_print};
+use super::turn::Class;
+
+/// What a conversation grew out of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Relation {
+    /// The other one, by its place in the list.
+    pub parent: usize,
+    /// How many steps it shares with it.
+    pub shared: usize,
+    /// The event of the parent after which it went its own way, where that is known.
+    pub left: Option<u64>,
+    /// How that is known.
+    pub how: How,
+}
+
+/// How it is known that two conversations are related.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum How {
+    /// Both say the same at their beginning, and then not.
+    Branches,
+    /// It begins with all of the other.
+    Continues,
+    /// Both say the same from beginning to end.
+    Copy,
+    /// Their records have ids in common, or it goes on from a record of the other.
+    Ids,
+    /// It says so itself.
+    Stated,
+}
+
+impl How {
+    /// The word for people and programs.
+    pub fn name(self) -> &'static str {
+        match self {
+            How::Branches => "branches",
+            How::Continues => "continues",
+            How::Copy => "copy",
+            How::Ids => "ids",
+            How::Stated => "stated",
+        }
+    }
+}
+
+/// For each conversation what it grew out of. They are given in the order in which they began, as far as that is known: where nothing else
+/// tells, the earlier one goes on.
+pub fn relate(strands: &[Strand]) -> Vec<Option<Relation>> {
+    let mut relations: Vec<Option<Relation>> = vec![None; strands.len()];
+    by_content(strands, &mut relations);
+    by_ids(strands, &mut relations);
+    relations
+}
+
+/// Relates conversations that begin alike. Neighbours in the order of their fingerprints share the most, so that joining neighbours by
+/// how much they share, the most first, joins every family from its leaves up.
+fn by_content(strands: &[Strand], relations: &mut [Option<Relation>]) {
+    let keys = |at: usize| strands.get(at).map(|strand| strand.steps.as_slice()).unwrap_or_default();
+    let mut order: Vec<usize> = (0..strands.len()).collect();
+    order.sort_by(|one, other| {
+        let compared = keys(*one).iter().map(|step| step.key).cmp(keys(*other).iter().map(|step| step.key));
+        compared.then(one.cmp(other))
+    });
+    let mut joints: Vec<(usize, usize, usize)> = Vec::new();
+    for (one, other) in order.iter().zip(order.iter().skip(1)) {
+        let shared = shared(strands, *one, *other);
+        if shared > 0 {
+            joints.push((shared, *one, *other));
+        }
+    }
+    joints.sort_by_key(|(shared, ..)| std::cmp::Reverse(*shared));
+    let mut heads: Vec<usize> = (0..strands.len()).collect();
+    for (shared, one, other) in joints {
+        let (one, other) = (head(&mut heads, one), head(&mut heads, other));
+        let (trunk, branch) = trunk(strands, one, other, shared);
+        if let Some(found) = heads.get_mut(branch) {
+            *found = trunk;
+        }
+        put(strands, relations, branch, trunk, shared);
+    }
+    // Whoever left at the same place as its parent, or before, left the parent's parent.
+    for at in 0..relations.len() {
+        while let Some(relation) = relations.get(at).cloned().flatten()
+            && let Some(Some(above)) = relations.get(relation.parent)
+            && relation.shared <= above.shared
+        {
+            let parent = above.parent;
+            put(strands, relations, at, parent, relation.shared);
+        }
+    }
+}
+
+/// How many steps two conversations share, if that says anything: that two users begin with the same words does not make one conversation
+/// of them; that a model answers with the same words does.
+fn shared(strands: &[Strand], one: usize, other: usize) -> usize {
+    let (Some(one), Some(other)) = (strands.get(one), strands.get(other)) else { return 0 };
+    let same = one.steps.iter().zip(&other.steps).take_while(|(one, other)| one.key == other.key).count();
+    let answers = |class: Class| matches!(class, Class::Assistant | Class::Call | Class::Result);
+    let is_answered = one.steps.get(..same).unwrap_or_default().iter().any(|step| answers(step.class));
+    let has_ids =
+        one.steps.first().zip(other.steps.first()).is_some_and(|(one, other)| one.id != 0 && one.id == other.id);
+    if is_answered || has_ids { same } else { 0 }
+}
+
+/// Which of two that part goes on: the one that is all in the other, the one that the other says it comes from, the one that went on first,
+/// else the one that began first.
+fn trunk(strands: &[Strand], one: usize, other: usize, shared: usize) -> (usize, usize) {
+    let (Some(first), Some(second)) = (strands.get(one), strands.get(other)) else { return (one, other) };
+    let is_all = |strand: &Strand| strand.steps.len() == shared;
+    let comes_from = |strand: &Strand, from: &Strand| {
+        strand.fork.as_ref().is_some_and(|fork| from.session.as_deref() == Some(&fork.session))
+            && strand.session != from.session
+    };
+    let went_on = |strand: &Strand| strand.steps.get(shared).and_then(|step| step.time);
+    let in_order = (one.min(other), one.max(other));
+    match (is_all(first), is_all(second)) {
+        (true, false) => (one, other),
+        (false, true) => (other, one),
+        _ if comes_from(first, second) && !comes_from(second, first) => (other, one),
+        _ if comes_from(second, first) && !comes_from(first, second) => (one, other),
+        (true, true) => in_order,
+        (false, false) => match (went_on(first), went_on(second)) {
+            (Some(a), Some(b)) if a < b => (one, other),
+            (Some(a), Some(b)) if b < a => (other, one),
+            _ => in_order,
+        },
+    }
+}
+
+/// The one that goes on of the family so far.
+fn head(heads: &mut [usize], mut at: usize) -> usize {
+    while let Some(above) = heads.get(at).copied().filter(|above| *above != at) {
+        // Half of the way is cut off each time, so that long chains are walked once.
+        let further = heads.get(above).copied().unwrap_or(above);
+        if let Some(found) = heads.get_mut(at) {
+            *found = further;
+        }
+        at = further;
+    }
+    at
+}
+
+fn put(strands: &[Strand], relations: &mut [Option<Relation>], at: usize, parent: usize, shared: usize) {
+    let length = |at: usize| strands.get(at).map_or(0, |strand| strand.steps.len());
+    let how = match (length(parent) == shared, length(at) == shared) {
+        (true, true) => How::Copy,
+        (true, false) => How::Continues,
+        (false, _) => How::Branches,
+    };
+    let step = shared.checked_sub(1).and_then(|last| strands.get(parent)?.steps.get(last));
+    if let Some(slot) = relations.get_mut(at) {
+        *slot = Some(Relation { parent, shared, left: step.map(|step| step.number), how });
+    }
+}
+
+/// Relates what is not related yet, by the ids of records and by what sources say. One that is related to nothing before it is looked for
+/// among those before it only, so that nothing comes to be its own ancestor.
+fn by_ids(strands: &[Strand], relations: &mut [Option<Relation>]) {
+    let mut places: HashMap<u64, (usize, usize)> = HashMap::new();
+    for (at, strand) in strands.iter().enumerate() {
+        for (step, found) in strand.steps.iter().enumerate().filter(|(_, step)| step.id != 0) {
+            places.entry(found.id).or_insert((at, step));
+        }
+    }
+    let sessions: HashMap<&str, usize> =
+        strands.iter().enumerate().rev().filter_map(|(at, strand)| Some((strand.session.as_deref()?, at))).collect();
+    for (at, strand) in strands.iter().enumerate() {
+        if relations.get(at).is_none_or(Option::is_some) {
+            continue;
+        }
+        let elsewhere = |place: Option<&(usize, usize)>| place.copied().filter(|(other, _)| *other != at);
+        let stated = strand.fork.as_ref().and_then(|fork| {
+            let parent = sessions.get(fork.session.as_str()).copied().filter(|parent| *parent != at)?;
+            let record = elsewhere(places.get(&id_print(fork.record.as_deref())));
+            Some((parent, record.filter(|(other, _)| *other == parent).map(|(_, step)| step), How::Stated))
+        });
+        let shared = || {
+            let last =
+                strand.steps.iter().rev().find_map(|step| elsewhere(places.get(&step.id).filter(|_| step.id != 0)));
+            let (parent, step) =
+                last.or_else(|| elsewhere(places.get(&strand.follows).filter(|_| strand.follows != 0)))?;
+            Some((parent, Some(step), How::Ids))
+        };
+        let Some((parent, step, how)) = stated.or_else(shared) else { continue };
+        if is_below(relations, parent, at) {
+            continue;
+        }
+        let found = step.and_then(|step| strands.get(parent)?.steps.get(step));
+        let shared = found.map_or(0, |found| {
+            let same = strand.steps.iter().rposition(|step| step.id == found.id && step.id != 0);
+            same.map_or(0, |same| same + 1)
+        });
+        if let Some(slot) = relations.get_mut(at) {
+            *slot = Some(Relation { parent, shared, left: found.map(|step| step.number), how });
+        }
+    }
+}
+
+/// Whether one conversation grew out of another, however far back.
+fn is_below(relations: &[Option<Relation>], mut at: usize, above: usize) -> bool {
+    // No chain is longer than the list, should there ever be a circle.
+    for _ in 0..relations.len() {
+        match relations.get(at).and_then(Option::as_ref) {
+            _ if at == above => return true,
+            Some(relation) => at = relation.parent,
+            None => return false,
+        }
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,162 @@
+//! Families of conversations, made of one letter a step: small letters are a user's, capital ones an assistant's.
+
+use super::*;
+use crate::compare::strand::{Fork, IsInSpine, Weaving};
+use crate::model::{Body, Content, Event, Role, Spine};
+use crate::time::Time;
+
+fn events(letters: &str) -> Vec<Event<'static>> {
+    let event = |letter: char| {
+        let role = if letter.is_lowercase() { Role::User } else { Role::Assistant };
+        Event::new(Body::Message { role, content: Content::text(letter.to_string()) })
+    };
+    letters.chars().map(event).collect()
+}
+
+fn woven(events: &[Event<'_>]) -> Strand {
+    let mut spine = Spine::default();
+    events.iter().for_each(|event| spine.add(event));
+    spine.decide();
+    let mut weaving = Weaving::new(&spine);
+    for event in events {
+        let is_in_spine = if spine.left_out(event).is_none() { IsInSpine::Yes } else { IsInSpine::No };
+        weaving.add(event, &spine, is_in_spine);
+    }
+    weaving.finish()
+}
+
+fn strand(letters: &str) -> Strand {
+    woven(&events(letters))
+}
+
+fn parents(strands: &[Strand]) -> Vec<Option<(usize, usize, How)>> {
+    relate(strands).into_iter().map(|found| found.map(|found| (found.parent, found.shared, found.how))).collect()
+}
+
+#[test]
+fn what_goes_on_with_a_conversation_is_below_it() {
+    let found = parents(&["aAbB", "aAbBcC", "aAdD"].map(strand));
+    assert_eq!(found, [None, Some((0, 4, How::Continues)), Some((0, 2, How::Branches))]);
+}
+
+#[test]
+fn the_order_in_which_they_are_given_does_not_matter_where_one_is_in_the_other() {
+    let found = parents(&["aAbBcCdD", "aAbBcC", "aA", "aAbB"].map(strand));
+    let expected = [Some((1, 6, How::Continues)), Some((3, 4, How::Continues)), None, Some((2, 2, How::Continues))];
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn branches_that_leave_at_one_place_leave_the_same_one() {
+    let found = parents(&["aAbB", "aAcC", "aAdDeE", "aAdDfF"].map(strand));
+    assert_eq!(found.first(), Some(&None));
+    assert_eq!(found[1..3], [Some((0, 2, How::Branches)), Some((0, 2, How::Branches))]);
+    assert_eq!(found[3], Some((2, 4, How::Branches)));
+}
+
+#[test]
+fn the_same_question_does_not_make_a_family() {
+    assert_eq!(parents(&["aAbB", "aBcC", "a"].map(strand)), [None, None, None]);
+    assert_eq!(parents(&["", ""].map(strand)), [None, None]);
+}
+
+#[test]
+fn copies_are_told_from_branches() {
+    assert_eq!(parents(&["aAbB", "aAbB"].map(strand)), [None, Some((0, 4, How::Copy))]);
+}
+
+#[test]
+fn the_one_that_went_on_first_goes_on() {
+    let at = |letters: &str, times: [&'static str; 4]| {
+        let mut events = events(letters);
+        for (event, time) in events.iter_mut().zip(times) {
+            event.time = Time::iso(format!("2026-03-02T09:{time}:00Z").into());
+        }
+        woven(&events)
+    };
+    let found = parents(&[at("aAbB", ["00", "01", "30", "31"]), at("aAcC", ["00", "01", "10", "11"])]);
+    assert_eq!(found, [Some((1, 2, How::Branches)), None]);
+}
+
+#[test]
+fn calls_are_known_by_their_ids_whatever_became_of_their_answers() {
+    let answered = |answer: &'static str| {
+        let call = |input: &'static str| Body::ToolCall {
+            call: Some("call_00000001".into()),
+            name: "read".into(),
+            input: crate::model::Input::Json(input.into()),
+        };
+        let result = Body::ToolResult {
+            call: Some("call_00000001".into()),
+            name: None,
+            content: Content::text(answer),
+            error: None,
+        };
+        let mut all = events("a");
+        all.extend([Event::new(call("{}")), Event::new(result)]);
+        all
+    };
+    let mut longer = answered("...snip...");
+    longer.extend(events("B"));
+    let found = parents(&[woven(&answered("all of it")), woven(&longer)]);
+    assert_eq!(found, [None, Some((0, 3, How::Continues))]);
+}
+
+#[test]
+fn a_source_that_begins_anew_is_related_by_ids_and_by_what_it_says() {
+    let named = |letters: &'static str, session: &'static str| {
+        let mut events = events(letters);
+        for (at, event) in events.iter_mut().enumerate() {
+            event.id = Some(format!("{session}-record-0000000{at}").into());
+            event.session = Some(session.into());
+        }
+        events
+    };
+    let first = named("aAbB", "one");
+    let mut second = named("cC", "two");
+    second[0].parent = first[1].id.clone();
+    let mut third = woven(&named("dD", "three"));
+    third.fork = Some(Fork { session: "two".into(), record: Some("two-record-00000000".into()) });
+    let mut fourth = woven(&named("eE", "four"));
+    fourth.fork = Some(Fork { session: "elsewhere".into(), record: None });
+    let found = relate(&[woven(&first), woven(&second), third, fourth]);
+    let told = |at: usize| found[at].as_ref().map(|found| (found.parent, found.left, found.how));
+    assert_eq!(told(0), None);
+    assert_eq!(told(1), Some((0, Some(2), How::Ids)));
+    assert_eq!(told(2), Some((1, Some(1), How::Stated)));
+    assert_eq!(told(3), None);
+}
+
+#[test]
+fn nothing_is_its_own_ancestor() {
+    let mut strands = ["aA", "bB"].map(strand);
+    for (strand, (own, other)) in strands.iter_mut().zip([("x", "y"), ("y", "x")]) {
+        strand.session = Some(own.into());
+        strand.fork = Some(Fork { session: other.into(), record: None });
+    }
+    let found = relate(&strands);
+    assert_eq!(found.iter().filter(|relation| relation.is_some()).count(), 1);
+}
+
+#[test]
+fn branches_within_a_source_tell_where_they_left_and_why() {
+    let said = |id: &'static str, parent: Option<&'static str>, role| Event {
+        id: Some(id.into()),
+        parent: parent.map(Into::into),
+        ..Event::new(Body::Message { role, content: Content::text(format!("say {id}")) })
+    };
+    let events = [
+        said("1", None, Role::User),
+        said("2", Some("1"), Role::Assistant),
+        said("3", Some("2"), Role::User),
+        said("4", Some("3"), Role::Assistant),
+        said("5", Some("2"), Role::User),
+        said("6", Some("5"), Role::Assistant),
+    ];
+    let strand = woven(&events);
+    assert_eq!(strand.steps.iter().map(|step| step.number).collect::<Vec<_>>(), [1, 2, 5, 6]);
+    let [branch] = strand.branches.as_slice() else { panic!("{:?}", strand.branches) };
+    assert_eq!((branch.within, branch.left, branch.first, branch.last, branch.steps), (0, Some(2), 3, 4, 2));
+    assert_eq!(branch.asked.as_deref(), Some("say 3"));
+    assert_eq!(strand.asked_from(2), Some("say 5"));
+}

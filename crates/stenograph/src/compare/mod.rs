@@ -1,0 +1,14 @@
+//! Two conversations side by side, whatever formats they come from: where they part, and what differs then; and which of many
+//! conversations grew out of which. Of each turn a fingerprint and a sketch are kept, never its text.
+
+mod align;
+mod lineage;
+mod strand;
+mod text;
+mod turn;
+
+pub use align::{Aside, Change, Comparison, Counts, Formats, Side, compare};
+pub use lineage::{How, Relation, relate};
+pub use strand::{Branch, Fork, IsInSpine, Step, Strand, Weaving};
+pub use text::{Differing, differing};
+pub use turn::{Class, Turn, said};

@@ -1,0 +1,68 @@
+//! Comparing on every fixture and every file of the corpus: what is the same comes out the same, and a converted copy differs only where
+//! the loss report says so.
+
+mod every_file;
+
+use std::fs;
+use std::path::Path;
+
+use libtest_mimic::Failed;
+use stenograph::compare::{Class, Formats, How, IsInSpine, Strand, Turn, Weaving, compare, relate};
+use stenograph::convert::{Carry, convert};
+use stenograph::format::Format;
+use stenograph::formats::FORMATS;
+use stenograph::model::{Event, Spine};
+use stenograph::read::all;
+
+/// What is larger is not converted into everything.
+const SIZE_MAX: usize = 1 << 20;
+
+fn main() {
+    every_file::run(file);
+}
+
+fn file(format: &'static dyn Format, path: &Path) -> Result<(), Failed> {
+    let bytes = fs::read(path)?;
+    let (turns, strand) = seen(&all(format, &bytes).events);
+    let same = compare(turns.clone(), turns.clone(), Formats::Same);
+    if !same.is_equal() || same.shared() != turns.len() {
+        return Err("a conversation is not the same as itself".into());
+    }
+    let is_answered =
+        strand.steps.iter().any(|step| matches!(step.class, Class::Assistant | Class::Call | Class::Result));
+    let found = relate(&[strand.clone(), strand]);
+    let copy = found.get(1).and_then(Option::as_ref).is_some_and(|found| found.how == How::Copy && found.parent == 0);
+    if is_answered && !copy {
+        return Err("a copy is not known for one".into());
+    }
+    if bytes.len() > SIZE_MAX {
+        return Ok(());
+    }
+    for to in FORMATS.iter().filter(|to| to.info().name != format.info().name) {
+        let (mut out, mut source) = (Vec::new(), bytes.as_slice());
+        let Ok(outcome) = convert(format, &mut source, *to, &mut out, Carry::Not) else { continue };
+        let (copied, _) = seen(&all(*to, &out).events);
+        let found = compare(turns.clone(), copied, Formats::Different);
+        let is_told = outcome.losses.is_lossy() || outcome.losses.is_reordered();
+        if !found.is_equal() && !is_told {
+            return Err(
+                format!("{}: differs, and the loss report says nothing: {:?}", to.info().name, found.counts()).into()
+            );
+        }
+    }
+    Ok(())
+}
+
+fn seen(events: &[Event<'_>]) -> (Vec<Turn>, Strand) {
+    let mut spine = Spine::default();
+    events.iter().for_each(|event| spine.add(event));
+    spine.decide();
+    let mut weaving = Weaving::new(&spine);
+    let mut turns = Vec::new();
+    for (number, event) in (1..).zip(events) {
+        let is_in_spine = if spine.left_out(event).is_none() { IsInSpine::Yes } else { IsInSpine::No };
+        weaving.add(event, &spine, is_in_spine);
+        turns.extend(Turn::of(number, event).filter(|_| is_in_spine == IsInSpine::Yes));
+    }
+    (turns, weaving.finish())
+}
