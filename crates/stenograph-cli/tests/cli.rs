@@ -78,6 +78,8 @@ mod status;
 mod tail;
 #[path = "cli/trim.rs"]
 mod trim;
+#[path = "cli/usage.rs"]
+mod usage;
 #[path = "cli/usage_peers.rs"]
 mod usage_peers;
 #[path = "cli/watch.rs"]

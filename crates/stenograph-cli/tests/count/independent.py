@@ -11,6 +11,7 @@ from datetime import datetime
 
 COUNTERS = ("input", "output", "cache_read", "cache_write")
 BURST_SECONDS = 1.0  # A parent's history is copied into a fork in one go, and no model answers that fast.
+STATED = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
 DECODER = json.JSONDecoder()
 
 
@@ -69,7 +70,7 @@ class Count:
         self.claude = {}  # call -> counters
         self.codex = {}  # (thread, how often its count began anew, totals) -> counters
         self.copied, self.parent = {}, {}  # thread -> the totals it copied; thread -> whom it copied them from
-        self.devflow, self.chibi = {}, []
+        self.devflow, self.chibi = {}, {}
 
     def keep(self, calls, key, counters):
         """One row per call, each counter its maximum: the order of files and lines does not matter."""
@@ -81,8 +82,10 @@ class Count:
             record = table(table(record.get("data")).get("message"))
         message = table(record.get("message"))
         usage = message.get("usage")
-        if record.get("type") != "assistant" or not isinstance(usage, dict) or message.get("model") == "<synthetic>":
-            return
+        if record.get("type", "assistant") != "assistant" or message.get("model") == "<synthetic>":
+            return  # A record of type assistant, or of no type, whose words are a model's.
+        if not any(type(table(usage).get(name)) is int and usage[name] >= 0 for name in STATED):
+            return  # A usage that states no count tells of no call.
         lifetimes = table(usage.get("cache_creation")).values()
         written = usage.get("cache_creation_input_tokens", sum(map(number, lifetimes)))
         counts = (usage.get("input_tokens"), usage.get("output_tokens"), usage.get("cache_read_input_tokens"), written)
@@ -138,13 +141,16 @@ class Count:
         self.keep(self.devflow, (text(run.get("runId")) or path, text(meta.get("startedAt"))), counts)
         return True
 
-    def chibi_call(self, record):
-        """Chibi writes one line per answer; what came from the cache is told within the prompt."""
+    def chibi_call(self, record, place):
+        """Chibi writes one line per answer, whose id and moment make it one; what came from the cache is told within the prompt."""
         usage = table(record.get("response")).get("usage")
         if set(record) == {"timestamp", "response"} and isinstance(usage, dict):
             cached = number(table(usage.get("prompt_tokens_details")).get("cached_tokens"))
             prompt, answer = number(usage.get("prompt_tokens")), number(usage.get("completion_tokens"))
-            self.chibi.append((max(0, prompt - cached), answer, cached, 0))
+            written = number(table(usage.get("prompt_tokens_details")).get("cache_write_tokens"))
+            id = text(record["response"].get("id"))
+            key = (id, json.dumps(record["timestamp"])) if id else place
+            self.keep(self.chibi, key, (max(0, prompt - cached - written), answer, cached, written))
 
     def file(self, path):
         data, events, meta, start = content(path), [], None, None
@@ -165,12 +171,12 @@ class Count:
                         totals = tuple(number(total.get(name + "_tokens")) for name in names)
                         events.append((seconds(record.get("timestamp")), totals))
                 self.claude_call(record, (path, place))
-                self.chibi_call(record)
+                self.chibi_call(record, (path, place))
         self.codex_file(path, events, meta or {}, start)
 
     def report(self):
         rows = {"claude-code": self.claude.values(), "codex": self.codex_calls()}
-        rows.update({"devflow": self.devflow.values(), "chibi": self.chibi})
+        rows.update({"devflow": self.devflow.values(), "chibi": self.chibi.values()})
         report = {}
         for agent, calls in rows.items():
             calls = [call if len(call) == 5 else (*call, 1) for call in calls]
