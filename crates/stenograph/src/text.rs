@@ -213,6 +213,24 @@ fn plain_length(bytes: &[u8]) -> usize {
     from + rest.iter().position(special).unwrap_or(rest.len())
 }
 
+/// The beginning of a text, in whole characters: at most so many bytes.
+pub fn beginning(text: &str, size_max: usize) -> &str {
+    let mut end = text.len().min(size_max);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.get(..end).unwrap_or_default()
+}
+
+/// The end of a text, in whole characters: at most so many bytes.
+pub fn ending(text: &str, size_max: usize) -> &str {
+    let mut start = text.len().saturating_sub(size_max);
+    while !text.is_char_boundary(start) {
+        start += 1;
+    }
+    text.get(start..).unwrap_or_default()
+}
+
 /// `text` as a JSON string literal.
 pub fn quote(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);

@@ -20,6 +20,9 @@ const GOLDEN: &str = "ledger.golden";
 /// Of so many files every order is tried.
 const FILES_MAX: usize = 5;
 
+/// What holds of every case.
+type Law = fn(&Path) -> Result<(), Failed>;
+
 fn main() {
     let arguments = Arguments::from_args();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/ledger");
@@ -28,7 +31,7 @@ fn main() {
     let mut trials = Vec::new();
     for folder in folders {
         let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let laws: [(&str, fn(&Path) -> Result<(), Failed>); 7] = [
+        let laws: [(&str, Law); 7] = [
             ("golden", golden),
             ("any order", any_order),
             ("pieces", pieces),

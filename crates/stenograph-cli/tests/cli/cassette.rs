@@ -353,7 +353,7 @@ fn of_many_clients_at_once_each_gets_another_answer_in_the_order_in_which_they_c
     let address = serving.address.as_str();
     let bodies = std::thread::scope(|scope| {
         let asking = |number: usize| {
-            let stream = number % 2 == 0;
+            let stream = number.is_multiple_of(2);
             let body =
                 format!("{{\"stream\":{stream},\"messages\":[{{\"role\":\"user\",\"content\":\"go {number}\"}}]}}");
             ask(address, "POST /v1/messages", "", body.as_bytes()).body

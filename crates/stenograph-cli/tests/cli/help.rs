@@ -4,17 +4,23 @@ use stenograph::formats::FORMATS;
 
 use crate::runner::{Folder, names};
 
-const COMMANDS: [&str; 25] = [
+const COMMANDS: [&str; 31] = [
     "formats",
     "check",
     "convert",
     "show",
+    "audit",
     "index",
     "find",
     "list",
     "resume",
     "keep",
     "prune",
+    "usage",
+    "replay",
+    "export",
+    "diff",
+    "branches",
     "tail",
     "status",
     "record",

@@ -12,7 +12,7 @@ use crate::runner::Folder;
 const MODEL: &str = "claude-sonnet-4-5-20250929";
 
 /// A model call of session `s`, in the words of one agent.
-fn call(id: &str, time: &str, model: &str, usage: Value) -> String {
+fn call(id: &str, time: &str, model: &str, usage: &Value) -> String {
     json!({"type": "assistant", "uuid": format!("uuid-of-the-record-{id}"), "sessionId": "walrus-session", "timestamp": time,
         "cwd": "/work/app", "gitBranch": "main", "requestId": format!("req_{id}"),
         "message": {"id": format!("msg_{id}"), "model": model, "role": "assistant", "content": [], "usage": usage}})
@@ -30,8 +30,8 @@ fn home() -> Folder {
     put(
         &folder,
         "walrus-session",
-        &(call("1", "2026-01-31T23:30:00Z", MODEL, took(10, 20))
-            + &call("2", "2026-02-01T05:00:00Z", MODEL, took(30, 40))),
+        &(call("1", "2026-01-31T23:30:00Z", MODEL, &took(10, 20))
+            + &call("2", "2026-02-01T05:00:00Z", MODEL, &took(30, 40))),
     );
     folder
 }
@@ -118,7 +118,7 @@ fn days_begin_where_the_asker_is_and_the_last_one_asked_for_is_in_it() {
 fn a_model_without_a_price_is_said_and_never_free() {
     let folder = home();
     folder.run("usage --root home --strict").ends(0);
-    put(&folder, "other", &call("3", "2026-02-01T06:00:00Z", "walrus-9", took(1, 1)));
+    put(&folder, "other", &call("3", "2026-02-01T06:00:00Z", "walrus-9", &took(1, 1)));
     let json = usage(&folder, "--by model");
     let row = &json["rows"].as_array().unwrap().iter().find(|row| row["key"] == "walrus-9").unwrap().clone();
     assert_eq!((&row["cost"], &row["unpriced_calls"]), (&Value::Null, &1.into()));
@@ -134,9 +134,9 @@ fn a_model_without_a_price_is_said_and_never_free() {
 #[test]
 fn the_account_says_what_was_joined_and_left_out_and_where() {
     let folder = home();
-    let copy = call("1", "2026-01-31T23:30:00Z", MODEL, took(10, 20)).replace("walrus-session", "seal-session");
-    let again = call("4", "2026-02-01T07:00:00Z", MODEL, took(1, 2));
-    let made_up = call("5", "2026-02-01T07:00:00Z", "<synthetic>", took(1, 2));
+    let copy = call("1", "2026-01-31T23:30:00Z", MODEL, &took(10, 20)).replace("walrus-session", "seal-session");
+    let again = call("4", "2026-02-01T07:00:00Z", MODEL, &took(1, 2));
+    let made_up = call("5", "2026-02-01T07:00:00Z", "<synthetic>", &took(1, 2));
     put(&folder, "seal-session", &(copy + &again + &again + &made_up));
     let json = usage(&folder, "--explain");
     let decisions: Vec<(&str, u64)> = json["decisions"]
@@ -171,8 +171,8 @@ fn where_nothing_is_nothing_is_counted() {
 fn files_and_folders_can_be_named_and_nothing_else_counts() {
     let folder = home();
     fs::create_dir_all(folder.path("other")).unwrap();
-    folder.write("other/x.jsonl", call("6", "2026-01-01T00:00:00Z", MODEL, took(1, 1)));
-    folder.write("y.jsonl", call("7", "2026-01-01T00:00:00Z", MODEL, took(1, 1)));
+    folder.write("other/x.jsonl", call("6", "2026-01-01T00:00:00Z", MODEL, &took(1, 1)));
+    folder.write("y.jsonl", call("7", "2026-01-01T00:00:00Z", MODEL, &took(1, 1)));
     folder.run("index --root home").ends(0);
     let calls =
         |line: &str| folder.run(&format!("usage --json {line}")).ends(0).json()[0]["total"]["calls"].as_u64().unwrap();
@@ -195,7 +195,7 @@ fn files_and_folders_can_be_named_and_nothing_else_counts() {
 fn hostile_names_do_no_harm() {
     let folder = Folder::new();
     let evil = "=cmd|'/c calc'!A1\u{1b}]0;owned\u{7}\u{202e},\"x\"\nnext";
-    put(&folder, "evil", &call("1", "2026-01-01T00:00:00Z", evil, took(1, 1)));
+    put(&folder, "evil", &call("1", "2026-01-01T00:00:00Z", evil, &took(1, 1)));
     let table = folder.run("usage --root home --by model");
     table.ends(0);
     let explained = folder.run("usage --root home --explain");
@@ -217,7 +217,7 @@ fn hostile_names_do_no_harm() {
 fn a_broken_pipe_is_a_quiet_end() {
     let folder = Folder::new();
     let calls: String =
-        (0..5000).map(|id| call(&id.to_string(), "2026-01-01T00:00:00Z", &format!("m-{id}"), took(1, 1))).collect();
+        (0..5000).map(|id| call(&id.to_string(), "2026-01-01T00:00:00Z", &format!("m-{id}"), &took(1, 1))).collect();
     put(&folder, "many", &calls);
     let mut command = folder.command("usage --root home --by model --csv");
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -232,8 +232,8 @@ fn a_broken_pipe_is_a_quiet_end() {
 #[test]
 fn costs_that_a_source_states_stand_beside_ours() {
     let folder = Folder::new();
-    let stated = call("1", "2026-01-01T00:00:00Z", MODEL, took(1_000_000, 0)).replacen('{', "{\"costUSD\":3.5,", 1);
-    put(&folder, "a", &(stated + &call("2", "2026-01-01T00:00:00Z", MODEL, took(1_000_000, 0))));
+    let stated = call("1", "2026-01-01T00:00:00Z", MODEL, &took(1_000_000, 0)).replacen('{', "{\"costUSD\":3.5,", 1);
+    put(&folder, "a", &(stated + &call("2", "2026-01-01T00:00:00Z", MODEL, &took(1_000_000, 0))));
     let total = usage(&folder, "")["total"].clone();
     let money = ["cost", "stated_cost", "compared_cost", "difference"].map(|name| total[name].to_string());
     assert_eq!(money, ["6.0000267", "3.5", "3.00001335", "0.49998665"]);
@@ -245,13 +245,13 @@ fn odd_counts_and_times_are_counted_as_far_as_they_are_numbers() {
     let folder = Folder::new();
     let most = u64::MAX;
     let odd = [
-        call("1", "2026-01-01T00:00:00Z", MODEL, json!({"input_tokens": most, "output_tokens": 1})),
-        call("2", "2026-01-01T00:00:00Z", MODEL, json!({"input_tokens": most, "output_tokens": 1})),
-        call("3", "yesterday", MODEL, json!({"input_tokens": -5, "output_tokens": 1})),
-        call("4", "0000-00-00T00:00:00Z", MODEL, json!({"input_tokens": 1.5, "output_tokens": 1})),
-        call("5", "-009999-01-02T00:00:00Z", MODEL, json!({"output_tokens": 1})),
-        call("6", "9999-12-31T23:59:59Z", MODEL, json!({"output_tokens": 1})),
-        call("7", "2026-01-01T00:00:00Z", MODEL, json!({"output_tokens": 1}))
+        call("1", "2026-01-01T00:00:00Z", MODEL, &json!({"input_tokens": most, "output_tokens": 1})),
+        call("2", "2026-01-01T00:00:00Z", MODEL, &json!({"input_tokens": most, "output_tokens": 1})),
+        call("3", "yesterday", MODEL, &json!({"input_tokens": -5, "output_tokens": 1})),
+        call("4", "0000-00-00T00:00:00Z", MODEL, &json!({"input_tokens": 1.5, "output_tokens": 1})),
+        call("5", "-009999-01-02T00:00:00Z", MODEL, &json!({"output_tokens": 1})),
+        call("6", "9999-12-31T23:59:59Z", MODEL, &json!({"output_tokens": 1})),
+        call("7", "2026-01-01T00:00:00Z", MODEL, &json!({"output_tokens": 1}))
             .replace("\"output_tokens\":1", "\"output_tokens\":1000000000000000000000000000000"),
     ];
     put(&folder, "odd", &odd.concat());
@@ -268,17 +268,17 @@ fn odd_counts_and_times_are_counted_as_far_as_they_are_numbers() {
 #[test]
 fn bytes_that_are_no_text_and_records_that_are_too_large_hide_nothing_else() {
     let folder = Folder::new();
-    let good = call("1", "2026-01-01T00:00:00Z", MODEL, took(1, 1));
+    let good = call("1", "2026-01-01T00:00:00Z", MODEL, &took(1, 1));
     let mut bytes = b"\xff\xfe\x00\n{\"type\":\"assistant\",\xc3\x28}\n".to_vec();
     bytes.splice(0..0, good.bytes());
-    bytes.extend(call("2", "2026-01-01T00:00:00Z", "A", took(1, 1)).replace("\"A\"", "\"m\u{fffd}\"").bytes());
+    bytes.extend(call("2", "2026-01-01T00:00:00Z", "A", &took(1, 1)).replace("\"A\"", "\"m\u{fffd}\"").bytes());
     fs::create_dir_all(folder.path("home/.claude/projects/-work-app")).unwrap();
     folder.write("home/.claude/projects/-work-app/bad.jsonl", &bytes);
     let large = good.replace("msg_1", "msg_large").replace(
         "\"content\":[]",
         &format!("\"content\":[{{\"type\":\"text\",\"text\":\"{}\"}}]", "x".repeat(33 << 20)),
     );
-    let [before, behind] = ["3", "4"].map(|id| call(id, "2026-01-01T00:00:00Z", MODEL, took(1, 1)));
+    let [before, behind] = ["3", "4"].map(|id| call(id, "2026-01-01T00:00:00Z", MODEL, &took(1, 1)));
     put(&folder, "large", &(before + &large + &behind));
     let json = usage(&folder, "--by session");
     assert!(json["total"]["calls"].as_u64().unwrap() >= 4, "{json}");

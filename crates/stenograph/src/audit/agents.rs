@@ -1,10 +1,11 @@
 //! Agents that were given a task, and what goes on behind a call: later calls ask after it by a name that its answer gave. Which of them
 //! has which side conversation is settled at the end.
 
+use crate::text::beginning;
 use std::collections::HashMap;
 
 use super::answer::Answer;
-use super::keys::{Task, cut};
+use super::keys::Task;
 use super::report::{Agent, AgentState, Kept, Outcome, Place};
 use super::thread::Course;
 
@@ -51,7 +52,7 @@ impl Agents {
             place: Some(place),
             kind: task.kind.clone(),
             title: task.title.clone(),
-            task: Some(cut(&task.prompt, TEXT_SIZE_MAX).to_owned()).filter(|task| !task.is_empty()),
+            task: Some(beginning(&task.prompt, TEXT_SIZE_MAX).to_owned()).filter(|task| !task.is_empty()),
             state: AgentState::Running,
             ..Agent::default()
         };
@@ -108,7 +109,7 @@ impl Agents {
             Outcome::Good | Outcome::Unanswered => told(answer).unwrap_or(AgentState::Completed),
         };
         if held.state != AgentState::Running {
-            held.answer = Some(cut(&answer.beginning, TEXT_SIZE_MAX).to_owned()).filter(|text| !text.is_empty());
+            held.answer = Some(beginning(&answer.beginning, TEXT_SIZE_MAX).to_owned()).filter(|text| !text.is_empty());
         }
         for name in answer.handles.clone() {
             self.thread(agent, &name);
@@ -127,7 +128,7 @@ impl Agents {
             (Outcome::Good | Outcome::Failed | Outcome::Denied | Outcome::Unanswered, _) => {}
         }
         if outcome == Outcome::Good && held.state != AgentState::Running {
-            held.answer = Some(cut(&answer.beginning, TEXT_SIZE_MAX).to_owned());
+            held.answer = Some(beginning(&answer.beginning, TEXT_SIZE_MAX).to_owned());
         }
     }
 
@@ -193,7 +194,7 @@ fn told(answer: &Answer) -> Option<AgentState> {
 
 /// How far an agent has come, as an answer tells that lists agents with their states.
 fn state_of(text: &str) -> Option<AgentState> {
-    let text = cut(text.trim_start(), TEXT_SIZE_MAX).to_ascii_lowercase();
+    let text = beginning(text.trim_start(), TEXT_SIZE_MAX).to_ascii_lowercase();
     let is_record = text.starts_with(['{', '[', '<']);
     let has = |words: &[&str]| is_record && words.iter().any(|word| text.contains(word));
     match () {

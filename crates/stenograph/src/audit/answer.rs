@@ -1,11 +1,10 @@
 //! What a result says about its call: whether it failed, the exit code, who did not allow it, what goes on. It looks at one event only.
 
-use super::keys::cut;
 use super::report::Outcome;
 use crate::format::marks::{Exit, Marks, Verdict, value_at, word};
 use crate::format::named;
 use crate::model::{Content, Event, Residue};
-use crate::text::Str;
+use crate::text::{Str, beginning};
 
 /// What a result says about its call.
 #[derive(Clone, Debug, Default)]
@@ -53,7 +52,7 @@ impl Answer {
         let text = text.trim();
         let mut answer = Answer {
             is_error: error == Some(true),
-            beginning: cut(text, BEGINNING_SIZE_MAX).to_owned(),
+            beginning: beginning(text, BEGINNING_SIZE_MAX).to_owned(),
             ..Answer::default()
         };
         for (marks, residue) in marks(event) {
@@ -80,7 +79,7 @@ impl Answer {
         // A tool may print such words itself; then the record says that all went well.
         let said = said.filter(|verdict| *verdict == Verdict::Approved || error != Some(false));
         self.verdict = self.verdict.or(said).or_else(field);
-        let head = cut(text, HEAD_SIZE_MAX);
+        let head = beginning(text, HEAD_SIZE_MAX);
         self.handles.extend(marks.handles.iter().filter_map(|words| name_after(head, words)));
         let field = |path: &&str| residue.word_at(path).map(Str::into_owned);
         self.handles.extend(marks.handle_fields.iter().filter_map(field));
@@ -112,7 +111,8 @@ fn exit_code(exit: &Exit, residue: &Residue<'_>, text: &str) -> Option<i64> {
     match exit {
         Exit::First(words) => digits(text.strip_prefix(words)?),
         Exit::Head(words) => {
-            let lines = cut(text, HEAD_SIZE_MAX).lines().take(HEAD_LINES_MAX).take_while(|line| line.trim() != OUTPUT);
+            let lines =
+                beginning(text, HEAD_SIZE_MAX).lines().take(HEAD_LINES_MAX).take_while(|line| line.trim() != OUTPUT);
             lines.into_iter().find_map(|line| digits(line.trim_start().strip_prefix(words)?))
         }
         Exit::Last(words) => digits(text.lines().next_back()?.trim_start().strip_prefix(words)?),

@@ -3,7 +3,7 @@
 
 use super::answer::{Answer, digits, marks};
 use super::calls::Calls;
-use super::keys::{Task, command_at, cut};
+use super::keys::{Task, command_at};
 use super::report::{Call, Outcome};
 use super::{Auditor, TEXT_SIZE_MAX};
 use crate::format::marks::{Judgement, Marks, Nested, Twin, word};
@@ -12,7 +12,7 @@ use crate::json::Object;
 use crate::model::{Body, Event, Note, Residue};
 use crate::query::{Touch, TouchHow};
 use crate::read::{Reading, Sink};
-use crate::text::Str;
+use crate::text::{Str, beginning};
 
 /// How many files of one twin are looked at.
 const CHANGES_MAX: usize = 256;
@@ -45,7 +45,7 @@ impl Auditor {
         {
             words.push(Str::Owned(content.joined().decode().trim().to_owned()));
         }
-        let mode = cut(&words.join(", "), TEXT_SIZE_MAX).to_owned();
+        let mode = beginning(&words.join(", "), TEXT_SIZE_MAX).to_owned();
         let Some(course) = self.courses.get_mut(thread) else { return };
         if !mode.is_empty() && course.mode.as_ref() != Some(&mode) {
             course.mode = Some(mode.clone());
@@ -166,7 +166,7 @@ impl Auditor {
         let answer = Answer {
             exit,
             state: between(notice.state),
-            beginning: cut(text, TEXT_SIZE_MAX).to_owned(),
+            beginning: beginning(text, TEXT_SIZE_MAX).to_owned(),
             ..Answer::default()
         };
         let work = between(notice.handle).and_then(|name| self.agents.asked_for(&[name]));

@@ -10,6 +10,7 @@ use super::keys::Keys;
 use super::report::{Call, Kept, Outcome, Place, Tool};
 use crate::model::Input;
 use crate::query::Touch;
+use crate::text::beginning;
 
 /// The calls of a session.
 #[derive(Debug, Default)]
@@ -252,7 +253,7 @@ impl Calls {
         if let Some(tool) = self.names.get(name) {
             return *tool;
         }
-        self.tools.push(Tool { name: super::keys::cut(name, 1024).to_owned(), ..Tool::default() });
+        self.tools.push(Tool { name: beginning(name, 1024).to_owned(), ..Tool::default() });
         self.names.insert(name.to_owned(), self.tools.len() - 1);
         self.tools.len() - 1
     }

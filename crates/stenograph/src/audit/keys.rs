@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use crate::format::marks::{Script, word};
 use crate::json::{Object, items_within};
 use crate::model::Input;
-use crate::text::Text;
+use crate::text::{Text, beginning};
 
 /// What the input of a call tells.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -185,19 +185,10 @@ impl Keys {
     }
 
     fn kept(&mut self, text: &str) -> String {
-        let cut = cut(text, VALUE_SIZE_MAX);
-        self.is_cut |= cut.len() < text.len();
-        cut.to_owned()
+        let kept = beginning(text, VALUE_SIZE_MAX);
+        self.is_cut |= kept.len() < text.len();
+        kept.to_owned()
     }
-}
-
-/// The beginning of a text, in whole characters.
-pub(super) fn cut(text: &str, size_max: usize) -> &str {
-    let mut end = text.len().min(size_max);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    text.get(..end).unwrap_or_default()
 }
 
 /// Whether one of the words of a name is among these, however they are joined.
@@ -265,7 +256,7 @@ fn command(raw: &str) -> Option<String> {
 
 /// The command that a field of a record states.
 pub(super) fn command_at(raw: &str) -> Option<String> {
-    command(raw).map(|text| cut(&text, VALUE_SIZE_MAX).to_owned())
+    command(raw).map(|text| beginning(&text, VALUE_SIZE_MAX).to_owned())
 }
 
 fn is_one_word(raw: &str) -> bool {

@@ -29,12 +29,13 @@ use crate::format::named;
 use crate::model::{Body, Content, Event, Input, Role};
 use crate::query::touches;
 use crate::status::{Patience, given, is_markup};
+use crate::text::beginning;
 use agents::Agents;
 use answer::{Answer, marks};
 use calls::{Calls, Open};
 use files::Files;
 pub use json::{Part, Parts};
-use keys::{Keys, cut};
+use keys::Keys;
 pub use report::{
     Agent, AgentState, Approval, Audit, Call, Change, Compaction, Context, End, Failure, Fault, FaultKind, File, Kept,
     Last, Outcome, Phase, PhaseKind, Place, Step, Thread, Todo, Todos, Tool,
@@ -183,7 +184,7 @@ impl Auditor {
     fn state(&mut self, event: &Event<'_>, thread: usize) {
         let set = |slot: &mut Option<String>, value: Option<&str>| {
             if let Some(value) = value.filter(|value| !value.is_empty() && slot.as_deref() != Some(value)) {
-                *slot = Some(cut(value, TEXT_SIZE_MAX).to_owned());
+                *slot = Some(beginning(value, TEXT_SIZE_MAX).to_owned());
             }
         };
         set(&mut self.audit.session, event.session.as_deref());
@@ -203,7 +204,7 @@ impl Auditor {
             && self.audit.models.len() < MODELS_MAX
             && self.audit.models.iter().all(|known| known != model)
         {
-            self.audit.models.push(cut(model, TEXT_SIZE_MAX).to_owned());
+            self.audit.models.push(beginning(model, TEXT_SIZE_MAX).to_owned());
         }
     }
 
@@ -270,8 +271,8 @@ impl Auditor {
             place: self.place,
             thread,
             kind,
-            name: name.map(|name| cut(name, TEXT_SIZE_MAX).to_owned()),
-            text: cut(text, TEXT_SIZE_MAX).to_owned(),
+            name: name.map(|name| beginning(name, TEXT_SIZE_MAX).to_owned()),
+            text: beginning(text, TEXT_SIZE_MAX).to_owned(),
             is_recovered: false,
         };
         self.audit.errors.push(fault.clone(), LIST_MAX);

@@ -1,11 +1,11 @@
 //! What an answer means: for its tool, the files, other agents, and the conversation it stands in.
 
+use crate::text::beginning;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::agents::Work;
 use super::answer::Answer;
 use super::calls::Open;
-use super::keys::cut;
 use super::report::{Approval, Fault, FaultKind, Outcome, Place, Step};
 use super::trouble::{self, Trouble};
 use super::{Auditor, LIST_MAX, TEXT_SIZE_MAX, Verdict, thread, todos};
@@ -144,7 +144,7 @@ impl Auditor {
         reason: &str,
         thread: usize,
     ) {
-        let text = |text: &str| cut(text, TEXT_SIZE_MAX).to_owned();
+        let text = |text: &str| beginning(text, TEXT_SIZE_MAX).to_owned();
         let approval = Approval { place: self.place, thread, verdict, tool, about: text(about), reason: text(reason) };
         self.audit.approvals.push(approval, LIST_MAX);
     }

@@ -5,10 +5,10 @@ use std::collections::{BTreeSet, VecDeque};
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::keys::cut;
 use super::report::{Context, Kept, Last, Outcome, Phase, PhaseKind, Place, Step};
 use super::trouble::Troubles;
 use crate::status::Watch;
+use crate::text::beginning;
 
 /// One conversation.
 #[derive(Debug, Default)]
@@ -47,7 +47,7 @@ const STEP_SIZE_MAX: usize = 400;
 impl Course {
     /// A step was taken.
     pub fn step(&mut self, mut step: Step) {
-        step.text = cut(step.text.trim(), STEP_SIZE_MAX).to_owned();
+        step.text = beginning(step.text.trim(), STEP_SIZE_MAX).to_owned();
         self.troubles.tried(&step);
         if self.steps.len() >= STEPS_MAX {
             self.steps.pop_front();
@@ -157,7 +157,7 @@ impl Said {
             None => self.last = Some(Last { place, text: text.to_owned(), is_cut: false }),
         }
         if let Some(last) = self.last.as_mut().filter(|last| last.text.len() > LAST_SIZE_MAX) {
-            last.text = cut(&last.text, LAST_SIZE_MAX).to_owned();
+            last.text = beginning(&last.text, LAST_SIZE_MAX).to_owned();
             last.is_cut = true;
         }
     }
@@ -205,7 +205,7 @@ impl Window {
     }
 
     pub fn command(&mut self, command: &str) {
-        self.commands.push(cut(command, STEP_SIZE_MAX).to_owned(), WINDOW_COMMANDS_MAX);
+        self.commands.push(beginning(command, STEP_SIZE_MAX).to_owned(), WINDOW_COMMANDS_MAX);
     }
 
     /// Whether nothing was said or done since.
@@ -277,7 +277,7 @@ impl Phases {
                 phase.count += u64::from(self.failing_step != Some(result.step));
                 phase.to = result.place;
                 phase.tool = result.tool.to_owned();
-                phase.about = cut(result.about, STEP_SIZE_MAX).to_owned();
+                phase.about = beginning(result.about, STEP_SIZE_MAX).to_owned();
             }
             None => self.failing = Some(result.phase(PhaseKind::Failing, result.call, 1)),
         }
@@ -322,7 +322,7 @@ impl Result<'_> {
             to: self.place,
             count,
             tool: self.tool.to_owned(),
-            about: cut(self.about, STEP_SIZE_MAX).to_owned(),
+            about: beginning(self.about, STEP_SIZE_MAX).to_owned(),
         }
     }
 }

@@ -1,10 +1,11 @@
 //! The list of what is to do, as calls keep it: given whole each time, or item by item. By shape; no tool is named here.
 
-use super::keys::{cut, is_named};
+use super::keys::is_named;
 use super::report::{Place, Todo, Todos};
 use crate::format::marks::{Script, word};
 use crate::json::{Object, items_within};
 use crate::model::Input;
+use crate::text::beginning;
 
 /// How many items are kept.
 const ITEMS_MAX: usize = 1000;
@@ -36,7 +37,7 @@ pub(super) fn change(tool: &str, input: &Input<'_>, script: Option<Script>) -> O
         Input::Text(text) => return scripted(&text.decode(), &script?),
     };
     let object = Object::within(raw)?;
-    let text = |key: &str| object.peek(key).and_then(word).map(|text| cut(&text, TEXT_SIZE_MAX).to_owned());
+    let text = |key: &str| object.peek(key).and_then(word).map(|text| beginning(&text, TEXT_SIZE_MAX).to_owned());
     if let Some(list) = LISTS.iter().find_map(|key| object.peek(key).filter(|raw| raw.starts_with('['))) {
         let raws = items_within(list)?;
         let items: Vec<Todo> = raws.iter().take(ITEMS_MAX).filter_map(|raw| item(raw)).collect();
@@ -64,7 +65,7 @@ fn scripted(text: &str, script: &Script) -> Option<Change> {
     let items: Vec<Todo> = steps
         .into_iter()
         .filter_map(|(at, step)| {
-            let text = cut(&step, TEXT_SIZE_MAX).to_owned();
+            let text = beginning(&step, TEXT_SIZE_MAX).to_owned();
             Some(Todo { id: None, text, status: status_after(at)? })
         })
         .collect();
@@ -73,7 +74,7 @@ fn scripted(text: &str, script: &Script) -> Option<Change> {
 
 fn item(raw: &str) -> Option<Todo> {
     let object = Object::within(raw)?;
-    let text = |key: &str| object.peek(key).and_then(word).map(|text| cut(&text, TEXT_SIZE_MAX).to_owned());
+    let text = |key: &str| object.peek(key).and_then(word).map(|text| beginning(&text, TEXT_SIZE_MAX).to_owned());
     let status = text("status").or_else(|| {
         let done = text("completed").or_else(|| text("done"))?;
         Some(if done == "true" { "completed" } else { "pending" }.to_owned())

@@ -9,6 +9,7 @@ use super::calls::Open;
 use super::report::{End, Failure, Fault, FaultKind, Kept, Place, Step};
 use crate::query::TouchHow;
 use crate::status::{State, Why};
+use crate::text::beginning;
 
 /// What was not made good yet, the oldest first.
 #[derive(Debug, Default)]
@@ -199,7 +200,7 @@ pub(super) fn program(command: &str) -> String {
 const COMMAND_SIZE_MAX: usize = 2000;
 
 fn segments(command: &str) -> impl DoubleEndedIterator<Item = &str> {
-    let command = super::keys::cut(command, COMMAND_SIZE_MAX);
+    let command = beginning(command, COMMAND_SIZE_MAX);
     command.split(['\n', ';', '|', '&']).map(str::trim).filter(|segment| !segment.is_empty())
 }
 

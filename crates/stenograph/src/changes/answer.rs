@@ -43,7 +43,7 @@ pub(super) fn is_creation(said: &str) -> bool {
 
 fn head(said: &str) -> String {
     let said = said.trim_start();
-    said.get(..said.floor_char_boundary(HEAD_SIZE)).unwrap_or_default().to_lowercase()
+    crate::text::beginning(said, HEAD_SIZE).to_lowercase()
 }
 
 /// The code after a key.

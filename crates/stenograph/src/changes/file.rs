@@ -269,11 +269,11 @@ fn spellings(hunks: &[Hunk], is_tabbed: bool) -> [Vec<Hunk>; 2] {
 /// Whether what is to be replaced, and what takes its place, stands in the hunks. Lines that stay may be left out between two of them.
 fn is_in(act: &Act, hunks: &[Hunk]) -> bool {
     let Act::Replace { old, new, .. } = act else { return true };
-    let has = |side: fn(&Hunk) -> &str, line: &str| hunks.iter().any(|hunk| side(hunk).contains(line));
-    let (was, is): (fn(&Hunk) -> &str, fn(&Hunk) -> &str) = (|hunk| &hunk.old, |hunk| &hunk.new);
+    let was = |line: &str| hunks.iter().any(|hunk| hunk.old.contains(line));
+    let is = |line: &str| hunks.iter().any(|hunk| hunk.new.contains(line));
     let longest = old.lines().max_by_key(|line| line.trim().len()).unwrap_or_default();
     let (gone, come): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
-    has(was, longest)
-        && gone.iter().filter(|line| !come.contains(line)).all(|line| has(was, line))
-        && come.iter().filter(|line| !gone.contains(line)).all(|line| has(is, line))
+    was(longest)
+        && gone.iter().filter(|line| !come.contains(line)).all(|line| was(line))
+        && come.iter().filter(|line| !gone.contains(line)).all(|line| is(line))
 }

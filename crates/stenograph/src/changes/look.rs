@@ -66,8 +66,8 @@ fn number(line: &str) -> Option<(usize, &'static str, &str)> {
 pub(super) fn plain(listing: &str) -> Option<&str> {
     const MARKS: [&str; 6] = ["truncated", "[...", "... (", "<system", "lines omitted", "<file"];
     let edge = |from: &str| MARKS.iter().any(|mark| from.contains(mark));
-    let head = listing.get(..listing.floor_char_boundary(200)).unwrap_or_default();
-    let tail = listing.get(listing.ceil_char_boundary(listing.len().saturating_sub(400))..).unwrap_or_default();
+    let head = crate::text::beginning(listing, 200);
+    let tail = crate::text::ending(listing, 400);
     let is_wrapped =
         head.trim_start().starts_with(['{', '[', '<']) || head.starts_with("File ") || head.starts_with("Error");
     (!is_wrapped && !edge(head) && !edge(tail) && listing.ends_with('\n')).then_some(listing)

@@ -466,7 +466,7 @@ fn line_of(input: &str) -> String {
     });
     let text = text.as_deref().unwrap_or(input).trim();
     let line = text.lines().next().unwrap_or_default();
-    let short = line.get(..line.floor_char_boundary(LENGTH_MAX)).unwrap_or_default();
+    let short = crate::text::beginning(line, LENGTH_MAX);
     if short.len() < text.len() { format!("{short}…") } else { short.to_owned() }
 }
 

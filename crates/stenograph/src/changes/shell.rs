@@ -92,7 +92,7 @@ pub(super) fn read(command: &str, cwd: Option<&str>, steps: &mut Vec<Step>) {
         return patched(patch::read_envelope(envelope), cwd.as_deref(), steps);
     }
     let (bare, documents) = without_documents(command);
-    let head = bare.floor_char_boundary(COMMAND_SIZE_MAX);
+    let head = crate::text::beginning(&bare, COMMAND_SIZE_MAX).len();
     let commands = commands(bare.get(..head).unwrap_or_default());
     if let Some(step) = written(&commands, &documents, cwd) {
         steps.push(step);

@@ -212,7 +212,7 @@ impl Fields<'_> {
                 const SOME: [&str; 8] =
                     ["offset", "limit", "viewrange", "startline", "endline", "from", "linestart", "lineend"];
                 let is_some = |key: &&str| self.raw(&[key]).is_some_and(|raw| raw != "null" && raw != "0");
-                acts.push(Act::Look { all: !SOME.iter().any(|key| is_some(&key)) });
+                acts.push(Act::Look { all: !SOME.iter().any(is_some) });
                 return;
             }
             Some(TouchHow::Deleted) if old.is_none() => return acts.push(Act::Delete),

@@ -186,7 +186,7 @@ fn changes(raw: &str) -> Vec<Patched> {
             Some("delete") => Deed::Delete { was: change.peek("content").and_then(text) },
             _ => {
                 let diff = text(change.peek("unified_diff")?)?;
-                let to = change.peek_str("move_path").map(|to| to.into_owned());
+                let to = change.peek_str("move_path").map(std::borrow::Cow::into_owned);
                 let hunks = read_unified(&diff, Some(&path)).into_iter().find_map(|patched| match patched.deed {
                     Deed::Update { hunks, .. } => Some(hunks),
                     Deed::Add(_) | Deed::Delete { .. } => None,

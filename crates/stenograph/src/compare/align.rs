@@ -146,6 +146,11 @@ const AHEAD_MAX: usize = 32;
 
 /// Compares two conversations.
 pub fn compare(mut a: Vec<Turn>, mut b: Vec<Turn>, formats: Formats) -> Comparison {
+    // Where one side does not say who speaks, what is said has to do.
+    if a.iter().chain(&b).any(|turn| turn.class == Class::Unknown) {
+        a = a.into_iter().map(Turn::by_anybody).collect();
+        b = b.into_iter().map(Turn::by_anybody).collect();
+    }
     let aside = match formats {
         Formats::Same => Vec::new(),
         Formats::Different => set_aside(&mut a, &mut b),
@@ -176,7 +181,7 @@ fn set_aside(a: &mut Vec<Turn>, b: &mut Vec<Turn>) -> Vec<Aside> {
     }
     let mut aside = Vec::new();
     for (class, [in_a, in_b]) in counts {
-        let is_told_by_all = matches!(class, Class::User | Class::Assistant);
+        let is_told_by_all = matches!(class, Class::User | Class::Assistant | Class::Unknown);
         let (side, count) = match (in_a, in_b) {
             (0, count) => (Side::B, count),
             (count, 0) => (Side::A, count),

@@ -76,6 +76,8 @@ pub struct Turn {
     pub class: Class,
     /// A fingerprint of what it says, with what it is.
     pub key: u64,
+    /// A fingerprint of what it says, whoever says it.
+    words: u64,
     /// What ties a call and its result, as a fingerprint; 0 where nothing does.
     pub call: u64,
     sketch: Sketch,
@@ -91,9 +93,19 @@ impl Turn {
             Body::ToolCall { name, .. } => xxh3_64(name.as_bytes()),
             _ => 0,
         };
+        let words = xxh3_64(text.as_bytes()) ^ blobs(event);
         let key = xxh3_64_with_seed(text.as_bytes(), xxh3_64_with_seed(&tool.to_le_bytes(), class as u64));
         let call = event.call().filter(|call| !call.is_empty()).map_or(0, |call| xxh3_64(call.as_bytes()).max(1));
-        Some(Turn { number, class, key: key ^ blobs(event), call, sketch: Sketch::of(text) })
+        Some(Turn { number, class, key: key ^ blobs(event), words, call, sketch: Sketch::of(text) })
+    }
+
+    /// The same turn, where it does not matter who says it.
+    #[must_use]
+    pub fn by_anybody(self) -> Turn {
+        match self.class {
+            Class::User | Class::Assistant | Class::Instructions | Class::Unknown => Turn { key: self.words, ..self },
+            Class::Thinking | Class::Call | Class::Result | Class::Compaction | Class::Failure => self,
+        }
     }
 
     /// How much of what two turns say is the same, from 0 to 1, about.

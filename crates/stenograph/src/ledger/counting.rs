@@ -319,9 +319,8 @@ impl Counting {
     fn row(&mut self, event: &Event<'_>, how: How, tokens: Tokens) -> Row {
         let origin = event.extra.iter().next().and_then(|(origin, _)| crate::format::named(origin));
         let agent = origin.map_or(self.agent, |format| format.info().agent);
-        let state = |event: Option<&Str<'_>>, state: Option<&String>| {
-            event.map(|name| name.to_string()).or_else(|| state.cloned())
-        };
+        let state =
+            |event: Option<&Str<'_>>, state: Option<&String>| event.map(ToString::to_string).or_else(|| state.cloned());
         let session = self.session(event).map(str::to_owned);
         let model = state(event.model.as_ref(), self.state.model.as_ref());
         let cwd = state(event.cwd.as_ref(), self.state.cwd.as_ref());

@@ -243,8 +243,8 @@ mod tests {
     #[test]
     fn what_differs_stands_in_brackets() {
         let (a, b) = parts("the parser fails on an empty file", "the printer fails on an empty file");
-        assert_eq!(a, "the [parser] fails on an empty fi…");
-        assert_eq!(b, "the [printer] fails on an empty fi…");
+        assert_eq!(a, "the [parser] fails on an empty file");
+        assert_eq!(b, "the [printer] fails on an empty file");
     }
 
     #[test]

@@ -64,7 +64,7 @@ impl Format for ChibiResponses {
 
     /// Some servers count their responses from a small number on: the same id at another time is another response.
     fn told<'e>(&self, event: &'e Event<'_>, _left: &'e Residue<'_>) -> Told<'e> {
-        let time = event.time.as_ref().and_then(|time| time.instant());
+        let time = event.time.as_ref().and_then(crate::time::Time::instant);
         Told { request: time.map(|time| Cow::Owned(time.to_string())), ..Told::default() }
     }
 

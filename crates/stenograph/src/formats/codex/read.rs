@@ -25,7 +25,7 @@ pub struct Rollout {
 impl Rollout {
     /// Reads what the caller will look at.
     pub fn new(want: Want) -> Rollout {
-        Rollout { want, counted: COUNTED.map(|name| memmem::Finder::new(name)) }
+        Rollout { want, counted: COUNTED.map(memmem::Finder::new) }
     }
 }
 

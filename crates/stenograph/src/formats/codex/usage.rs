@@ -41,7 +41,7 @@ fn parent(payload: &Residue<'_>, own: Option<&str>) -> Option<Str<'static>> {
         let subagent = source.peek("subagent").and_then(Object::within)?;
         subagent.peek("thread_spawn").and_then(Object::within)?.take_name("parent_thread_id")
     };
-    let named = |key: &str| payload.raw(key).and_then(Text::from_json).and_then(|text| text.exact());
+    let named = |key: &str| payload.raw(key).and_then(Text::from_json).and_then(Text::exact);
     let parent = named("forked_from_id").or_else(|| named("parent_thread_id")).or_else(spawned)?;
     Some(parent)
         .filter(|parent| !parent.is_empty() && Some(parent.as_ref()) != own)
