@@ -5,9 +5,9 @@ use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Mutex};
+use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
 use stenograph::format::{Detected, Format, Head, Want, detect_like};
@@ -78,7 +78,7 @@ pub struct Report {
 }
 
 /// How much is read at a time.
-const CHUNK_SIZE: usize = 256 << 10;
+const CHUNK_SIZE: usize = 128 << 10;
 
 /// The journal of a recording that fills a folder: it tells of the calls whose sum the document beside it states.
 const JOURNAL: &str = "journal.steno";
@@ -86,24 +86,27 @@ const JOURNAL: &str = "journal.steno";
 /// How often whoever watches is told.
 const BEAT: Duration = Duration::from_millis(50);
 
-/// Gives the pages of all sources, in the order of their paths.
+/// How many calls stand on one page of what is read in pieces, so that much of it can be let go as it is taken in.
+const ROWS_MAX: usize = 4096;
+
+/// Gives the pages of all sources, in any order; those of one source follow each other.
 pub fn pages(asked: &Asked<'_>, watch: &mut dyn Watch, each: &mut dyn FnMut(Told)) -> Result<Report, Error> {
     let mut report = Report::default();
     let catalogue = match asked.index {
         UseIndex::Yes => asked.store.catalogue().ok(),
         UseIndex::No => None,
     };
-    let Surveyed { mut jobs, mut told, archive } = survey(asked, catalogue.as_ref(), &mut report)?;
+    let Surveyed { mut jobs, told, archive } = survey(asked, catalogue.as_ref(), &mut report)?;
     // The largest first, so that nobody waits for one at the end.
     jobs.sort_by_key(|job| std::cmp::Reverse(job.size()));
-    told.extend(read_all(asked, &jobs, archive.as_ref(), watch, &mut report)?);
-    told.sort_by(|one, other| one.path.cmp(&other.path));
-    let journals: HashSet<PathBuf> =
-        told.iter().filter(|told| told.path.ends_with(JOURNAL)).map(|told| told.path.clone()).collect();
-    for told in told {
+    let paths = jobs.iter().map(Job::path).chain(told.iter().map(|told| told.path.as_path()));
+    let journals: HashSet<PathBuf> = paths.filter(|path| path.ends_with(JOURNAL)).map(Path::to_owned).collect();
+    let mut give = |told: Told| {
         let has_journal = !told.path.ends_with(JOURNAL) && journals.contains(&told.path.with_file_name(JOURNAL));
         each(if has_journal { Told { page: told.page.without_runs(), ..told } } else { told });
-    }
+    };
+    told.into_iter().for_each(&mut give);
+    read_all(asked, &jobs, archive.as_ref(), watch, &mut give, &mut report);
     Ok(report)
 }
 
@@ -120,6 +123,13 @@ struct Surveyed {
     archive: Option<Archive>,
 }
 
+/// Whether the index knows what calls a source tells of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Recalled {
+    Yes,
+    No,
+}
+
 /// What has to be read, and what the index knows.
 fn survey(asked: &Asked<'_>, catalogue: Option<&Catalogue>, report: &mut Report) -> Result<Surveyed, Error> {
     let (mut known, strangers, paged, pages) = match catalogue {
@@ -128,9 +138,11 @@ fn survey(asked: &Asked<'_>, catalogue: Option<&Catalogue>, report: &mut Report)
     };
     let (mut jobs, mut told) = (Vec::new(), Vec::new());
     let mut recall = |path: &Path| {
-        let Some(source) = paged.get(path) else { return };
+        let recalled = paged.get(path).and_then(|source| Some((source, pages.of(source)?)));
+        let Some((source, pages)) = recalled else { return Recalled::No };
         let told_of = |page| Told { path: path.to_owned(), session: Some(source.session.clone()), page };
-        told.extend(pages.of(source).map(told_of));
+        told.extend(pages.into_iter().map(told_of));
+        Recalled::Yes
     };
     for path in asked.files {
         let size = std::fs::metadata(path).map(|metadata| metadata.len()).unwrap_or(0);
@@ -143,10 +155,7 @@ fn survey(asked: &Asked<'_>, catalogue: Option<&Catalogue>, report: &mut Report)
         let stamp = Stamp::from(stat);
         let is_known = |known: &Stamped| known.gone == Gone::There && is_unchanged(&known.stamp, known.seen, &stamp);
         match known.remove(&path) {
-            Some(known) if is_known(&known) => {
-                report.known += 1;
-                recall(&path);
-            }
+            Some(known) if is_known(&known) && recall(&path) == Recalled::Yes => report.known += 1,
             None if strangers.get(&path) == Some(&(stamp.size, stamp.changed)) => {}
             Some(_) | None => jobs.push(Job::File { path, size: stamp.size, named }),
         }
@@ -154,8 +163,14 @@ fn survey(asked: &Asked<'_>, catalogue: Option<&Catalogue>, report: &mut Report)
     let is_below = |path: &Path| asked.below.is_empty() || asked.below.iter().any(|below| path.starts_with(below));
     let is_meant = |path: &Path| is_below(path) && is_missing(path);
     for path in known.keys().filter(|path| is_meant(path)) {
-        report.kept += 1;
-        recall(path);
+        match recall(path) {
+            Recalled::Yes => report.kept += 1,
+            Recalled::No => {
+                report
+                    .remarks
+                    .push(Remark::new(path, "its page of the ledger is damaged; --no-index reads what is kept"));
+            }
+        }
     }
     // An index that is complete knows all that the archive has, and what was forgotten on purpose.
     let is_complete = catalogue.map(Catalogue::is_complete).transpose()?.unwrap_or(false);
@@ -174,36 +189,41 @@ fn read_all(
     jobs: &[Job],
     archive: Option<&Archive>,
     watch: &mut dyn Watch,
+    give: &mut dyn FnMut(Told),
     report: &mut Report,
-) -> Result<Vec<Told>, Error> {
-    let (next, done, kept) = (AtomicUsize::new(0), AtomicU64::new(0), AtomicU64::new(0));
-    let (told, remarks) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
+) {
+    let (next, done) = (AtomicUsize::new(0), AtomicU64::new(0));
     let mut progress =
         Progress { files: jobs.len() as u64, bytes: jobs.iter().map(Job::size).sum(), ..Progress::default() };
-    let work = |sender: Sender<()>| {
+    let work = |sender: SyncSender<(usize, Result<Option<Counted>, Error>)>| {
         let mut hand = Hand::default();
-        while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
-            match job.read(asked.calls, archive, &mut hand, &done) {
-                Ok(Some(Counted { page, damage })) => {
-                    kept.fetch_add(u64::from(matches!(job, Job::Kept(_))), Ordering::Relaxed);
-                    lock(&told).push(Told { path: job.path().to_owned(), session: job.session(), page });
-                    lock(&remarks).extend(damage.map(|damage| Remark::new(job.path(), damage.to_string())));
-                }
-                Ok(None) => {}
-                Err(error) => lock(&remarks).push(Remark::new(job.path(), error.to_string())),
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(job) = jobs.get(at) else { break };
+            // Nobody listens any more when the other side has gone, and then nothing is left to do.
+            if sender.send((at, job.read(asked.calls, archive, &mut hand, &done))).is_err() {
+                break;
             }
         }
-        drop(sender);
     };
     std::thread::scope(|scope| {
-        let (sender, ended) = channel();
+        let (sender, read) = sync_channel(QUEUE);
         let work = &work;
         for _ in 0..asked.threads.clamp(1, jobs.len().max(1)) {
             let sender = sender.clone();
             scope.spawn(move || work(sender));
         }
         drop(sender);
-        while ended.recv_timeout(BEAT) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
+        loop {
+            match read.recv_timeout(BEAT) {
+                Ok((at, counted)) => {
+                    if let Some(job) = jobs.get(at) {
+                        job.hand_in(counted, give, report);
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
             progress.bytes_done = done.load(Ordering::Relaxed);
             progress.files_done = (next.load(Ordering::Relaxed) as u64).min(progress.files);
             watch.progress(&progress);
@@ -213,18 +233,10 @@ fn read_all(
             }
         }
     });
-    let told = told.into_inner().unwrap_or_default();
-    let gone = kept.into_inner();
-    report.kept += gone;
-    report.read += (told.len() as u64).saturating_sub(gone);
-    report.remarks.extend(remarks.into_inner().unwrap_or_default());
-    Ok(told)
 }
 
-/// Nobody panics while holding one of these; and if, what is in there is whole.
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-}
+/// How many sources that were read wait to be taken in.
+const QUEUE: usize = 64;
 
 /// What one thread uses again and again.
 #[derive(Default)]
@@ -246,6 +258,25 @@ impl Job {
         match self {
             Job::File { path, .. } => path,
             Job::Kept(copy) => &copy.path,
+        }
+    }
+
+    /// Gives what was counted.
+    fn hand_in(&self, counted: Result<Option<Counted>, Error>, give: &mut dyn FnMut(Told), report: &mut Report) {
+        match counted {
+            Ok(Some(Counted { pages, damage })) => {
+                match self {
+                    Job::File { .. } => report.read += 1,
+                    Job::Kept(_) => report.kept += 1,
+                }
+                let session = self.session();
+                for page in pages {
+                    give(Told { path: self.path().to_owned(), session: session.clone(), page });
+                }
+                report.remarks.extend(damage.map(|damage| Remark::new(self.path(), damage.to_string())));
+            }
+            Ok(None) => {}
+            Err(error) => report.remarks.push(Remark::new(self.path(), error.to_string())),
         }
     }
 
@@ -305,9 +336,9 @@ impl Job {
     }
 }
 
-/// A page, and what ended it before its source did.
+/// The pages of a source, and what ended them before it did.
 struct Counted {
-    page: Page,
+    pages: Vec<Page>,
     damage: Option<io::Error>,
 }
 
@@ -341,6 +372,7 @@ fn count(
     };
     let mut counting = Counting::new(format.info().agent, calls);
     let mut reading = Reading::new(format, want);
+    let mut pages = Vec::new();
     reading.feed(begin, &mut counting);
     done.fetch_add(begin.len() as u64, Ordering::Relaxed);
     // What stands before some damage counts.
@@ -350,13 +382,17 @@ fn count(
             Ok(length) => {
                 reading.feed(hand.buffer.get(..length).unwrap_or_default(), &mut counting);
                 done.fetch_add(length as u64, Ordering::Relaxed);
+                if counting.rows() >= ROWS_MAX && format.info().traits.pieces {
+                    pages.push(counting.turn());
+                }
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => break Some(error),
         }
     };
     reading.end(&mut counting);
-    Ok(Some(Counted { page: counting.page(), damage }))
+    pages.push(counting.page());
+    Ok(Some(Counted { pages, damage }))
 }
 
 /// The format of a source that begins like this; its place settles what the beginning leaves open.

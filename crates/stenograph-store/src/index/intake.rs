@@ -49,7 +49,6 @@ pub(super) struct Intake<'w> {
     pub first_key: Option<u64>,
     /// What model calls took since the last page was turned.
     counting: Counting,
-    agent: &'static str,
     /// What went wrong first. Readers cannot be stopped by an error.
     pub failed: Option<Error>,
 }
@@ -61,7 +60,6 @@ impl<'w> Intake<'w> {
             batch,
             lot,
             counting: Counting::resumed(agent, Calls::Tools, ledger),
-            agent,
             event: 0,
             trail: Trail::default(),
             tally: Tally::default(),
@@ -196,10 +194,7 @@ impl<'w> Intake<'w> {
 
     /// The page of the ledger that the events so far have filled. The next ones begin another.
     pub(super) fn turn_page(&mut self) -> Page {
-        let next = Counting::new(self.agent, Calls::Tools);
-        let page = std::mem::replace(&mut self.counting, next).page();
-        self.counting = Counting::resumed(self.agent, Calls::Tools, page.state.clone());
-        page
+        self.counting.turn()
     }
 
     /// What the next run needs to go on from here. Counts that events after it change are kept as they are now.

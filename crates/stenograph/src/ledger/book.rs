@@ -160,8 +160,16 @@ impl Book {
     fn decide(&mut self, reason: Reason, count: u64, places: impl Iterator<Item = (u32, u64)>) {
         let decision = self.decisions.entry(reason).or_insert(Decision { reason, count: 0, examples: Vec::new() });
         decision.count += count;
-        let room = EXAMPLES_MAX.saturating_sub(decision.examples.len());
-        decision.examples.extend(places.take(room));
+        // Pages come in any order, and the same examples are given all the same: the first ones by path and line.
+        let sources = &self.sources;
+        let name = |place: &(u32, u64)| (usize::try_from(place.0).ok().and_then(|at| sources.get(at)), place.1);
+        for place in places {
+            let at = decision.examples.partition_point(|known| name(known) <= name(&place));
+            if at < EXAMPLES_MAX {
+                decision.examples.insert(at, place);
+                decision.examples.truncate(EXAMPLES_MAX);
+            }
+        }
     }
 
     /// The ledger, when all pages are in it.

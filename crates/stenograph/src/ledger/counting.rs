@@ -119,6 +119,13 @@ impl Counting {
         self.rows.len()
     }
 
+    /// The page so far. What comes next goes on another.
+    pub fn turn(&mut self) -> Page {
+        let page = std::mem::replace(self, Counting::new(self.agent, self.calls)).page();
+        *self = Counting::resumed(self.agent, self.calls, page.state.clone());
+        page
+    }
+
     /// The page, when nothing more comes.
     pub fn page(mut self) -> Page {
         if self.state.total.is_some() {

@@ -29,10 +29,10 @@ pub struct Paged {
 pub struct Pages(HashMap<u64, Vec<Vec<u8>>>);
 
 impl Pages {
-    /// The pages of a source, in order.
-    pub fn of(&self, source: &Paged) -> impl Iterator<Item = Page> {
+    /// The pages of a source, in order; nothing when one of them cannot be read, for the others are no answer without it.
+    pub fn of(&self, source: &Paged) -> Option<Vec<Page>> {
         let parts = source.lots.iter().filter_map(|lot| self.0.get(lot)).flatten();
-        parts.filter_map(|bytes| postcard::from_bytes(bytes).ok())
+        parts.map(|bytes| postcard::from_bytes(bytes).ok()).collect()
     }
 }
 
