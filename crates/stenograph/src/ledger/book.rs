@@ -6,7 +6,8 @@ use std::collections::HashMap;
 use xxhash_rust::xxh3::Xxh3DefaultBuilder;
 
 use super::Tallied;
-use super::page::{How, Name, Names, Page, Reason, Row};
+use super::page::{Name, Names, Page, Reason};
+use super::row::{How, Row};
 
 /// How many examples of a decision are kept.
 const EXAMPLES_MAX: usize = 5;

@@ -5,7 +5,9 @@ use std::collections::HashMap;
 
 use xxhash_rust::xxh3::Xxh3DefaultBuilder;
 
-use super::page::{Aside, How, LastAnswer, Name, Names, Page, Reason, Row, State};
+use super::key::{hash, key};
+use super::page::{Aside, LastAnswer, Name, Names, Page, Reason, State};
+use super::row::{How, Row, add_once};
 use super::told::{Inner, Input, Retold, Told, Total};
 use super::{Pace, Tokens};
 use crate::model::{Body, Event, Note, Usage};
@@ -431,77 +433,6 @@ impl Sink for Counting {
     fn note(&mut self, _note: Note) {}
 }
 
-impl Row {
-    /// Takes in what another telling of the same call says of the call. Whose it is stays as it is.
-    pub(super) fn join(&mut self, other: &Row) {
-        self.tokens = match self.how {
-            // Of two differences up to one total the smaller knows better where the one before stood.
-            How::Difference | How::Replayed => self.tokens.min(&other.tokens),
-            How::Own | How::Run | How::Cost | How::Passed => self.tokens.max(&other.tokens),
-        };
-        self.records = self.records.saturating_add(other.records);
-        self.time = match (self.time, other.time) {
-            (Some(own), Some(other)) => Some(own.min(other)),
-            (own, other) => own.or(other),
-        };
-        self.stated = match (self.stated, other.stated) {
-            (Some(own), Some(other)) => Some(own.max(other)),
-            (own, other) => own.or(other),
-        };
-        self.pace = self.pace.max(other.pace);
-        self.calls = self.calls.max(other.calls);
-        self.model = self.model.or(other.model);
-        other.tools.iter().for_each(|tool| add_once(&mut self.tools, *tool));
-    }
-}
-
-impl Row {
-    /// Whether it knows better whose call it is: by how it tells of it, and then by telling of it first.
-    pub(super) fn tells_better_than(&self, other: &Row) -> bool {
-        (self.how, self.told_at) < (other.how, other.told_at)
-    }
-
-    /// Takes over from another telling of the same call whose call it is.
-    pub(super) fn belong(&mut self, other: &Row) {
-        let Row { agent, how, session, thread, model, cwd, branch, line, told_at, .. } = *other;
-        (self.agent, self.how, self.session, self.thread) = (agent, how, session, thread);
-        (self.line, self.told_at) = (line, told_at);
-        (self.model, self.cwd, self.branch) = (model.or(self.model), cwd, branch);
-    }
-}
-
-fn add_once(tools: &mut Vec<Name>, tool: Name) {
-    if !tools.contains(&tool) {
-        tools.push(tool);
-    }
-}
-
 fn millis(time: Option<&Time<'_>>) -> Option<i64> {
     Some(time?.instant()?.as_millisecond())
-}
-
-fn hash(parts: &[&str]) -> u64 {
-    let mut hasher = xxhash_rust::xxh3::Xxh3::new();
-    for part in parts {
-        hasher.update(&part.len().to_le_bytes());
-        hasher.update(part.as_bytes());
-    }
-    hasher.digest()
-}
-
-/// The key of a call: what kind of name it has, and the name.
-fn key(kind: &str, parts: &[Option<&str>]) -> u128 {
-    let mut hasher = xxhash_rust::xxh3::Xxh3::new();
-    hasher.update(kind.as_bytes());
-    for part in parts {
-        match part {
-            Some(part) => {
-                hasher.update(&[1]);
-                hasher.update(&part.len().to_le_bytes());
-                hasher.update(part.as_bytes());
-            }
-            None => hasher.update(&[0]),
-        }
-    }
-    hasher.digest128()
 }

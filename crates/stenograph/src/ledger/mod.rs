@@ -5,10 +5,12 @@
 
 mod book;
 mod counting;
+mod key;
 mod money;
 mod page;
 mod prices;
 mod report;
+mod row;
 mod rules;
 mod tokens;
 mod told;
@@ -17,9 +19,10 @@ pub use book::{Book, Decision, Entry, Ledger};
 pub use counting::{Calls, Counting};
 pub use money::Money;
 pub(crate) use page::Names;
-pub use page::{Aside, How, Name, Page, Reason, Row, State};
+pub use page::{Aside, Name, Page, Reason, State};
 pub use prices::{Counter, Line, Origin, Override, Price, Prices, Rates, Tier};
 pub use report::{By, Cost, Group, Question, Report, Unpriced, report};
+pub use row::{How, Row};
 pub use rules::{Rule, Tallied, Tally};
 pub use tokens::{Pace, Tokens};
 pub use told::{Inner, Input, Retold, Told, Total};

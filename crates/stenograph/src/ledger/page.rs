@@ -7,7 +7,8 @@ use xxhash_rust::xxh3::Xxh3DefaultBuilder;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Pace, Tokens};
+use super::Tokens;
+use super::row::{How, Row};
 
 /// The calls that one source tells of, or a piece of it that was read at once.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -65,79 +66,6 @@ impl Page {
     pub fn name(&self, name: Option<Name>) -> Option<&str> {
         self.names.get(usize::try_from(name?).ok()?).map(String::as_str)
     }
-}
-
-/// One model call, as one source tells of it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Row {
-    /// The same for every telling of one call.
-    pub key: u128,
-    /// The agent that made it.
-    pub agent: Name,
-    /// The session.
-    pub session: Option<Name>,
-    /// The sub-agent.
-    pub thread: Option<Name>,
-    /// The model.
-    pub model: Option<Name>,
-    /// The working folder.
-    pub cwd: Option<Name>,
-    /// The branch of version control.
-    pub branch: Option<Name>,
-    /// The tools that were called in the answer, each once, where somebody looked.
-    pub tools: Vec<Name>,
-    /// When it is first told of, in milliseconds since 1970.
-    pub time: Option<i64>,
-    /// When the record stands that says whose call it is; the end of all days where it does not say.
-    pub told_at: i64,
-    /// What it took.
-    pub tokens: Tokens,
-    /// At which pace.
-    pub pace: Pace,
-    /// What the source says that it cost, in US dollars.
-    pub stated: Option<f64>,
-    /// How the source tells of it.
-    pub how: How,
-    /// How many calls it is.
-    pub calls: u32,
-    /// How many records tell of it.
-    pub records: u32,
-    /// The line of the first of them.
-    pub line: u64,
-}
-
-impl Row {
-    /// The same row where each name has another number.
-    pub(super) fn renamed(self, numbers: &[Name]) -> Row {
-        let new = |name: Name| usize::try_from(name).ok().and_then(|at| numbers.get(at)).copied().unwrap_or(Name::MAX);
-        Row {
-            agent: new(self.agent),
-            session: self.session.map(new),
-            thread: self.thread.map(new),
-            model: self.model.map(new),
-            cwd: self.cwd.map(new),
-            branch: self.branch.map(new),
-            tools: self.tools.iter().copied().map(new).collect(),
-            ..self
-        }
-    }
-}
-
-/// How a source tells of a call. What stands first tells best whose call it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum How {
-    /// With the answer.
-    Own,
-    /// As the difference of two running totals.
-    Difference,
-    /// As the total of a run.
-    Run,
-    /// Only the money, of a whole session.
-    Cost,
-    /// As a difference, in the history of another session with which the source begins.
-    Replayed,
-    /// Passed on by a record about something else.
-    Passed,
 }
 
 /// What was set aside, and why.

@@ -8,7 +8,8 @@ use jiff::civil::Weekday;
 use jiff::tz::TimeZone;
 
 use super::book::{Entry, Ledger};
-use super::page::{How, Name, Row};
+use super::page::Name;
+use super::row::{How, Row};
 use super::{Money, Pace, Price, Prices, Tokens};
 
 /// By what calls are put together.

@@ -1,7 +1,8 @@
 //! Rules by which other programs count, so that their totals can be told beside ours. What a rule makes of the lines of a format is
 //! in that format's folder; here are its name, what it says, and what all formats need to follow one.
 
-use super::page::{How, Name, Names, Row};
+use super::page::{Name, Names};
+use super::row::{How, Row};
 use super::{Pace, Tokens};
 use crate::time::Time;
 

@@ -1,0 +1,123 @@
+//! A row of the ledger: one model call as one source tells of it, and how two tellings of the same call become one.
+
+use serde::{Deserialize, Serialize};
+
+use super::page::Name;
+use super::{Pace, Tokens};
+
+/// One model call, as one source tells of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// The same for every telling of one call.
+    pub key: u128,
+    /// The agent that made it.
+    pub agent: Name,
+    /// The session.
+    pub session: Option<Name>,
+    /// The sub-agent.
+    pub thread: Option<Name>,
+    /// The model.
+    pub model: Option<Name>,
+    /// The working folder.
+    pub cwd: Option<Name>,
+    /// The branch of version control.
+    pub branch: Option<Name>,
+    /// The tools that were called in the answer, each once, where somebody looked.
+    pub tools: Vec<Name>,
+    /// When it is first told of, in milliseconds since 1970.
+    pub time: Option<i64>,
+    /// When the record stands that says whose call it is; the end of all days where it does not say.
+    pub told_at: i64,
+    /// What it took.
+    pub tokens: Tokens,
+    /// At which pace.
+    pub pace: Pace,
+    /// What the source says that it cost, in US dollars.
+    pub stated: Option<f64>,
+    /// How the source tells of it.
+    pub how: How,
+    /// How many calls it is.
+    pub calls: u32,
+    /// How many records tell of it.
+    pub records: u32,
+    /// The line of the first of them.
+    pub line: u64,
+}
+
+impl Row {
+    /// The same row where each name has another number.
+    pub(super) fn renamed(self, numbers: &[Name]) -> Row {
+        let new = |name: Name| usize::try_from(name).ok().and_then(|at| numbers.get(at)).copied().unwrap_or(Name::MAX);
+        Row {
+            agent: new(self.agent),
+            session: self.session.map(new),
+            thread: self.thread.map(new),
+            model: self.model.map(new),
+            cwd: self.cwd.map(new),
+            branch: self.branch.map(new),
+            tools: self.tools.iter().copied().map(new).collect(),
+            ..self
+        }
+    }
+}
+
+/// How a source tells of a call. What stands first tells best whose call it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum How {
+    /// With the answer.
+    Own,
+    /// As the difference of two running totals.
+    Difference,
+    /// As the total of a run.
+    Run,
+    /// Only the money, of a whole session.
+    Cost,
+    /// As a difference, in the history of another session with which the source begins.
+    Replayed,
+    /// Passed on by a record about something else.
+    Passed,
+}
+
+impl Row {
+    /// Takes in what another telling of the same call says of the call. Whose it is stays as it is.
+    pub(super) fn join(&mut self, other: &Row) {
+        self.tokens = match self.how {
+            // Of two differences up to one total the smaller knows better where the one before stood.
+            How::Difference | How::Replayed => self.tokens.min(&other.tokens),
+            How::Own | How::Run | How::Cost | How::Passed => self.tokens.max(&other.tokens),
+        };
+        self.records = self.records.saturating_add(other.records);
+        self.time = match (self.time, other.time) {
+            (Some(own), Some(other)) => Some(own.min(other)),
+            (own, other) => own.or(other),
+        };
+        self.stated = match (self.stated, other.stated) {
+            (Some(own), Some(other)) => Some(own.max(other)),
+            (own, other) => own.or(other),
+        };
+        self.pace = self.pace.max(other.pace);
+        self.calls = self.calls.max(other.calls);
+        self.model = self.model.or(other.model);
+        other.tools.iter().for_each(|tool| add_once(&mut self.tools, *tool));
+    }
+
+    /// Whether it knows better whose call it is: by how it tells of it, and then by telling of it first.
+    pub(super) fn tells_better_than(&self, other: &Row) -> bool {
+        (self.how, self.told_at) < (other.how, other.told_at)
+    }
+
+    /// Takes over from another telling of the same call whose call it is.
+    pub(super) fn belong(&mut self, other: &Row) {
+        let Row { agent, how, session, thread, model, cwd, branch, line, told_at, .. } = *other;
+        (self.agent, self.how, self.session, self.thread) = (agent, how, session, thread);
+        (self.line, self.told_at) = (line, told_at);
+        (self.model, self.cwd, self.branch) = (model.or(self.model), cwd, branch);
+    }
+}
+
+/// Adds a tool to those that are there, unless it is among them.
+pub(super) fn add_once(tools: &mut Vec<Name>, tool: Name) {
+    if !tools.contains(&tool) {
+        tools.push(tool);
+    }
+}
