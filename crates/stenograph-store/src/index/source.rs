@@ -306,7 +306,8 @@ impl Run<'_> {
 
     /// Has a source kept, unless that was done.
     fn keep(&mut self, row: &SourceRow) -> Result<(), Error> {
-        if row.kept.is_none() || row.kept_length < row.stamp.size {
+        // More may have been kept than was read, when the file grew in between; if it is shorter again, it says something else.
+        if row.kept.is_none() || row.kept_length != row.stamp.size {
             let session = self.catalogue.session_name(row.session)?;
             self.keeper.keep(row, session);
         }

@@ -107,7 +107,7 @@ impl Catalogue {
     /// What a stat must say of each known file for it to be unchanged.
     pub fn stamps(&self) -> Result<HashMap<PathBuf, Stamped>, Error> {
         self.ask(|connection| {
-            let sql = "SELECT path, id, device, inode, size, changed, seen, gone, copy_of IS NOT NULL OR (kept IS NOT NULL AND kept_length >= size) FROM sources";
+            let sql = "SELECT path, id, device, inode, size, changed, seen, gone, copy_of IS NOT NULL OR (kept IS NOT NULL AND kept_length = size) FROM sources";
             let mut statement = connection.prepare_cached(sql)?;
             let read = |row: &Row<'_>| {
                 let stamp = Stamp {
