@@ -18,7 +18,7 @@ use crate::archive::{Archive, CopyInfo, Label, Which};
 use crate::decode::{Container, Counter, Guard, decode};
 use crate::discover::{Found, Named, Places, discover};
 use crate::files::Disk;
-use crate::index::catalogue::{Catalogue, Gone, Stamp, Stamped};
+use crate::index::catalogue::{Catalogue, Gone, Paged, Pages, Stamp, Stamped};
 use crate::index::{Progress, Store, Watch, is_missing, is_unchanged};
 use crate::tail::Remark;
 use crate::{Error, Place, Problem};
@@ -96,16 +96,19 @@ pub fn pages(asked: &Asked<'_>, watch: &mut dyn Watch, each: &mut dyn FnMut(Told
         UseIndex::Yes => asked.store.catalogue().ok(),
         UseIndex::No => None,
     };
-    let Surveyed { mut jobs, told, archive } = survey(asked, catalogue.as_ref(), &mut report)?;
-    // The largest first, so that nobody waits for one at the end.
-    jobs.sort_by_key(|job| std::cmp::Reverse(job.size()));
-    let paths = jobs.iter().map(Job::path).chain(told.iter().map(|told| told.path.as_path()));
+    let Surveyed { mut jobs, known, pages, archive } = survey(asked, catalogue.as_ref(), &mut report)?;
+    let paths = jobs.iter().map(Job::path).chain(known.iter().map(Known::path));
     let journals: HashSet<PathBuf> = paths.filter(|path| path.ends_with(JOURNAL)).map(Path::to_owned).collect();
     let mut give = |told: Told| {
         let has_journal = !told.path.ends_with(JOURNAL) && journals.contains(&told.path.with_file_name(JOURNAL));
         each(if has_journal { Told { page: told.page.without_runs(), ..told } } else { told });
     };
-    told.into_iter().for_each(&mut give);
+    // Each page is made when it is given: together they take more memory than the ledger.
+    for known in known {
+        known.recall(&pages, &mut give, &mut jobs, &mut report);
+    }
+    // The largest first, so that nobody waits for one at the end.
+    jobs.sort_by_key(|job| std::cmp::Reverse(job.size()));
     read_all(asked, &jobs, archive.as_ref(), watch, &mut give, &mut report);
     Ok(report)
 }
@@ -118,16 +121,54 @@ enum Job {
 
 struct Surveyed {
     jobs: Vec<Job>,
-    told: Vec<Told>,
+    known: Vec<Known>,
+    pages: Pages,
     /// The archive, where it is needed.
     archive: Option<Archive>,
 }
 
-/// Whether the index knows what calls a source tells of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Recalled {
-    Yes,
-    No,
+/// A source that the index knows as it is.
+enum Known {
+    /// It stands where it stood.
+    There { job: Job, source: Paged },
+    /// It is gone.
+    Gone { path: PathBuf, source: Paged },
+}
+
+impl Known {
+    fn path(&self) -> &Path {
+        match self {
+            Known::There { job, .. } => job.path(),
+            Known::Gone { path, .. } => path,
+        }
+    }
+
+    /// Gives its pages out of the index. If they cannot be read there, it has to be read itself.
+    fn recall(self, pages: &Pages, give: &mut dyn FnMut(Told), jobs: &mut Vec<Job>, report: &mut Report) {
+        let (Known::There { source, .. } | Known::Gone { source, .. }) = &self;
+        match (pages.of(source), self) {
+            (Some(pages), known) => {
+                match known {
+                    Known::There { .. } => report.known += 1,
+                    Known::Gone { .. } => report.kept += 1,
+                }
+                let (path, session) = (known.path(), Some(known.session()));
+                for page in pages {
+                    give(Told { path: path.to_owned(), session: session.clone(), page });
+                }
+            }
+            (None, Known::There { job, .. }) => jobs.push(job),
+            (None, Known::Gone { path, .. }) => {
+                let said = "its page of the ledger is damaged; --no-index reads what is kept";
+                report.remarks.push(Remark::new(&path, said));
+            }
+        }
+    }
+
+    fn session(&self) -> String {
+        let (Known::There { source, .. } | Known::Gone { source, .. }) = self;
+        source.session.clone()
+    }
 }
 
 /// What has to be read, and what the index knows.
@@ -136,41 +177,32 @@ fn survey(asked: &Asked<'_>, catalogue: Option<&Catalogue>, report: &mut Report)
         Some(catalogue) => (catalogue.stamps()?, catalogue.strangers()?, catalogue.paged()?, catalogue.pages()?),
         None => Default::default(),
     };
-    let (mut jobs, mut told) = (Vec::new(), Vec::new());
-    let mut recall = |path: &Path| {
-        let recalled = paged.get(path).and_then(|source| Some((source, pages.of(source)?)));
-        let Some((source, pages)) = recalled else { return Recalled::No };
-        let told_of = |page| Told { path: path.to_owned(), session: Some(source.session.clone()), page };
-        told.extend(pages.into_iter().map(told_of));
-        Recalled::Yes
-    };
+    let (mut jobs, mut found_known) = (Vec::new(), Vec::new());
     for path in asked.files {
         let size = std::fs::metadata(path).map(|metadata| metadata.len()).unwrap_or(0);
         jobs.push(Job::File { path: path.clone(), size, named: Named::default() });
     }
-    let Some(places) = asked.places else { return Ok(Surveyed { jobs, told, archive: None }) };
+    let Some(places) = asked.places else { return Ok(Surveyed { jobs, known: found_known, pages, archive: None }) };
     let mut found = Vec::new();
     report.remarks.extend(discover(places, &mut |file: Found| found.push(file)));
     for Found { path, stat, named } in found {
         let stamp = Stamp::from(stat);
         let is_known = |known: &Stamped| known.gone == Gone::There && is_unchanged(&known.stamp, known.seen, &stamp);
         match known.remove(&path) {
-            Some(known) if is_known(&known) && recall(&path) == Recalled::Yes => report.known += 1,
+            Some(known) if is_known(&known) && paged.contains_key(&path) => {
+                let source = paged.get(&path).cloned();
+                let job = Job::File { path, size: stamp.size, named };
+                found_known.extend(source.map(|source| Known::There { job, source }));
+            }
             None if strangers.get(&path) == Some(&(stamp.size, stamp.changed)) => {}
             Some(_) | None => jobs.push(Job::File { path, size: stamp.size, named }),
         }
     }
     let is_below = |path: &Path| asked.below.is_empty() || asked.below.iter().any(|below| path.starts_with(below));
     let is_meant = |path: &Path| is_below(path) && is_missing(path);
-    for path in known.keys().filter(|path| is_meant(path)) {
-        match recall(path) {
-            Recalled::Yes => report.kept += 1,
-            Recalled::No => {
-                report
-                    .remarks
-                    .push(Remark::new(path, "its page of the ledger is damaged; --no-index reads what is kept"));
-            }
-        }
+    for path in known.into_keys().filter(|path| is_meant(path)) {
+        let source = paged.get(&path).cloned();
+        found_known.extend(source.map(|source| Known::Gone { path, source }));
     }
     // An index that is complete knows all that the archive has, and what was forgotten on purpose.
     let is_complete = catalogue.map(Catalogue::is_complete).transpose()?.unwrap_or(false);
@@ -180,7 +212,7 @@ fn survey(asked: &Asked<'_>, catalogue: Option<&Catalogue>, report: &mut Report)
     };
     let is_gone = |copy: &CopyInfo| !paged.contains_key(&copy.path) && is_meant(&copy.path);
     jobs.extend(archive.iter().flat_map(Archive::copies).filter(is_gone).map(Job::Kept));
-    Ok(Surveyed { jobs, told, archive })
+    Ok(Surveyed { jobs, known: found_known, pages, archive })
 }
 
 /// Reads files on several threads.

@@ -157,6 +157,8 @@ pub struct Group {
     pub first: Option<i64>,
     /// The last one.
     pub last: Option<i64>,
+    /// The names of models and agents so far, by number: each is looked up once.
+    numbers: [Vec<Name>; 2],
 }
 
 /// What calls cost, as far as they have a price. A sum over calls of which some have none is no sum of all.
@@ -207,13 +209,15 @@ impl Group {
         if let Some(stated) = stated {
             self.stated = self.stated.unwrap_or(Money::ZERO).plus(stated);
         }
-        let add = |set: &mut BTreeSet<String>, name: Option<&str>| {
-            if let Some(name) = name.filter(|name| !set.contains(*name)) {
-                set.insert(name.to_owned());
+        let [models, agents] = &mut self.numbers;
+        for (set, numbers, number) in
+            [(&mut self.models, models, row.model), (&mut self.agents, agents, Some(row.agent))]
+        {
+            if let Some(number) = number.filter(|number| !numbers.contains(number)) {
+                numbers.push(number);
+                set.extend(ledger.name(Some(number)).map(str::to_owned));
             }
-        };
-        add(&mut self.models, ledger.name(row.model));
-        add(&mut self.agents, ledger.name(Some(row.agent)));
+        }
         self.first = self.first.into_iter().chain(row.time).min();
         self.last = self.last.max(row.time);
     }

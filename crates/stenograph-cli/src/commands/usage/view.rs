@@ -56,7 +56,9 @@ pub fn table(report: &Report, by: By, colour: Colour) -> Vec<String> {
     };
     let named = |group: &Group| harmless_line(group.key.as_deref().unwrap_or(nameless(by)));
     let mut rows: Vec<[String; 9]> = report.groups.iter().map(|group| cells(group, named(group))).collect();
-    rows.push(cells(&Group { models: std::collections::BTreeSet::new(), ..report.total.clone() }, "total".to_owned()));
+    let mut total = report.total.clone();
+    total.models.clear();
+    rows.push(cells(&total, "total".to_owned()));
     let heading = by.name().replace('-', " ").to_uppercase();
     let headings = [
         (heading.as_str(), Side::Left),
