@@ -189,10 +189,13 @@ fn survey(asked: &Asked<'_>, catalogue: Option<&Catalogue>, report: &mut Report)
         let stamp = Stamp::from(stat);
         let is_known = |known: &Stamped| known.gone == Gone::There && is_unchanged(&known.stamp, known.seen, &stamp);
         match known.remove(&path) {
-            Some(known) if is_known(&known) && paged.contains_key(&path) => {
+            Some(known) if is_known(&known) => {
                 let source = paged.get(&path).cloned();
                 let job = Job::File { path, size: stamp.size, named };
-                found_known.extend(source.map(|source| Known::There { job, source }));
+                match source {
+                    Some(source) => found_known.push(Known::There { job, source }),
+                    None => jobs.push(job),
+                }
             }
             None if strangers.get(&path) == Some(&(stamp.size, stamp.changed)) => {}
             Some(_) | None => jobs.push(Job::File { path, size: stamp.size, named }),

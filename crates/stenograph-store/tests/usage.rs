@@ -128,20 +128,6 @@ fn usage(store: &Store, home: &Path, index: UseIndex, calls: Calls) -> (Report, 
     (report, book.close())
 }
 
-const ALL: [By; 11] = [
-    By::Day,
-    By::Week,
-    By::Month,
-    By::HourBlock,
-    By::Session,
-    By::Project,
-    By::Model,
-    By::Agent,
-    By::Branch,
-    By::Tool,
-    By::Subagent,
-];
-
 /// Every row with all that is known of it, and every sum.
 fn tell(ledger: &Ledger, calls: Calls) -> String {
     let mut text = String::new();
@@ -157,7 +143,7 @@ fn tell(ledger: &Ledger, calls: Calls) -> String {
         writeln!(text, "{names:?} {tokens:?} {told:?} {tools:?} {source}").unwrap();
     }
     let prices = Prices::shipped();
-    for by in ALL {
+    for by in By::ALL {
         if by == By::Tool && calls == Calls::Numbers {
             continue;
         }
