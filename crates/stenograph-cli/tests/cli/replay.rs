@@ -273,6 +273,31 @@ fn a_screen_of_any_size_will_do() {
     }
 }
 
+/// The size changes, and then a key is pressed, while it waits for a terminal that takes nothing: it learns of both at once.
+#[test]
+fn a_key_beside_another_size_is_heard() {
+    let long: String = (1..200).map(|number| format!("line {number} {}\\n", "-".repeat(150))).collect();
+    let folder = Folder::with("a", TWO_DAYS.replace("Fix the test.", &long));
+    let steps = serde_json::json!([
+        ["see", "line 1"],
+        ["type", " "],
+        ["see", "paused"],
+        ["size", 200, 150],
+        ["wait", 0.3],
+        ["size", 80, 24],
+        ["wait", 0.1],
+        ["type", "q"],
+    ]);
+    if let Some(done) = watched(&folder, "replay a", &steps) {
+        assert_eq!(
+            (&done.0["code"], &done.0["restored"]),
+            (&serde_json::json!(0), &serde_json::json!(true)),
+            "{}",
+            done.0
+        );
+    }
+}
+
 #[test]
 fn a_run_that_is_still_going_is_joined() {
     let (before, after) = TWO_DAYS.split_at(TWO_DAYS.match_indices('\n').nth(2).unwrap().0 + 1);

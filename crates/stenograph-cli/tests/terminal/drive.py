@@ -3,7 +3,8 @@
 usage: drive.py STEPS COMMAND...
 
 STEPS is a JSON list, done in order: ["see", TEXT] waits until it is on the screen, ["gone", TEXT] until it is not, ["type", KEYS],
-["size", COLUMNS, LINES], ["signal", NAME], ["stops"] waits until it is suspended, ["append", FILE, TEXT]. What came of it is printed as one JSON object.
+["size", COLUMNS, LINES], ["signal", NAME], ["stops"] waits until it is suspended, ["append", FILE, TEXT],
+["wait", SECONDS] without taking anything from it. What came of it is printed as one JSON object.
 """
 
 import fcntl
@@ -133,7 +134,8 @@ def main():
             os.write(leader, rest[0].encode())
         elif what == "size":
             screen.columns, screen.lines = rest
-            screen.widest = 0
+            # Whatever is drawn again is drawn anew, and what was seen before does not count.
+            screen.rows, screen.widest = {}, 0
             size(leader, *rest)
         elif what == "signal":
             os.kill(child, getattr(signal, "SIG" + rest[0]))
@@ -146,6 +148,8 @@ def main():
             while pump(0.05):
                 pass
             modes.append(termios.tcgetattr(follower)[:4] == before[:4] and not screen.alternate and screen.cursor)
+        elif what == "wait":
+            time.sleep(rest[0])
         elif what == "append":
             with open(rest[0], "a") as file:
                 file.write(rest[1])

@@ -20,6 +20,9 @@ use crate::table;
 /// How long to listen for a key before looking at everything else: signals, and what was written meanwhile.
 const LISTEN: Duration = Duration::from_millis(100);
 
+/// However fast it plays: whoever listens for no time at all hears nothing.
+const LISTEN_MIN: Duration = Duration::from_millis(1);
+
 /// The exit code of whoever is ended by a signal is this and the signal's number.
 const SIGNALLED: u8 = 128;
 
@@ -101,7 +104,7 @@ impl Playing {
             if news == Changed::Yes {
                 self.draw()?;
             }
-            let wait = self.player.due(self.stage.timeline()).unwrap_or(LISTEN).min(LISTEN);
+            let wait = self.player.due(self.stage.timeline()).unwrap_or(LISTEN).clamp(LISTEN_MIN, LISTEN);
             news = match self.listen(wait)? {
                 Came::Nothing => Changed::No,
                 Came::News => Changed::Yes,
