@@ -205,7 +205,7 @@ impl<'a> Head<'a> {
     /// How long the first line is that is not blank, with all before it.
     fn first_line(head: &[u8]) -> Option<usize> {
         let blank = head.len() - head.trim_ascii_start().len();
-        head.get(blank..)?.iter().position(|byte| *byte == b'\n').map(|newline| blank + newline + 1)
+        memchr::memchr(b'\n', head.get(blank..)?).map(|newline| blank + newline + 1)
     }
 
     /// The head of a source.
@@ -232,7 +232,7 @@ impl<'a> Head<'a> {
                 found.extend(self.document());
                 break;
             }
-            found.extend(values.into_iter().filter_map(|(_, value)| Object::parse(value)));
+            found.extend(values.into_iter().filter_map(|(_, value)| Object::within(value)));
         }
         found
     }
@@ -248,7 +248,7 @@ impl<'a> Head<'a> {
         let start = self.text.trim_start();
         let mended = self.mended.get_or_init(|| start.starts_with('{').then(|| mend(start))).as_deref()?;
         let (values, _) = crate::json::values(mended);
-        Object::parse(values.first()?.1)
+        Object::within(values.first()?.1)
     }
 }
 

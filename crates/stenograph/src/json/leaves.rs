@@ -1,7 +1,7 @@
 //! The leaves of a JSON value in the order they are spelled, found in one walk without building anything: for searching what a
 //! value says. It must not be used to change a value.
 
-use super::scan;
+use super::scan::{self, Scan};
 use crate::text::Text;
 
 /// Something at the end of a path that is no object and no array. `true`, `false` and `null` are none: nobody looks for them.
@@ -20,7 +20,7 @@ pub fn leaves<'a>(raw: &'a str, each: &mut dyn FnMut(&'a str, Leaf<'a>)) {
     while let Some(byte) = bytes.get(at) {
         match byte {
             b'"' => {
-                let Some(end) = scan::string(bytes, at) else { return };
+                let Some(end) = Scan::new(raw).string(at) else { return };
                 let literal = raw.get(at..end).unwrap_or_default();
                 at = scan::blank(bytes, end);
                 if bytes.get(at) == Some(&b':') {
@@ -51,7 +51,7 @@ pub fn nulls<'a>(raw: &'a str, each: &mut dyn FnMut(&[&'a str])) {
     while let Some(byte) = bytes.get(at) {
         match byte {
             b'"' => {
-                let Some(end) = scan::string(bytes, at) else { return };
+                let Some(end) = Scan::new(raw).string(at) else { return };
                 let literal = raw.get(at + 1..end - 1).unwrap_or_default();
                 at = scan::blank(bytes, end);
                 is_field = bytes.get(at) == Some(&b':');

@@ -1,6 +1,7 @@
 //! JSON by pieces. This folder is the only place that knows the JSON parser; formats see [`Object`]s from which they take
 //! fields, [`Draft`]s into which they put them, and raw values that are never re-serialised.
 
+mod block;
 mod draft;
 mod leaves;
 mod lines;
@@ -16,23 +17,41 @@ pub use spell::{canonical, compact, indent, one_line};
 
 use serde_json::value::RawValue;
 
+use scan::{Escapes, Scan};
+
 /// Whether `text` is one JSON value and nothing else.
 pub fn is_valid(text: &str) -> bool {
-    serde_json::from_str::<&RawValue>(text).is_ok()
+    let scan = Scan::new(text);
+    scan.value(scan.start()).is_some_and(|end| scan.ends(end))
 }
 
 /// The elements of an array; `None` when `raw` is not one.
 pub fn items(raw: &str) -> Option<Vec<&str>> {
-    if !raw.trim_start().starts_with('[') {
-        return None;
-    }
-    let items = serde_json::from_str::<Vec<&RawValue>>(raw).ok()?;
-    Some(items.into_iter().map(RawValue::get).collect())
+    Scan::new(raw).elements()
 }
 
 /// The elements of an array that stands inside a value that was parsed: they are not checked again.
 pub fn items_within(raw: &str) -> Option<Vec<&str>> {
-    scan::items(raw)
+    Scan::new(raw).elements()
+}
+
+/// The raw values of a few fields of an object that stands inside a value that was parsed, for whoever wants no more of it.
+pub fn fields_within<'a, const N: usize>(raw: &'a str, keys: [&str; N]) -> [Option<&'a str>; N] {
+    let scan = Scan::new(raw);
+    let (mut found, mut plain) = ([None; N], true);
+    let end = scan.members(scan.start(), |name, from| {
+        let to = scan.value(from)?;
+        plain &= name.escapes == Escapes::None;
+        if let Some((_, found)) = keys.iter().zip(&mut found).find(|(key, _)| **key == name.spelled) {
+            *found = scan.text(from, to);
+        }
+        Some(to)
+    });
+    match end {
+        Some(end) if plain && scan.ends(end) => found,
+        // Keys with escapes are for the parser to spell out.
+        _ => keys.map(|key| Object::within(raw)?.peek(key)),
+    }
 }
 
 /// A number in the range of `u64`, spelled without sign, point or exponent.
@@ -60,6 +79,12 @@ pub fn is_closed(bytes: &[u8]) -> bool {
 /// The JSON values that stand one after the other in `text`, each with its offset, and the offset where they end.
 /// What follows that offset is not JSON.
 pub fn values(text: &str) -> (Vec<(usize, &str)>, usize) {
+    // Almost always there is one.
+    let scan = Scan::new(text);
+    let start = scan.start();
+    if let Some(end) = scan.value(start).filter(|end| scan.ends(*end)) {
+        return (scan.text(start, end).map(|value| (start, value)).into_iter().collect(), end);
+    }
     let mut stream = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
     let mut found = Vec::with_capacity(1);
     let mut good = 0;

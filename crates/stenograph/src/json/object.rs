@@ -5,9 +5,10 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
 
-use serde::de::{Deserialize, DeserializeSeed, Deserializer, MapAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
+use super::scan::{Escapes, Scan};
 use crate::model::{Held, Residue, Usage};
 use crate::text::{Str, Text};
 use crate::time::{Time, Unit};
@@ -22,30 +23,30 @@ pub struct Object<'a> {
 impl<'a> Object<'a> {
     /// Parses one object; `None` when `text` is anything else.
     pub fn parse(text: &'a str) -> Option<Object<'a>> {
-        if !text.trim_start().starts_with('{') {
+        let scan = Scan::new(text);
+        if !scan.is_object(scan.start()) {
             return None;
         }
-        serde_json::from_str(text).ok()
+        // Keys with escapes are for the parser to spell out.
+        Object::scanned(scan, &[]).or_else(|| serde_json::from_str(text).ok())
     }
 
     /// Parses one object and opens the objects on a path in it on the way, so that nothing is looked at twice; `None` when `text` is
-    /// anything else, or something on the path is no object.
+    /// anything else, when something on the path is no object, and when a key has escapes.
     pub fn parse_open(text: &'a str, path: &[&str]) -> Option<Object<'a>> {
-        let mut deserializer = serde_json::Deserializer::from_str(text);
-        let fields = Opening(path).deserialize(&mut deserializer).ok()?;
-        deserializer.end().ok()?;
-        Some(Object { fields })
+        Object::scanned(Scan::new(text), path)
     }
 
-    /// Splits an object that stands inside a value that was parsed: it is not checked again.
+    /// Splits an object that stands inside a value that was parsed.
     pub fn within(text: &'a str) -> Option<Object<'a>> {
-        let mut fields = Vec::with_capacity(16);
-        let mut plain = true;
-        super::scan::fields(text, |key, raw| {
-            plain &= !key.contains('\\');
-            fields.push((Cow::Borrowed(key), Held::Raw(Cow::Borrowed(raw))));
-        })?;
-        if plain { Some(Object { fields }) } else { Object::parse(text) }
+        Object::parse(text)
+    }
+
+    /// The object that is all of a text, if its keys have no escapes.
+    fn scanned(scan: Scan<'a>, path: &[&str]) -> Option<Object<'a>> {
+        let mut fields = Vec::with_capacity(FIELDS);
+        let end = members(scan, scan.start(), path, &mut fields)?;
+        scan.ends(end).then_some(Object { fields })
     }
 
     /// The keys, in order.
@@ -91,12 +92,12 @@ impl<'a> Object<'a> {
 
     // The last of two equal keys counts, as in every JSON parser; the first one stays and is left over.
     fn held(&mut self, key: &str) -> Option<&mut Held<'a>> {
-        self.fields.iter_mut().rev().find(|(name, _)| name == key).map(|(_, held)| held)
+        self.fields.iter_mut().rev().find(|(name, _)| is_same(name, key)).map(|(_, held)| held)
     }
 
     /// The raw value of a field, without taking it.
     pub fn peek(&self, key: &str) -> Option<&'a str> {
-        self.fields.iter().rev().find(|(name, _)| name == key).and_then(|(_, held)| raw_of(held))
+        self.fields.iter().rev().find(|(name, _)| is_same(name, key)).and_then(|(_, held)| raw_of(held))
     }
 
     /// The text of a field, without taking it.
@@ -221,6 +222,37 @@ impl<'a> Object<'a> {
     }
 }
 
+/// Whether both are the same key. Almost always the last letter tells two of one length apart, without a call.
+#[inline]
+fn is_same(name: &str, key: &str) -> bool {
+    name.len() == key.len() && name.as_bytes().last() == key.as_bytes().last() && name == key
+}
+
+/// How many fields most objects have at most.
+const FIELDS: usize = 20;
+
+/// Adds the fields of the object that begins at `at`, and says where it ends.
+fn members<'a>(scan: Scan<'a>, at: usize, path: &[&str], fields: &mut Vec<(Str<'a>, Held<'a>)>) -> Option<usize> {
+    scan.members(at, |key, from| {
+        if key.escapes == Escapes::Some {
+            return None;
+        }
+        let (held, to) = match path {
+            [next, below @ ..] if key.spelled == *next => {
+                let mut fields = Vec::with_capacity(FIELDS);
+                let to = members(scan, from, below, &mut fields)?;
+                (Held::Object(Residue(fields)), to)
+            }
+            _ => {
+                let to = scan.value(from)?;
+                (Held::Raw(Cow::Borrowed(scan.text(from, to)?)), to)
+            }
+        };
+        fields.push((Cow::Borrowed(key.spelled), held));
+        Some(to)
+    })
+}
+
 fn raw_of<'a>(held: &Held<'a>) -> Option<&'a str> {
     match held {
         Held::Raw(Cow::Borrowed(raw)) => Some(raw),
@@ -239,7 +271,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Object<'a> {
             }
 
             fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Self::Value, M::Error> {
-                let mut fields = Vec::with_capacity(16);
+                let mut fields = Vec::with_capacity(FIELDS);
                 while let Some(key) = map.next_key::<Key<'de>>()? {
                     fields.push((key.0, Held::Raw(Cow::Borrowed(map.next_value::<&RawValue>()?.get()))));
                 }
@@ -247,37 +279,6 @@ impl<'de: 'a, 'a> Deserialize<'de> for Object<'a> {
             }
         }
         deserializer.deserialize_map(Fields)
-    }
-}
-
-/// Reads the fields of an object, and of the objects on a path in it.
-struct Opening<'p>(&'p [&'p str]);
-
-impl<'de> DeserializeSeed<'de> for Opening<'_> {
-    type Value = Vec<(Str<'de>, Held<'de>)>;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        deserializer.deserialize_map(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Opening<'_> {
-    type Value = Vec<(Str<'de>, Held<'de>)>;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("an object")
-    }
-
-    fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Self::Value, M::Error> {
-        let mut fields = Vec::with_capacity(20);
-        while let Some(key) = map.next_key::<Key<'de>>()? {
-            let held = match self.0 {
-                [next, below @ ..] if key.0 == *next => Held::Object(Residue(map.next_value_seed(Opening(below))?)),
-                _ => Held::Raw(Cow::Borrowed(map.next_value::<&RawValue>()?.get())),
-            };
-            fields.push((key.0, held));
-        }
-        Ok(fields)
     }
 }
 

@@ -1,66 +1,218 @@
-//! Splits JSON that is known to be valid, because it stands inside a value that was parsed: the second look at the same bytes
-//! need not check them again. What turns out not to be valid after all gives `None`, never a panic.
+//! Where JSON values begin and end, with every byte checked as the JSON parser checks it, and nothing decoded or built. Most of what
+//! a transcript says is strings of which nobody needs a word: they are passed over a block at a time. What is not valid gives `None`,
+//! never a panic.
 
-use memchr::memchr2;
+use super::block;
 
-/// Gives the fields of an object: keys as they are spelled, without quotes, and raw values.
-pub fn fields<'a>(text: &'a str, mut each: impl FnMut(&'a str, &'a str)) -> Option<()> {
-    let bytes = text.as_bytes();
-    let mut at = blank(bytes, 0);
-    if bytes.get(at) != Some(&b'{') {
-        return None;
+/// A text that is walked.
+#[derive(Clone, Copy)]
+pub struct Scan<'a> {
+    text: &'a str,
+    bytes: &'a [u8],
+}
+
+/// A key of an object.
+#[derive(Clone, Copy)]
+pub struct Key<'a> {
+    /// As it is spelled, without quotes.
+    pub spelled: &'a str,
+    /// Whether it says what it spells.
+    pub escapes: Escapes,
+}
+
+/// Whether a string has escapes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Escapes {
+    None,
+    Some,
+}
+
+impl<'a> Scan<'a> {
+    /// A text to walk.
+    pub fn new(text: &'a str) -> Scan<'a> {
+        Scan { text, bytes: text.as_bytes() }
     }
-    at = blank(bytes, at + 1);
-    if bytes.get(at) == Some(&b'}') {
-        return ends(bytes, at + 1).then_some(());
+
+    /// Where the first value begins.
+    pub fn start(&self) -> usize {
+        blank(self.bytes, 0)
     }
-    loop {
-        let key_end = string(bytes, at)?;
-        let key = text.get(at + 1..key_end - 1)?;
-        at = blank(bytes, key_end);
-        if bytes.get(at) != Some(&b':') {
+
+    /// Whether nothing but space follows.
+    pub fn ends(&self, at: usize) -> bool {
+        blank(self.bytes, at) == self.bytes.len()
+    }
+
+    /// The text from one place to another.
+    pub fn text(&self, from: usize, to: usize) -> Option<&'a str> {
+        self.text.get(from..to)
+    }
+
+    /// Whether an object begins here.
+    pub fn is_object(&self, at: usize) -> bool {
+        self.bytes.get(at) == Some(&b'{')
+    }
+
+    /// Gives the members of the object that begins at `at`: each key, and where its value begins. Whoever is given it says where the
+    /// value ends. The answer is where the object does.
+    pub fn members(&self, at: usize, mut each: impl FnMut(Key<'a>, usize) -> Option<usize>) -> Option<usize> {
+        if !self.is_object(at) {
             return None;
         }
-        let from = blank(bytes, at + 1);
-        let to = value(bytes, from)?;
-        each(key, text.get(from..to)?);
-        at = blank(bytes, to);
-        match bytes.get(at) {
-            Some(b',') => at = blank(bytes, at + 1),
-            Some(b'}') => return ends(bytes, at + 1).then_some(()),
-            _ => return None,
+        let mut at = blank(self.bytes, at + 1);
+        if self.bytes.get(at) == Some(&b'}') {
+            return Some(at + 1);
+        }
+        loop {
+            let (end, escapes) = self.quoted(at)?;
+            let key = Key { spelled: self.text.get(at + 1..end - 1)?, escapes };
+            at = blank(self.bytes, each(key, self.colon(end)?)?);
+            match self.bytes.get(at)? {
+                b',' => at = blank(self.bytes, at + 1),
+                b'}' => return Some(at + 1),
+                _ => return None,
+            }
         }
     }
-}
 
-/// The elements of an array.
-pub fn items(text: &str) -> Option<Vec<&str>> {
-    let bytes = text.as_bytes();
-    let mut at = blank(bytes, 0);
-    if bytes.get(at) != Some(&b'[') {
-        return None;
-    }
-    let mut found = Vec::new();
-    at = blank(bytes, at + 1);
-    if bytes.get(at) == Some(&b']') {
-        return ends(bytes, at + 1).then_some(found);
-    }
-    loop {
-        let to = value(bytes, at)?;
-        found.push(text.get(at..to)?);
-        at = blank(bytes, to);
-        match bytes.get(at) {
-            Some(b',') => at = blank(bytes, at + 1),
-            Some(b']') => return ends(bytes, at + 1).then_some(found),
-            _ => return None,
+    /// The elements of the array that is all of the text.
+    pub fn elements(&self) -> Option<Vec<&'a str>> {
+        let mut at = self.start();
+        if self.bytes.get(at) != Some(&b'[') {
+            return None;
+        }
+        let mut found = Vec::new();
+        at = blank(self.bytes, at + 1);
+        if self.bytes.get(at) == Some(&b']') {
+            return self.ends(at + 1).then_some(found);
+        }
+        loop {
+            let to = self.value(at)?;
+            found.push(self.text.get(at..to)?);
+            at = blank(self.bytes, to);
+            match self.bytes.get(at)? {
+                b',' => at = blank(self.bytes, at + 1),
+                b']' => return self.ends(at + 1).then_some(found),
+                _ => return None,
+            }
         }
     }
+
+    /// Where the value ends that begins at `at`.
+    pub fn value(&self, mut at: usize) -> Option<usize> {
+        let mut open = Open::default();
+        loop {
+            at = match self.bytes.get(at)? {
+                b'"' => self.string(at)?,
+                b'{' => {
+                    let inner = blank(self.bytes, at + 1);
+                    if self.bytes.get(inner) == Some(&b'}') {
+                        inner + 1
+                    } else {
+                        open.push(Bracket::Object);
+                        at = self.colon(self.string(inner)?)?;
+                        continue;
+                    }
+                }
+                b'[' => {
+                    let inner = blank(self.bytes, at + 1);
+                    if self.bytes.get(inner) == Some(&b']') {
+                        inner + 1
+                    } else {
+                        open.push(Bracket::Array);
+                        at = inner;
+                        continue;
+                    }
+                }
+                b't' => self.word(at, b"true")?,
+                b'f' => self.word(at, b"false")?,
+                b'n' => self.word(at, b"null")?,
+                _ => self.number(at)?,
+            };
+            // What follows a value closes what is open, or goes on in it.
+            loop {
+                let Some(innermost) = open.innermost() else { return Some(at) };
+                at = blank(self.bytes, at);
+                match (innermost, self.bytes.get(at)?) {
+                    (Bracket::Object, b',') => {
+                        at = self.colon(self.string(blank(self.bytes, at + 1))?)?;
+                        break;
+                    }
+                    (Bracket::Array, b',') => {
+                        at = blank(self.bytes, at + 1);
+                        break;
+                    }
+                    (Bracket::Object, b'}') | (Bracket::Array, b']') => {
+                        open.pop();
+                        at += 1;
+                    }
+                    _ => return None,
+                }
+            }
+        }
+    }
+
+    /// Where the value begins after the colon that follows a key.
+    fn colon(&self, at: usize) -> Option<usize> {
+        let at = blank(self.bytes, at);
+        (self.bytes.get(at) == Some(&b':')).then(|| blank(self.bytes, at + 1))
+    }
+
+    /// Where the string ends that begins at `at`.
+    pub fn string(&self, at: usize) -> Option<usize> {
+        Some(self.quoted(at)?.0)
+    }
+
+    /// Where the string ends that begins at `at`, and whether it has escapes.
+    #[inline]
+    fn quoted(&self, at: usize) -> Option<(usize, Escapes)> {
+        if self.bytes.get(at) != Some(&b'"') {
+            return None;
+        }
+        let (mut at, mut escapes) = (at + 1, Escapes::None);
+        loop {
+            at = block::ends(self.bytes, at)?;
+            match self.bytes.get(at)? {
+                b'"' => return Some((at + 1, escapes)),
+                b'\\' => escapes = Escapes::Some,
+                // A control character.
+                _ => return None,
+            }
+            match self.bytes.get(at + 1)? {
+                b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => at += 2,
+                b'u' if self.bytes.get(at + 2..at + 6)?.iter().all(u8::is_ascii_hexdigit) => at += 6,
+                _ => return None,
+            }
+        }
+    }
+
+    fn word(&self, at: usize, word: &[u8]) -> Option<usize> {
+        self.bytes.get(at..)?.starts_with(word).then_some(at + word.len())
+    }
+
+    fn number(&self, at: usize) -> Option<usize> {
+        let digits = |at: usize| {
+            let rest = self.bytes.get(at..).unwrap_or_default();
+            at + rest.iter().take_while(|byte| byte.is_ascii_digit()).count()
+        };
+        let some_digits = |at: usize| Some(digits(at)).filter(|end| *end > at);
+        let at = if self.bytes.get(at) == Some(&b'-') { at + 1 } else { at };
+        let mut end = some_digits(at)?;
+        if self.bytes.get(at) == Some(&b'0') && end > at + 1 {
+            return None;
+        }
+        if self.bytes.get(end) == Some(&b'.') {
+            end = some_digits(end + 1)?;
+        }
+        if let Some(b'e' | b'E') = self.bytes.get(end) {
+            let sign = usize::from(matches!(self.bytes.get(end + 1), Some(b'+' | b'-')));
+            end = some_digits(end + 1 + sign)?;
+        }
+        Some(end)
+    }
 }
 
-fn ends(bytes: &[u8], at: usize) -> bool {
-    blank(bytes, at) == bytes.len()
-}
-
+#[inline]
 pub(super) fn blank(bytes: &[u8], mut at: usize) -> usize {
     while let Some(b' ' | b'\n' | b'\t' | b'\r') = bytes.get(at) {
         at += 1;
@@ -68,60 +220,69 @@ pub(super) fn blank(bytes: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// Where the string ends that begins at `at`.
-pub(super) fn string(bytes: &[u8], at: usize) -> Option<usize> {
-    if bytes.get(at) != Some(&b'"') {
-        return None;
-    }
-    let mut at = at + 1;
-    loop {
-        at += memchr2(b'"', b'\\', bytes.get(at..)?)?;
-        match bytes.get(at)? {
-            b'"' => return Some(at + 1),
-            _ => at += 2,
-        }
-    }
+/// What is open around a value.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Bracket {
+    Array,
+    Object,
 }
 
-/// Where the value ends that begins at `at`.
-fn value(bytes: &[u8], at: usize) -> Option<usize> {
-    match bytes.get(at)? {
-        b'"' => string(bytes, at),
-        b'{' | b'[' => nested(bytes, at),
-        _ => {
-            let scalar = bytes.get(at..)?.iter().take_while(|byte| !b",]} \n\t\r".contains(byte)).count();
-            (scalar > 0).then_some(at + scalar)
-        }
-    }
+/// The brackets that are open: a bit for each, and more words only where a value is nested as nobody nests it.
+#[derive(Default)]
+struct Open {
+    word: u64,
+    depth: usize,
+    full: Vec<u64>,
 }
 
-fn nested(bytes: &[u8], mut at: usize) -> Option<usize> {
-    let mut depth = 0_usize;
-    loop {
-        match bytes.get(at)? {
-            b'"' => {
-                at = string(bytes, at)?;
-                continue;
-            }
-            b'{' | b'[' => depth += 1,
-            b'}' | b']' => depth -= 1,
-            _ => {}
+impl Open {
+    const BITS: usize = 64;
+
+    fn push(&mut self, bracket: Bracket) {
+        if self.depth > 0 && self.depth.is_multiple_of(Open::BITS) {
+            self.full.push(std::mem::take(&mut self.word));
         }
-        at += 1;
-        if depth == 0 {
-            return Some(at);
+        self.word = self.word << 1 | u64::from(bracket == Bracket::Object);
+        self.depth += 1;
+    }
+
+    fn pop(&mut self) {
+        self.word >>= 1;
+        self.depth = self.depth.saturating_sub(1);
+        if self.depth > 0 && self.depth.is_multiple_of(Open::BITS) {
+            self.word = self.full.pop().unwrap_or_default();
         }
+    }
+
+    fn innermost(&self) -> Option<Bracket> {
+        (self.depth > 0).then_some(if self.word & 1 == 1 { Bracket::Object } else { Bracket::Array })
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn listed(text: &str) -> Option<Vec<(&str, &str)>> {
+        let scan = Scan::new(text);
         let mut found = Vec::new();
-        fields(text, |key, raw| found.push((key, raw)))?;
-        Some(found)
+        let end = scan.members(scan.start(), |key, from| {
+            let to = scan.value(from)?;
+            found.push((key.spelled, scan.text(from, to)?));
+            Some(to)
+        })?;
+        scan.ends(end).then_some(found)
+    }
+
+    fn is_valid(text: &str) -> bool {
+        let scan = Scan::new(text);
+        scan.value(scan.start()).is_some_and(|end| scan.ends(end))
+    }
+
+    fn is_valid_elsewhere(text: &str) -> bool {
+        serde_json::from_str::<&serde_json::value::RawValue>(text).is_ok()
     }
 
     #[test]
@@ -130,6 +291,7 @@ mod tests {
         let expected = [("a", r#""x\"}""#), ("b", r#"[1,{"c":"]"}]"#), ("d", "{}"), ("e", "-1.5e3")];
         assert_eq!(listed(text).unwrap(), expected);
         assert_eq!(listed("{}").unwrap(), []);
+        let items = |text| Scan::new(text).elements();
         assert_eq!(items(r#"["a",{"b":2}, null]"#).unwrap(), [r#""a""#, r#"{"b":2}"#, "null"]);
         assert_eq!(items("[ ]").unwrap(), Vec::<&str>::new());
     }
@@ -141,5 +303,99 @@ mod tests {
             assert_eq!(listed(&text[..end]), None);
         }
         assert_eq!(listed("{\"a\":1}x"), None);
+    }
+
+    #[test]
+    fn however_deep_it_is_nested_each_bracket_is_closed_by_its_own() {
+        for depth in [1, 63, 64, 65, 128, 129, 1000] {
+            let open: String = (0..depth).map(|at| if at % 3 == 0 { "[" } else { "{\"k\":" }).collect();
+            let close: String = (0..depth).rev().map(|at| if at % 3 == 0 { "]" } else { "}" }).collect();
+            assert!(is_valid(&format!("{open}1{close}")));
+            assert!(!is_valid(&format!("{open}1{}", &close[1..])));
+            let wrong = if close.starts_with(']') { "}" } else { "]" };
+            assert!(!is_valid(&format!("{open}1{wrong}{}", &close[1..])));
+        }
+    }
+
+    #[test]
+    fn a_control_character_is_found_wherever_it_stands() {
+        for length in 0..200 {
+            for control in ["\u{1f}", "\n", "\t"] {
+                let text = format!("\"{}{control}{}\"", "x".repeat(length), "é".repeat(3));
+                assert!(!is_valid(&text), "{length}");
+                assert!(is_valid(&format!("{}\n\t", text.replace(control, " "))));
+            }
+        }
+    }
+
+    /// Pieces of which JSON is made, whole and broken.
+    fn pieces() -> impl Strategy<Value = String> {
+        let piece = prop::sample::select(vec![
+            "{",
+            "}",
+            "[",
+            "]",
+            ":",
+            ",",
+            " ",
+            "\n",
+            "\t",
+            "\"",
+            "\"a\"",
+            "\"k\":",
+            "\\",
+            "\\\"",
+            "\\u",
+            "\\u00e9",
+            "\\ud800",
+            "\\u12",
+            "\\n",
+            "\\x",
+            "\u{0}",
+            "\u{1f}",
+            "é",
+            "0",
+            "01",
+            "-",
+            "-0",
+            "12",
+            ".",
+            ".5",
+            "e",
+            "E+1",
+            "e-",
+            "1e5",
+            "true",
+            "false",
+            "null",
+            "nul",
+            "tru",
+            "{}",
+            "[]",
+            "{\"a\":1}",
+            "[1,2]",
+            "a long piece of text without anything in it",
+        ]);
+        prop::collection::vec(piece, 0..14).prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(20_000))]
+
+        #[test]
+        fn what_is_valid_here_is_valid_to_the_parser_and_the_other_way_round(text in pieces()) {
+            prop_assert_eq!(is_valid(&text), is_valid_elsewhere(&text));
+            let wrapped = format!("{{\"k\":[{text}],\"s\":\"{text}\"}}");
+            prop_assert_eq!(is_valid(&wrapped), is_valid_elsewhere(&wrapped));
+        }
+
+        #[test]
+        fn one_wrong_byte_is_seen_by_both(at in 0_usize..170, byte in 0_u8..128) {
+            let mut text = br#"{"type":"assistant","uuid":"a\"b","n":[-1.5e+3,0,true,null,{}],"m":{"content":[{"t":"x\\n\u00e9"}],"usage":{"in":12,"out":3}}, "end" : "a long string at the end of it all"}"#.to_vec();
+            let at = at % text.len();
+            text[at] = byte;
+            let text = String::from_utf8(text).unwrap();
+            prop_assert_eq!(is_valid(&text), is_valid_elsewhere(&text), "{}", text);
+        }
     }
 }

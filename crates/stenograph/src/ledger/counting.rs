@@ -12,7 +12,6 @@ use super::told::{Inner, Input, Retold, Told, Total};
 use super::{Pace, Tokens};
 use crate::model::{Body, Event, Note, Usage};
 use crate::read::{Sink, is_counted};
-use crate::text::Str;
 use crate::time::Time;
 
 /// How closely calls are looked at.
@@ -328,20 +327,18 @@ impl Counting {
     fn row(&mut self, event: &Event<'_>, how: How, tokens: Tokens) -> Row {
         let origin = event.extra.iter().next().and_then(|(origin, _)| crate::format::named(origin));
         let agent = origin.map_or(self.agent, |format| format.info().agent);
-        let state =
-            |event: Option<&Str<'_>>, state: Option<&String>| event.map(ToString::to_string).or_else(|| state.cloned());
-        let session = self.session(event).map(str::to_owned);
-        let model = state(event.model.as_ref(), self.state.model.as_ref());
-        let cwd = state(event.cwd.as_ref(), self.state.cwd.as_ref());
-        let branch = state(event.branch.as_ref(), self.state.branch.as_ref());
+        let session = self.state.session_of(event);
+        let (names, state) = (&mut self.names, &self.state);
+        let mut number =
+            |own: Option<&str>, last: Option<&String>| own.or(last.map(String::as_str)).map(|name| names.number(name));
         Row {
             key: 0,
-            agent: self.names.number(agent),
-            session: self.name(session.as_deref()),
-            thread: self.name(event.thread.as_deref()),
-            model: self.name(model.as_deref()),
-            cwd: self.name(cwd.as_deref()),
-            branch: self.name(branch.as_deref()),
+            agent: number(Some(agent), None).unwrap_or_default(),
+            session: number(session, None),
+            thread: number(event.thread.as_deref(), None),
+            model: number(event.model.as_deref(), state.model.as_ref()),
+            cwd: number(event.cwd.as_deref(), state.cwd.as_ref()),
+            branch: number(event.branch.as_deref(), state.branch.as_ref()),
             tools: Vec::new(),
             time: millis(event.time.as_ref()),
             told_at: millis(event.time.as_ref()).unwrap_or(i64::MAX),
@@ -356,9 +353,7 @@ impl Counting {
     }
 
     fn session<'e>(&'e self, event: &'e Event<'_>) -> Option<&'e str> {
-        let is_header = matches!(&event.body, Body::Fact { name, .. } if name == "session");
-        let own = event.session.as_deref().filter(|_| !is_header || self.state.session.is_none());
-        own.or(self.state.session.as_deref())
+        self.state.session_of(event)
     }
 
     fn name(&mut self, name: Option<&str>) -> Option<Name> {

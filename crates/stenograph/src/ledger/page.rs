@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Tokens;
 use super::row::{How, Row};
+use crate::model::{Body, Event};
 
 /// The calls that one source tells of, or a piece of it that was read at once.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -167,6 +168,15 @@ pub struct State {
     pub(super) tools: Vec<String>,
     /// The answer that was last told of: more of its tools may follow.
     pub(super) answer: Option<LastAnswer>,
+}
+
+impl State {
+    /// The session that an event is of: its own, or else that of the source.
+    pub(super) fn session_of<'e>(&'e self, event: &'e Event<'_>) -> Option<&'e str> {
+        let is_header = matches!(&event.body, Body::Fact { name, .. } if name == "session");
+        let own = event.session.as_deref().filter(|_| !is_header || self.session.is_none());
+        own.or(self.session.as_deref())
+    }
 }
 
 /// An answer that may not be told to its end.

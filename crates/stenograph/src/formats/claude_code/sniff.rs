@@ -82,7 +82,7 @@ fn look(object: &Object<'_>) -> Look {
 
 /// A record with a message in the Messages form.
 fn talk(object: &Object<'_>) -> Look {
-    let Some(message) = object.peek("message").and_then(Object::parse) else { return Look::Nothing };
+    let Some(message) = object.peek_object("message") else { return Look::Nothing };
     if message.has("parts") {
         // Qwen Code keeps Claude Code's envelope and Gemini's messages.
         return Look::Foreign;

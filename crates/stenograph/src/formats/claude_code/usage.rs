@@ -1,7 +1,7 @@
 //! What Claude Code tells about model calls beyond their numbers: the request, the pace, how long a cache lives, and calls of
 //! sub-agents within `progress` records. Reads leftovers only.
 
-use crate::json::Object;
+use crate::json::{Object, fields_within, number};
 use crate::ledger::{Inner, Pace, Retold, Tokens, Told};
 use crate::model::{Event, Residue, Usage};
 
@@ -28,22 +28,26 @@ pub fn told<'e>(event: &Event<'_>, left: &'e Residue<'_>) -> Told<'e> {
 /// The counters of what is kept in a cache, for an hour and for five minutes.
 const LIFETIMES: [&str; 2] = ["ephemeral_1h_input_tokens", "ephemeral_5m_input_tokens"];
 
+/// How often tools of the service were used.
+const SERVER_TOOLS: [&str; 2] = ["web_search_requests", "web_fetch_requests"];
+
 /// Counters that a usage has no place for. What lives how long adds up to what was written, where nothing else says how much that was.
 fn more(usage: Option<&Usage>, lifetimes: Option<&str>, server_tools: Option<&str>) -> Tokens {
-    let [hour, minutes] = LIFETIMES.map(|lifetime| within(lifetimes, lifetime));
+    let [hour, minutes] = counters(lifetimes, LIFETIMES);
+    let [searches, fetches] = counters(server_tools, SERVER_TOOLS);
     let is_said = usage.is_none_or(|usage| usage.cache_write.is_some());
     Tokens {
         cache_write: if is_said { 0 } else { hour.saturating_add(minutes) },
         cache_write_hour: hour,
-        searches: within(server_tools, "web_search_requests"),
-        fetches: within(server_tools, "web_fetch_requests"),
+        searches,
+        fetches,
         ..Tokens::default()
     }
 }
 
-fn within(object: Option<&str>, key: &str) -> u64 {
-    let object = object.filter(|raw| raw.starts_with('{')).and_then(Object::within);
-    object.and_then(|object| object.peek(key)).and_then(crate::json::number).unwrap_or(0)
+fn counters<const N: usize>(object: Option<&str>, keys: [&str; N]) -> [u64; N] {
+    let fields = object.map_or([None; N], |raw| fields_within(raw, keys));
+    fields.map(|raw| raw.and_then(number).unwrap_or(0))
 }
 
 fn pace(speed: Option<&str>, tier: Option<&str>) -> Pace {
@@ -57,8 +61,8 @@ fn pace(speed: Option<&str>, tier: Option<&str>) -> Pace {
 
 /// Whether the result of a tool adds up what a sub-agent took.
 fn is_sum(raw: &str) -> bool {
-    let result = || Object::within(raw)?.peek("usage").and_then(Object::within);
-    raw.starts_with('{') && result().is_some_and(|usage| usage.has("input_tokens"))
+    let [usage] = fields_within(raw, ["usage"]);
+    usage.is_some_and(|usage| fields_within(usage, ["input_tokens"]) != [None])
 }
 
 /// The message of a sub-agent, as it was passed on while it worked.

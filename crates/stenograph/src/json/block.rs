@@ -1,0 +1,57 @@
+//! Finds what ends a run of plain characters in a JSON string: a quote, a backslash, or a control character, which must not stand there.
+//! Eight bytes are looked at together, as one number.
+
+/// How many bytes are looked at together.
+const SIZE: usize = 8;
+
+/// One in each byte.
+const ONES: u64 = u64::MAX / 255;
+
+/// The place of the next byte, from `at` on, that ends a run; nothing where the bytes end before.
+#[inline]
+pub fn ends(bytes: &[u8], mut at: usize) -> Option<usize> {
+    let mut rest = bytes.get(at..)?;
+    while let Some((block, more)) = rest.split_first_chunk::<SIZE>() {
+        let found = marks(u64::from_le_bytes(*block));
+        if found != 0 {
+            return Some(at + found.trailing_zeros() as usize / 8);
+        }
+        (rest, at) = (more, at + SIZE);
+    }
+    rest.iter().position(|byte| is_end(*byte)).map(|found| at + found)
+}
+
+fn is_end(byte: u8) -> bool {
+    byte < b' ' || byte == b'"' || byte == b'\\'
+}
+
+/// The highest bit of each byte that ends a run. Only the lowest of them is to be trusted: taking away borrows from the bytes above.
+#[inline]
+fn marks(bytes: u64) -> u64 {
+    let below = |bytes: u64, limit: u8| bytes.wrapping_sub(ONES * u64::from(limit)) & !bytes;
+    let is = |byte: u8| below(bytes ^ (ONES * u64::from(byte)), 1);
+    (below(bytes, b' ') | is(b'"') | is(b'\\')) & (ONES << 7)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_byte_that_ends_a_run_is_found_wherever_it_stands() {
+        for byte in 0..=u8::MAX {
+            for filler in [b'x', b'!', b'#', b'[', b']', b' ', 0x7f, 0x80, 0xff] {
+                for at in 0..20 {
+                    for from in 0..at {
+                        let mut bytes = [filler; 20];
+                        bytes[at] = byte;
+                        assert_eq!(ends(&bytes, from), is_end(byte).then_some(at), "{byte} at {at} from {from}");
+                    }
+                }
+            }
+        }
+        assert_eq!(ends(b"abc", 3), None);
+        assert_eq!(ends(b"abc", 4), None);
+        assert_eq!(ends(&[b'"'; 40], 7), Some(7));
+    }
+}
