@@ -1,7 +1,7 @@
 //! The pages of the ledger of all sources there are: out of the index where that knows them, else read from the files, and what is gone
 //! from the archive. What is counted, and how, is in [`stenograph::ledger`].
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -171,20 +171,47 @@ impl Known {
     }
 }
 
+/// What the index knows of all sources.
+#[derive(Default)]
+struct Recalled {
+    known: HashMap<PathBuf, Stamped>,
+    strangers: HashMap<PathBuf, (u64, i64)>,
+    paged: HashMap<PathBuf, Paged>,
+    pages: Pages,
+}
+
+impl Recalled {
+    fn of(catalogue: &Catalogue) -> Result<Recalled, Error> {
+        let (known, strangers) = (catalogue.stamps()?, catalogue.strangers()?);
+        Ok(Recalled { known, strangers, paged: catalogue.paged()?, pages: catalogue.pages()? })
+    }
+}
+
+/// The files that may be sources, and what could not be looked into.
+fn walked(places: Option<&Places>) -> (Vec<Found>, Vec<Remark>) {
+    let mut found = Vec::new();
+    let remarks = places.map(|places| discover(places, &mut |file: Found| found.push(file)));
+    (found, remarks.unwrap_or_default())
+}
+
 /// What has to be read, and what the index knows.
 fn survey(asked: &Asked<'_>, catalogue: Option<&Catalogue>, report: &mut Report) -> Result<Surveyed, Error> {
-    let (mut known, strangers, paged, pages) = match catalogue {
-        Some(catalogue) => (catalogue.stamps()?, catalogue.strangers()?, catalogue.paged()?, catalogue.pages()?),
-        None => Default::default(),
-    };
+    // Neither needs the other, and both take their time.
+    let ((found, remarks), recalled) = std::thread::scope(|scope| {
+        let walking = scope.spawn(|| walked(asked.places));
+        let recalled = catalogue.map(Recalled::of).transpose();
+        (walking.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), recalled)
+    });
+    let Recalled { mut known, strangers, paged, pages } = recalled?.unwrap_or_default();
+    report.remarks.extend(remarks);
     let (mut jobs, mut found_known) = (Vec::new(), Vec::new());
     for path in asked.files {
         let size = std::fs::metadata(path).map(|metadata| metadata.len()).unwrap_or(0);
         jobs.push(Job::File { path: path.clone(), size, named: Named::default() });
     }
-    let Some(places) = asked.places else { return Ok(Surveyed { jobs, known: found_known, pages, archive: None }) };
-    let mut found = Vec::new();
-    report.remarks.extend(discover(places, &mut |file: Found| found.push(file)));
+    if asked.places.is_none() {
+        return Ok(Surveyed { jobs, known: found_known, pages, archive: None });
+    }
     for Found { path, stat, named } in found {
         let stamp = Stamp::from(stat);
         let is_known = |known: &Stamped| known.gone == Gone::There && is_unchanged(&known.stamp, known.seen, &stamp);

@@ -192,13 +192,15 @@ impl Book {
                 self.decide(reason, count, std::iter::empty());
             }
         }
+        drop(self.by_key);
         let mut entries = self.entries;
         for entry in &mut entries {
             // What cannot be shared out goes to the first ones: they stand in an order of their own.
             let name = |tool: &Name| usize::try_from(*tool).ok().and_then(|at| self.names.list.get(at));
             entry.row.tools.sort_by(|one, other| name(one).cmp(&name(other)));
         }
-        entries.sort_by_key(|entry| (entry.row.time, entry.row.key));
+        // No two have the same key, and a sort that keeps the order of equals would take half as much memory again.
+        entries.sort_unstable_by_key(|entry| (entry.row.time, entry.row.key));
         let decision = |reason: &Reason| self.decisions.get(reason).filter(|decision| decision.count > 0).cloned();
         let decisions = Reason::ALL.iter().filter_map(decision).collect();
         Ledger { entries, decisions, names: self.names.list, sources: self.sources }
