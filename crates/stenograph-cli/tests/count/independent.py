@@ -10,7 +10,7 @@ import gzip, json, os, subprocess, sys, tempfile, zlib
 from datetime import datetime
 
 COUNTERS = ("input", "output", "cache_read", "cache_write")
-BURST_SECONDS = 1.0  # A parent's history is copied into a fork in one go, and no model answers that fast.
+BURST_SECONDS = 1.0  # A parent's history is copied into a fork without a pause, and no model answers that fast.
 STATED = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
 DECODER = json.JSONDecoder()
 
@@ -69,7 +69,7 @@ class Count:
     def __init__(self):
         self.claude = {}  # call -> counters
         self.codex = {}  # (thread, how often its count began anew, totals) -> counters
-        self.copied, self.parent = {}, {}  # thread -> the totals it copied; thread -> whom it copied them from
+        self.copied, self.older = {}, {}  # a thread's call -> whose it is; -> whose it may be, from further back
         self.devflow, self.chibi = {}, {}
 
     def keep(self, calls, key, counters):
@@ -95,39 +95,39 @@ class Count:
             key = ("record", text(record.get("uuid")) or place)
         self.keep(self.claude, key, tuple(map(number, counts)))
 
-    def codex_file(self, path, events, meta, start):
-        """Codex states running totals, so a call is the difference of two; a fork begins with its parent's."""
-        source, forked_from = table(meta.get("source")), text(meta.get("forked_from_id"))
-        spawn = table(table(source.get("subagent")).get("thread_spawn"))
-        parent = forked_from or text(spawn.get("parent_thread_id")) or text(meta.get("parent_thread_id"))
-        forked = forked_from or "subagent" in source
-        own = text(meta.get("id")) or path
+    def codex_file(self, path, events, heads):
+        """Codex states running totals, so a call is the difference of two; a fork begins with its ancestors'."""
+        start, own, _ = heads[0] if heads else (None, path, "")
+        own, ancestors = own or path, []
+        for _, id, parent in heads:
+            ancestors += [name for name in (id, parent) if name and name != own and name not in ancestors]
         zero = before = (0, 0, 0, 0, 0)
-        anew, owner, burst = 0, None, forked and parent
+        anew, last, burst = 0, start, bool(ancestors)
         for when, totals in events:
-            burst = burst and None not in (when, start) and when - start <= BURST_SECONDS
-            if owner != (parent if burst else own):
-                owner, anew = (parent if burst else own), 0
-            if burst:
-                self.parent[own] = parent
-                self.copied.setdefault(own, set()).add(totals)
+            burst = burst and None not in (when, last) and when - last <= BURST_SECONDS
+            last = max(last, when) if burst else last
             if any(now < then for now, then in zip(totals, before)):
                 anew, before = anew + 1, zero
+            call = (ancestors[0] if burst else own, anew, totals)
+            if burst:
+                self.copied[(own, anew, totals)] = call
+                self.older.setdefault(call, set()).update((name, anew, totals) for name in ancestors[1:])
             read, cached, written, out, _ = (now - then for now, then in zip(totals, before))
             if totals != before:
-                counters = (max(0, read - cached - written), out, cached, written)
-                self.keep(self.codex, (owner, anew, totals), counters)
+                self.keep(self.codex, call, (max(0, read - cached - written), out, cached, written))
             before = totals
 
     def codex_calls(self):
-        """What a thread copied from its parent is the parent's: a copy of a copy belongs to the first of them."""
+        """What a thread copied is whose it was first; where the thread between is gone, an older one that has it says so."""
         calls = {}
-        for (thread, anew, totals), counters in self.codex.items():
-            seen = set()
-            while thread not in seen and totals in self.copied.get(thread, ()):
-                seen.add(thread)
-                thread = self.parent[thread]
-            self.keep(calls, (thread, anew, totals), counters)
+        for call, counters in self.codex.items():
+            seen, first = set(), call
+            while first and first not in seen:
+                seen.add(first)
+                call = first
+                told = sorted(older for older in self.older.get(call, ()) if older in self.codex)
+                first = self.copied.get(call) or next(iter(told), None)
+            calls[call] = tuple(map(min, calls.get(call, counters), counters))
         return calls.values()
 
     def devflow_run(self, run, path):
@@ -153,7 +153,7 @@ class Count:
             self.keep(self.chibi, key, (max(0, prompt - cached - written), answer, cached, written))
 
     def file(self, path):
-        data, events, meta, start = content(path), [], None, None
+        data, events, heads, start = content(path), [], [], None
         if b'"totalTokensIn"' in data and self.devflow_run(next(records(data), {}), path):
             return
         for place, line in enumerate(data.split(b"\n")):
@@ -162,8 +162,11 @@ class Count:
             for record in records(line):
                 kind, payload = record.get("type"), table(record.get("payload"))
                 start = seconds(record.get("timestamp")) if start is None else start
-                if kind == "session_meta" and meta is None:
-                    meta = payload
+                if kind == "session_meta" and not events:
+                    spawn = table(table(table(payload.get("source")).get("subagent")).get("thread_spawn"))
+                    parents = (payload.get("forked_from_id"), payload.get("parent_thread_id"), spawn.get("parent_thread_id"))
+                    parent = next(filter(None, map(text, parents)), "")
+                    heads.append((seconds(record.get("timestamp")), text(payload.get("id")), parent))
                 if kind == "event_msg" and payload.get("type") == "token_count":
                     total = table(payload.get("info")).get("total_token_usage")
                     if isinstance(total, dict):
@@ -172,7 +175,7 @@ class Count:
                         events.append((seconds(record.get("timestamp")), totals))
                 self.claude_call(record, (path, place))
                 self.chibi_call(record, (path, place))
-        self.codex_file(path, events, meta or {}, start)
+        self.codex_file(path, events, heads)
 
     def report(self):
         rows = {"claude-code": self.claude.values(), "codex": self.codex_calls()}

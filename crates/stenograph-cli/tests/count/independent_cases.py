@@ -39,6 +39,8 @@ CHILD = [meta("c", 30, forked_from_id="p"), *REPLAY, tokens(45, 400, 200, 35)]
 AGENT = [meta("a", 30, source={"subagent": {"thread_spawn": {"parent_thread_id": "p"}}}), *REPLAY, tokens(50, 20, 0, 2)]
 GRANDCHILD = [meta("g", 50, forked_from_id="c"), tokens(50.1, 100, 60, 10), tokens(50.2, 300, 160, 30),
               tokens(50.3, 400, 200, 35), tokens(59, 410, 200, 36)]
+HEADED = [GRANDCHILD[0], meta("c", 50, forked_from_id="p"), *GRANDCHILD[1:]]
+SLOW = [meta("c", 30, forked_from_id="p"), tokens(30.9, 100, 60, 10), tokens(31.8, 300, 160, 30), tokens(45, 400, 200, 35)]
 META = {"timestamp": 1, "response": {"id": "x", "usage": {"prompt_tokens": 10, "completion_tokens": 4}}}
 CACHED = {"prompt_tokens": 10, "completion_tokens": 4, "prompt_tokens_details": {"cached_tokens": 6}}
 
@@ -89,6 +91,9 @@ CASES = [
      {"a.jsonl": AGENT, "c.jsonl": CHILD}, "codex", (220, 37, 200, 0, 4)),
     ("a fork of a fork tells the first parent's calls once",
      {"p.jsonl": PARENT, "c.jsonl": CHILD, "g.jsonl": GRANDCHILD}, "codex", (210, 36, 200, 0, 4)),
+    ("where the fork between is gone, the heads of the history say whose it was",
+     {"p.jsonl": PARENT, "g.jsonl": HEADED}, "codex", (210, 36, 200, 0, 4)),
+    ("a history that is copied for longer than a second is still one", {"p.jsonl": PARENT, "c.jsonl": SLOW}, "codex", (200, 35, 200, 0, 3)),
     ("a thread that is no fork owns what it did in its first second",
      {"p.jsonl": PARENT, "q.jsonl": [meta("q", 30), *REPLAY]}, "codex", (280, 60, 320, 0, 4)),
     ("a copy of a rollout counts once", {"a.jsonl": PARENT, "b.jsonl": PARENT}, "codex", (140, 30, 160, 0, 2)),

@@ -24,6 +24,8 @@ pub struct Book {
     by_key: HashMap<u128, usize, Xxh3DefaultBuilder>,
     /// Calls that a session only replays, and whose they are.
     origins: HashMap<u128, u128>,
+    /// Whose they may be besides: keys that count where there is such a call.
+    kin: HashMap<u128, Vec<u128>>,
     decisions: HashMap<Reason, Decision>,
 }
 
@@ -77,6 +79,12 @@ impl Book {
         for (own, origin) in &page.origins {
             let known = self.origins.entry(*own).or_insert(*origin);
             *known = *origin.min(known);
+        }
+        for (key, older) in &page.kin {
+            let known = self.kin.entry(*key).or_default();
+            if let Err(at) = known.binary_search(older) {
+                known.insert(at, *older);
+            }
         }
         for row in page.rows {
             let mut row = row.renamed(&names);
@@ -140,20 +148,26 @@ impl Book {
         self.decide(reason, 0, std::iter::once(place));
     }
 
-    /// A fork of a fork takes all that it replays for the fork's own; what the fork itself only replayed is its parent's.
+    /// A fork of a fork takes all that it replays for the fork's own; what the fork itself only replayed is its parent's. Where the
+    /// fork's own source is gone, what one of its older sessions tells of was that one's.
     fn trace_back(&mut self) {
         if self.origins.is_empty() {
             return;
         }
-        let (strays, entries): (Vec<Entry>, Vec<Entry>) =
-            std::mem::take(&mut self.entries).into_iter().partition(|entry| self.origins.contains_key(&entry.row.key));
+        let older = |key: &u128| self.kin.get(key)?.iter().find(|older| self.by_key.contains_key(*older));
+        let origin = |key: &u128| self.origins.get(key).or_else(|| older(key)).copied();
+        let entries = std::mem::take(&mut self.entries);
+        let (mut strays, entries): (Vec<Entry>, Vec<Entry>) =
+            entries.into_iter().partition(|entry| origin(&entry.row.key).is_some());
+        for stray in &mut strays {
+            for _ in 0..FORKS_MAX {
+                let Some(origin) = origin(&stray.row.key) else { break };
+                stray.row.key = origin;
+            }
+        }
         self.by_key = entries.iter().zip(0..).map(|(entry, at)| (entry.row.key, at)).collect();
         self.entries = entries;
-        for mut stray in strays {
-            for _ in 0..FORKS_MAX {
-                let Some(origin) = self.origins.get(&stray.row.key) else { break };
-                stray.row.key = *origin;
-            }
+        for stray in strays {
             self.enter(stray);
         }
     }

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use xxhash_rust::xxh3::Xxh3DefaultBuilder;
 
 use super::key::{hash, key};
-use super::page::{Aside, LastAnswer, Name, Names, Page, Reason, State};
+use super::page::{Aside, LastAnswer, Name, Names, Page, Reason, Replay, State};
 use super::row::{How, Row, add_once};
 use super::told::{Inner, Input, Retold, Told, Total};
 use super::{Pace, Tokens};
@@ -26,6 +26,9 @@ pub enum Calls {
 /// How long a pause may be in a history that is replayed: it is written at one go.
 const REPLAY_GAP_MS: i64 = 1000;
 
+/// How many sessions are kept in mind whose history may be in one that is replayed.
+const LINEAGE_MAX: usize = 16;
+
 /// From this length on the id of a record is one that nobody else makes up. What is shorter counts the records of a session.
 const ID_LENGTH_MIN: usize = 16;
 
@@ -43,6 +46,8 @@ pub struct Counting {
     asides: Vec<Aside>,
     /// Of what is replayed: the key it has as a call of the source's own session, and that of the other session's.
     origins: Vec<(u128, u128)>,
+    /// Of the same: the key it has as that other session's, and those of sessions that one may have it from.
+    kin: Vec<(u128, u128)>,
     state: State,
     /// Tools that were called since the last row of an answer that has no id.
     tools: Vec<Name>,
@@ -81,6 +86,7 @@ impl Counting {
             by_key: HashMap::default(),
             asides: Vec::new(),
             origins: Vec::new(),
+            kin: Vec::new(),
             state,
             tools,
             answer: answers.keys().next().copied(),
@@ -139,7 +145,8 @@ impl Counting {
             let tools = tools.iter().filter_map(tool).collect();
             LastAnswer { group, key: *key, tools }
         });
-        Page { names: self.names.list, rows: self.rows, asides: self.asides, origins: self.origins, state: self.state }
+        let Counting { names, rows, asides, origins, kin, state, .. } = self;
+        Page { names: names.list, rows, asides, origins, kin, state }
     }
 
     /// Remembers what the next records are of.
@@ -164,11 +171,17 @@ impl Counting {
             // The first header is the source's own; a parent whose history it begins with may be named there.
             (None, session) => {
                 self.state.session = session.map(str::to_owned);
-                self.state.replay = told.parent.as_ref().map(|parent| (parent.to_string(), time));
+                self.state.replay =
+                    told.parent.as_ref().map(|parent| Replay { of: vec![parent.to_string()], last: time });
             }
-            // Another one right behind it is the head of the history that is replayed.
+            // Another one right behind it is the head of the history that is replayed, and may itself begin with an older one.
             (Some(own), Some(other)) if own != other && self.state.total.is_none() => {
-                self.state.replay.get_or_insert_with(|| (other.to_owned(), time));
+                let replay = self.state.replay.get_or_insert_with(|| Replay { of: Vec::new(), last: time });
+                for session in [Some(other), told.parent.as_deref()].into_iter().flatten() {
+                    if session != own && replay.of.len() < LINEAGE_MAX && !replay.of.iter().any(|of| of == session) {
+                        replay.of.push(session.to_owned());
+                    }
+                }
             }
             (Some(_), _) => {}
         }
@@ -269,10 +282,15 @@ impl Counting {
         (row.stated, row.tools) = (total.cost, std::mem::take(&mut self.tools));
         let own = self.session(event).map(str::to_owned);
         row.key = self.total_key(own.as_deref(), &row, total);
-        if let Some(parent) = self.replayed(row.time) {
-            let key = self.total_key(Some(&parent), &row, total);
+        let lineage = self.replayed(row.time);
+        if let Some((parent, older)) = lineage.split_first() {
+            let key = self.total_key(Some(parent), &row, total);
             self.origins.push((std::mem::replace(&mut row.key, key), key));
-            (row.session, row.how) = (Some(self.names.number(&parent)), How::Replayed);
+            for session in older {
+                let older = self.total_key(Some(session), &row, total);
+                self.kin.push((key, older));
+            }
+            (row.session, row.how) = (Some(self.names.number(parent)), How::Replayed);
         }
         self.put(row);
     }
@@ -288,17 +306,16 @@ impl Counting {
         key("total", &[session, time.as_deref(), Some(&beginnings), Some(&counters)])
     }
 
-    /// The session whose history a record at this time still belongs to.
-    fn replayed(&mut self, time: Option<i64>) -> Option<String> {
-        let (parent, last) = self.state.replay.as_mut()?;
-        match time {
-            Some(time) if time.saturating_sub(*last) <= REPLAY_GAP_MS => {
-                *last = time.max(*last);
-                Some(parent.clone())
+    /// The session whose history a record at this time still belongs to, and those that one's may have come from.
+    fn replayed(&mut self, time: Option<i64>) -> Vec<String> {
+        match (&mut self.state.replay, time) {
+            (Some(replay), Some(time)) if time.saturating_sub(replay.last) <= REPLAY_GAP_MS => {
+                replay.last = time.max(replay.last);
+                replay.of.clone()
             }
-            _ => {
-                self.state.replay = None;
-                None
+            (replay, _) => {
+                *replay = None;
+                Vec::new()
             }
         }
     }

@@ -22,6 +22,8 @@ pub struct Page {
     pub asides: Vec<Aside>,
     /// Keys that calls have which are replayed: as calls of the source's own session, and as what they are.
     pub origins: Vec<(u128, u128)>,
+    /// Keys of calls that are replayed, each with one it has if that session had them from an older one: the older one's.
+    pub kin: Vec<(u128, u128)>,
     /// Where counting stood when the piece ended.
     pub state: State,
 }
@@ -60,6 +62,7 @@ impl Page {
             }
         }
         self.origins.extend(next.origins);
+        self.kin.extend(next.kin);
         (self.names, self.state) = (names.list, next.state);
     }
 
@@ -158,8 +161,8 @@ pub struct State {
     pub(super) model: Option<String>,
     pub(super) cwd: Option<String>,
     pub(super) branch: Option<String>,
-    /// The session whose history the source begins with, as long as that lasts, and when it was last written to.
-    pub(super) replay: Option<(String, i64)>,
+    /// Whose history the source begins with, as long as that lasts.
+    pub(super) replay: Option<Replay>,
     /// The last running total.
     pub(super) total: Option<Tokens>,
     /// How often the running total has begun anew.
@@ -177,6 +180,15 @@ impl State {
         let own = event.session.as_deref().filter(|_| !is_header || self.session.is_none());
         own.or(self.session.as_deref())
     }
+}
+
+/// The history with which a source begins.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Replay {
+    /// The session it came from, and those that this one's history came from, as far as it says so.
+    pub of: Vec<String>,
+    /// When it was last written to.
+    pub last: i64,
 }
 
 /// An answer that may not be told to its end.
