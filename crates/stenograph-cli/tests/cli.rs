@@ -58,6 +58,8 @@ mod list;
 mod readme;
 #[path = "cli/real.rs"]
 mod real;
+#[path = "cli/real_cassette.rs"]
+mod real_cassette;
 #[path = "cli/record.rs"]
 mod record;
 #[path = "cli/record_claude_events.rs"]

@@ -4,13 +4,14 @@
 use std::time::Duration;
 
 use axum::body::{Body, Bytes, to_bytes};
-use axum::extract::{Request as Asked, State};
-use axum::http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderName};
+use axum::extract::{ConnectInfo, Request as Asked, State};
+use axum::http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderName, UPGRADE};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
-use stenograph::cassette::{Delivery, Played, Request, Trouble, Vendor, Verdict};
+use stenograph::cassette::{Answer, Delivery, Manner, Played, Request, Trouble, Vendor, Verdict};
 
 use crate::guard;
+use crate::listen::Line;
 use crate::route::{Route, route, vendor};
 use crate::serve::{Happening, Pace, Shared};
 use crate::stream::Frames;
@@ -27,13 +28,17 @@ const DRIFT: HeaderName = HeaderName::from_static("steno-drift");
 type Refusal = (Trouble, String);
 
 /// Answers a request.
-pub async fn answer(State(shared): State<Shared>, asked: Asked) -> Response {
-    let busy = shared.busy();
+pub async fn answer(State(shared): State<Shared>, ConnectInfo(line): ConnectInfo<Line>, asked: Asked) -> Response {
+    let busy = shared.busy(&line);
     let (parts, body) = asked.into_parts();
     let path = parts.uri.path();
     let vendor = vendor(&parts.headers, path);
     let answered = match guard::refusal(&parts.headers, &parts.uri) {
         Some(why) => Err((Trouble::Forbidden, why.to_owned())),
+        // Told in so many words, an agent that would rather have a socket asks again without.
+        None if parts.headers.contains_key(UPGRADE) => {
+            Err((Trouble::Upgrade, format!("there is no other protocol at {path}: ask with POST")))
+        }
         None => match route(&parts.method, path) {
             Route::Answer(vendor) => match read(&parts.headers, body, vendor).await {
                 Ok(request) => return play(&shared, vendor, &request, busy).await,
@@ -92,14 +97,10 @@ async fn play(shared: &Shared, vendor: Vendor, request: &Request, busy: crate::s
         let mut player = shared.player();
         let played = player.ask(request);
         let spelled = match played.verdict {
-            Verdict::Answer(index) => player.tape().answers().get(index).map(|answer| match request.delivery {
-                Delivery::Whole => {
-                    let after_ms = answer.blocks.iter().map(|block| block.after_ms).max().unwrap_or_default();
-                    Spelled::Whole(vendor.whole(answer, request), after_ms)
-                }
-                Delivery::Streamed | Delivery::StreamedWithUsage => Spelled::Frames(vendor.frames(answer, request)),
-            }),
-            Verdict::Refused(_) | Verdict::Ended => None,
+            Verdict::Answer(index) => player.tape().answers().get(index).map(|answer| spell(vendor, answer, request)),
+            // What was not recorded is not made up: the answer says nothing, and the agent goes on.
+            Verdict::Beside if player.manner() == Manner::Lenient => Some(spell(vendor, &Answer::default(), request)),
+            Verdict::Beside | Verdict::Refused(_) | Verdict::Ended => None,
         };
         (played, spelled)
     };
@@ -126,6 +127,16 @@ async fn play(shared: &Shared, vendor: Vendor, request: &Request, busy: crate::s
     marked(response, &played)
 }
 
+fn spell(vendor: Vendor, answer: &Answer, request: &Request) -> Spelled {
+    match request.delivery {
+        Delivery::Whole => {
+            let after_ms = answer.blocks.iter().map(|block| block.after_ms).max().unwrap_or_default();
+            Spelled::Whole(vendor.whole(answer, request), after_ms)
+        }
+        Delivery::Streamed | Delivery::StreamedWithUsage => Spelled::Frames(vendor.frames(answer, request)),
+    }
+}
+
 /// An answer in a vendor's words.
 enum Spelled {
     /// As one object, and how long after the question it came.
@@ -136,6 +147,7 @@ enum Spelled {
 /// Why the tape gives nothing.
 fn refused(played: &Played) -> Refusal {
     match played.verdict {
+        Verdict::Beside => (Trouble::Drifted, "this is no part of the recorded conversation".to_owned()),
         Verdict::Ended => (Trouble::Ended, "the recording is at its end: it has no answer to this".to_owned()),
         Verdict::Answer(_) | Verdict::Refused(_) => {
             let first = played.news.first().map_or_else(|| "as before".to_owned(), stenograph::cassette::Drift::line);

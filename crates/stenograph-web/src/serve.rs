@@ -14,7 +14,7 @@ use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 
 use crate::answer;
-use crate::listen::Limited;
+use crate::listen::{Limited, Line, Patience, Taken};
 
 /// How a tape is served.
 #[derive(Clone, Debug, Default)]
@@ -83,6 +83,8 @@ pub struct Account {
     pub requests: u64,
     /// How many of them were not the recorded ones.
     pub drifted: u64,
+    /// How many of them were no part of the recorded conversation.
+    pub beside: u64,
     /// How many differences were found, each counted once.
     pub differences: u64,
     /// All of it as a JSON object.
@@ -99,7 +101,10 @@ pub(crate) struct Shared {
 }
 
 /// That something is being answered, for as long as it is held.
-pub(crate) struct Busy(Arc<AtomicUsize>);
+pub(crate) struct Busy {
+    count: Arc<AtomicUsize>,
+    _taken: Taken,
+}
 
 /// How often it is looked whether to stop.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -125,7 +130,8 @@ async fn run(player: Arc<Mutex<Player>>, options: &Options, tell: &mut dyn FnMut
     let (end, mut ends) = watch::channel(());
     let shared = Shared { player, pace: options.pace, tell: sender, busy: Arc::default() };
     let router = Router::new().fallback(answer::answer).with_state(shared.clone());
-    let served = axum::serve(Limited::new(listener), router).with_graceful_shutdown(async move {
+    let router = router.into_make_service_with_connect_info::<Line>();
+    let served = axum::serve(Limited::new(listener, Patience::USUAL), router).with_graceful_shutdown(async move {
         let _ = ends.changed().await;
     });
     let mut served = std::pin::pin!(served.into_future());
@@ -163,15 +169,15 @@ impl Shared {
     }
 
     /// That something is being answered.
-    pub fn busy(&self) -> Busy {
+    pub fn busy(&self, line: &Line) -> Busy {
         self.busy.fetch_add(1, Ordering::Relaxed);
-        Busy(Arc::clone(&self.busy))
+        Busy { count: Arc::clone(&self.busy), _taken: line.take() }
     }
 }
 
 impl Drop for Busy {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        self.count.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -186,6 +192,7 @@ fn account(player: &Player) -> Account {
         given: player.given(),
         requests: player.requests(),
         drifted: player.drifted(),
+        beside: player.beside(),
         differences: player.differences(),
         json: player.report(),
     }

@@ -33,9 +33,9 @@ const QUESTION: &str =
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A recording that answers.
-struct Serving {
-    child: Child,
-    address: String,
+pub struct Serving {
+    pub child: Child,
+    pub address: String,
     out: Receiver<String>,
     talk: Receiver<String>,
     _folder: Folder,
@@ -49,7 +49,7 @@ struct Answer {
 }
 
 impl Serving {
-    fn start(session: &str, options: &str) -> Serving {
+    pub fn start(session: &str, options: &str) -> Serving {
         let folder = Folder::with("session.jsonl", session);
         Serving::start_in(folder, "session.jsonl", options)
     }
@@ -88,7 +88,7 @@ impl Serving {
 
     /// Waits until it says this.
     #[track_caller]
-    fn says(&self, what: &str) {
+    pub fn says(&self, what: &str) {
         let mut said = String::new();
         while let Ok(line) = self.talk.recv_timeout(PATIENCE) {
             if line.contains(what) {
@@ -301,6 +301,35 @@ fn only_programs_on_this_machine_are_answered() {
     assert!(!answer.head.contains("access-control") && answer.head.contains("steno-drift: none"), "{}", answer.head);
     // Somebody else's machine would find nobody here.
     assert!(serving.address.starts_with("http://127.0.0.1:"));
+}
+
+/// What agents ask beside their conversation: titles, tokens, models, whether anybody is there.
+#[test]
+fn what_is_asked_beside_the_conversation_moves_nothing() {
+    let title = r#"{"model":"claude-sonnet-4-5","messages":[{"role":"user","content":"A title for <session>Where is the tide table?</session>"}],
+        "output_config":{"format":{"type":"json_schema","schema":{"type":"object"}}}}"#;
+    let serving = Serving::start(TIDES, "--json");
+    for body in [title.to_owned(), title.replacen('{', "{\"stream\":true,", 1)] {
+        let answer = serving.post("/v1/messages", &body);
+        assert_eq!(answer.status, 200);
+        assert!(answer.body.contains("end_turn") && !answer.body.contains("I look"), "{}", answer.body);
+        assert!(answer.head.contains("steno-drift: none"), "{}", answer.head);
+    }
+    serving.says("request 1: is beside the recorded conversation: \"A title for");
+    assert_eq!(serving.post("/v1/messages/count_tokens", QUESTION).status, 200);
+    for path in ["GET /v1/models", "HEAD /", "HEAD /v1/models", "GET /"] {
+        assert_eq!(serving.ask(path, "", b"").status, 200, "{path}");
+    }
+    let socket = serving.ask("GET /v1/responses", "upgrade: websocket\r\n", b"");
+    assert_eq!(socket.status, 426, "{}", socket.body);
+    let answer = serving.post("/v1/messages", QUESTION);
+    assert!(answer.body.contains("I look in two places."), "{}", answer.body);
+    let drift = serving.drift();
+    assert_eq!((&drift["given"], &drift["beside"], &drift["drifted"]), (&1.into(), &2.into(), &0.into()));
+    let strict = Serving::start(TIDES, "--strict");
+    let answer = strict.post("/v1/messages", title);
+    assert_eq!((answer.status, answer.body.contains("no part of the recorded conversation")), (409, true));
+    assert_eq!(strict.post("/v1/messages", QUESTION).status, 200);
 }
 
 #[test]

@@ -16,14 +16,14 @@ use crate::runner::Folder;
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Whatever else a program would like to reach is sent to a port where nobody is.
-const OFFLINE: [(&str, &str); 4] = [
+pub const OFFLINE: [(&str, &str); 4] = [
     ("HTTP_PROXY", "http://127.0.0.1:9"),
     ("HTTPS_PROXY", "http://127.0.0.1:9"),
     ("ALL_PROXY", "http://127.0.0.1:9"),
     ("NO_PROXY", "127.0.0.1"),
 ];
 
-fn program(variable: &str) -> Option<PathBuf> {
+pub fn program(variable: &str) -> Option<PathBuf> {
     let found = std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from);
     if found.is_none() {
         eprintln!("{variable} names no program: the real agent is not asked");

@@ -2,7 +2,7 @@
 
 use super::said::Said;
 use super::tape::{Answer, Stop, Tape};
-use super::vendor::{Delivery, Frame, Frames, Request, Trouble, deltas, id, model};
+use super::vendor::{Delivery, Form, Frame, Frames, Request, Trouble, deltas, id, model, number};
 use crate::formats::anthropic::blocks;
 use crate::json::{Draft, Object, items_within};
 use crate::model::{Body, Content, Role};
@@ -28,7 +28,11 @@ pub(super) fn request(object: &Object<'_>) -> Result<Request, String> {
     let name = |raw: &str| Object::within(raw)?.peek_str("name").map(String::from);
     let tools = tools.into_iter().filter_map(name).collect();
     let delivery = if object.peek_true("stream") { Delivery::Streamed } else { Delivery::Whole };
-    Ok(Request { model: object.peek_str("model").map(String::from), delivery, told, prompts, tools })
+    let config = object.peek("output_config").and_then(Object::within);
+    let form = Form::stated(config.as_ref().and_then(|config| config.peek("format")).or(object.peek("output_format")));
+    let model = object.peek_str("model").map(String::from);
+    let tokens_max = number(object, "max_tokens");
+    Ok(Request { model, delivery, told, prompts, tools, form, tokens_max, asides: Vec::new() })
 }
 
 /// What a content says: a text, or a list of blocks.
@@ -186,7 +190,7 @@ fn usage(answer: &Answer, output: u64) -> String {
 /// An error.
 pub(super) fn error(trouble: Trouble, message: &str) -> String {
     let kind = match trouble {
-        Trouble::Bad | Trouble::Method | Trouble::TooSlow | Trouble::Drifted | Trouble::Ended => {
+        Trouble::Bad | Trouble::Method | Trouble::Upgrade | Trouble::TooSlow | Trouble::Drifted | Trouble::Ended => {
             "invalid_request_error"
         }
         Trouble::NotFound => "not_found_error",

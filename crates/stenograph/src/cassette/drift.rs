@@ -65,6 +65,10 @@ pub struct Drift {
 pub enum Remark {
     /// The prompts are others.
     Prompts,
+    /// What the agent adds by itself is something else.
+    Asides,
+    /// The request is no part of the recorded conversation; so it begins.
+    Beside(String),
     /// The answer calls this tool, which the request does not offer.
     Tool(String),
 }
@@ -126,6 +130,10 @@ impl Remark {
     pub fn line(&self) -> String {
         match self {
             Remark::Prompts => "the system prompt is not the recorded one".to_owned(),
+            Remark::Asides => {
+                "what the agent adds by itself, such as its folder and the date, is not what was recorded".to_owned()
+            }
+            Remark::Beside(begin) => format!("is beside the recorded conversation: {}", quote(begin)),
             Remark::Tool(name) => format!("the answer calls {}, which the request does not offer", quote(name)),
         }
     }
@@ -143,6 +151,11 @@ pub(super) fn drifts(tape: &Tape, answer: &Answer, request: &Request) -> Vec<Dri
     found
 }
 
+/// What is said of a request that is no part of the conversation.
+pub(super) fn beside(request: &Request) -> Remark {
+    Remark::Beside(request.told.first().map(|said| excerpt(&said.text(), 0)).unwrap_or_default())
+}
+
 /// What differs beside the conversation.
 pub(super) fn remarks(tape: &Tape, answer: &Answer, request: &Request) -> Vec<Remark> {
     let mut found = Vec::new();
@@ -150,6 +163,9 @@ pub(super) fn remarks(tape: &Tape, answer: &Answer, request: &Request) -> Vec<Re
     // Most agents do not write down their prompts: what is not known does not differ.
     if !prompts.is_empty() && prompts != request.prompts {
         found.push(Remark::Prompts);
+    }
+    if tape.asides(answer) != request.asides {
+        found.push(Remark::Asides);
     }
     for block in &answer.blocks {
         if let Said::Call { name, .. } = &block.said

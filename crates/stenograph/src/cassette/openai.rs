@@ -3,7 +3,7 @@
 
 use super::said::{GAP, Said};
 use super::tape::{Answer, Stop, Tape};
-use super::vendor::{Delivery, Frame, Frames, Request, Trouble, deltas, id, model};
+use super::vendor::{Delivery, Form, Frame, Frames, Request, Trouble, deltas, id, model, number};
 use crate::formats::chat;
 use crate::json::{Draft, Object, items_within};
 use crate::model::{Body, Input};
@@ -38,7 +38,10 @@ pub(super) fn request(object: &Object<'_>) -> Result<Request, String> {
         inner.peek_str("name").map(String::from)
     };
     let tools = tools.into_iter().filter_map(tool).collect();
-    Ok(Request { model: object.peek_str("model").map(String::from), delivery, told, prompts: Vec::new(), tools })
+    let form = Form::stated(object.peek("response_format"));
+    let model = object.peek_str("model").map(String::from);
+    let tokens_max = number(object, "max_completion_tokens").or(number(object, "max_tokens"));
+    Ok(Request { model, delivery, told, tools, form, tokens_max, prompts: Vec::new(), asides: Vec::new() })
 }
 
 /// An answer as one object.
@@ -195,6 +198,7 @@ pub(super) fn error(trouble: Trouble, message: &str) -> String {
         Trouble::Bad | Trouble::TooSlow => ("invalid_request_error", "null"),
         Trouble::NotFound => ("invalid_request_error", "\"unknown_url\""),
         Trouble::Method => ("invalid_request_error", "\"method_not_supported\""),
+        Trouble::Upgrade => ("invalid_request_error", "\"upgrade_not_supported\""),
         Trouble::TooLarge => ("invalid_request_error", "\"request_too_large\""),
         Trouble::Forbidden => ("permission_error", "\"forbidden\""),
         Trouble::Drifted => ("conflict_error", "\"steno_drift\""),

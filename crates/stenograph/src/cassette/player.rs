@@ -3,7 +3,8 @@
 
 use std::collections::HashSet;
 
-use super::drift::{Drift, KEPT_MAX, Remark, drifts, remarks};
+use super::beside::{Habit, is_beside};
+use super::drift::{Drift, KEPT_MAX, Remark, beside, drifts, remarks};
 use super::tape::Tape;
 use super::vendor::Request;
 use crate::json::Draft;
@@ -18,6 +19,8 @@ pub struct Player {
     next: usize,
     requests: u64,
     drifted: u64,
+    beside: u64,
+    habit: Habit,
     found: Vec<(u64, Drift)>,
     remarks: Vec<(u64, Remark)>,
     /// What was told already: a difference stays in every request after the one it first stood in.
@@ -59,6 +62,8 @@ pub enum Verdict {
     Answer(usize),
     /// Nothing, for it drifted from the request for the answer of that index.
     Refused(usize),
+    /// Nothing that was recorded, for it is no part of the recorded conversation.
+    Beside,
     /// Nothing, for nothing is left.
     Ended,
 }
@@ -75,6 +80,8 @@ impl Player {
             next: 0,
             requests: 0,
             drifted: 0,
+            beside: 0,
+            habit: Habit::default(),
             found: Vec::new(),
             remarks: Vec::new(),
             known: HashSet::new(),
@@ -97,6 +104,16 @@ impl Player {
         self.drifted
     }
 
+    /// How many requests were no part of the recorded conversation.
+    pub fn beside(&self) -> u64 {
+        self.beside
+    }
+
+    /// What is done with requests that are not the recorded ones.
+    pub fn manner(&self) -> Manner {
+        self.manner
+    }
+
     /// How many differences were found, each counted once.
     pub fn differences(&self) -> u64 {
         self.differences
@@ -115,7 +132,15 @@ impl Player {
     /// Takes a request.
     pub fn ask(&mut self, request: &Request) -> Played {
         self.requests += 1;
-        let (verdict, found, beside) = match self.tape.answers().get(self.next) {
+        let answers = self.tape.answers();
+        // After the end the conversation is still the one that the last answer stands in.
+        let near = answers.get(self.next).or(answers.last());
+        let is_beside = near.is_some_and(|answer| is_beside(&self.tape, answer, request, self.habit));
+        let (verdict, found, beside) = match answers.get(self.next) {
+            _ if is_beside => {
+                self.beside += 1;
+                (Verdict::Beside, Vec::new(), vec![beside(request)])
+            }
             None => (Verdict::Ended, vec![Drift::after_end()], Vec::new()),
             Some(answer) => {
                 let found = drifts(&self.tape, answer, request);
@@ -126,6 +151,9 @@ impl Player {
         };
         if let Verdict::Answer(_) = verdict {
             self.next += 1;
+        }
+        if !request.tools.is_empty() {
+            self.habit = Habit::Tools;
         }
         let count = found.len();
         self.drifted += u64::from(count > 0);
@@ -172,6 +200,7 @@ impl Player {
         draft.set_number("given", Some(self.next as u64));
         draft.set_number("requests", Some(self.requests));
         draft.set_number("drifted", Some(self.drifted));
+        draft.set_number("beside", Some(self.beside));
         draft.set_number("differences", Some(self.differences));
         let drift = |(request, drift): &(u64, Drift)| {
             let json = drift.json();

@@ -4,7 +4,7 @@
 use super::openai::Counts;
 use super::said::Said;
 use super::tape::{Answer, Stop};
-use super::vendor::{Delivery, Frame, Frames, Request, deltas, id, model};
+use super::vendor::{Delivery, Form, Frame, Frames, Request, deltas, id, model, number};
 use crate::formats::chat::address;
 use crate::json::{Draft, Object, items_within};
 use crate::model::{Body, Content, Input, Piece, PieceKind, Residue, Role};
@@ -30,7 +30,11 @@ pub(super) fn request(object: &Object<'_>) -> Result<Request, String> {
     let tools = tools.into_iter().filter_map(tool).collect();
     let delivery = if object.peek_true("stream") { Delivery::Streamed } else { Delivery::Whole };
     let prompts = object.peek_str("instructions").map(String::from).into_iter().collect();
-    Ok(Request { model: object.peek_str("model").map(String::from), delivery, told, prompts, tools })
+    let text = object.peek("text").and_then(Object::within);
+    let form = Form::stated(text.as_ref().and_then(|text| text.peek("format")));
+    let model = object.peek_str("model").map(String::from);
+    let tokens_max = number(object, "max_output_tokens");
+    Ok(Request { model, delivery, told, prompts, tools, form, tokens_max, asides: Vec::new() })
 }
 
 /// What an item says; nothing for one that no model is told in words, such as thoughts that are sealed.

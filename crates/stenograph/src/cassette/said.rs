@@ -1,6 +1,7 @@
 //! One thing that was said in a conversation, as requests and recordings have it in common, and the order in which both are
 //! compared. Events and the messages of every vendor become the same here; what differs is not decided here.
 
+use super::aside::{lasting, part};
 use crate::json::canonical;
 use crate::model::{Body, Content, Data, Event, Input, PieceKind, Role};
 
@@ -151,8 +152,8 @@ pub(super) fn left(event: &Event<'_>, key: &str) -> Option<String> {
 }
 
 /// A conversation as it is compared: of each answer its text as one, then its calls; results in the order of their calls. Thoughts are
-/// left out, for some clients send them back and others must not.
-pub(super) fn normal(said: Vec<Said>) -> Vec<Said> {
+/// left out, for some clients send them back and others must not. What an agent added by itself goes to `asides`.
+pub(super) fn normal(said: Vec<Said>, asides: &mut Vec<String>) -> Vec<Said> {
     let mut out: Vec<Said> = Vec::with_capacity(said.len());
     let mut run = Run::default();
     for one in said {
@@ -166,14 +167,19 @@ pub(super) fn normal(said: Vec<Said>) -> Vec<Said> {
                 run.end_results(&mut out);
                 run.calls.push(one);
             }
-            Said::Result { .. } => {
+            Said::Result { id, text } => {
                 run.end_answer(&mut out);
-                run.results.push(one);
+                run.results.push(Said::Result { id, text: lasting(part(text, asides)) });
             }
-            Said::Message { .. } => {
+            Said::Message { role, text } => {
+                let (before, text) = (asides.len(), part(text, asides));
+                // Nobody said what an agent only added.
+                if text.is_empty() && asides.len() > before {
+                    continue;
+                }
                 run.end_answer(&mut out);
                 run.end_results(&mut out);
-                out.push(one);
+                out.push(Said::Message { role, text });
             }
         }
     }
@@ -244,15 +250,30 @@ mod tests {
         let thought = Said::Thinking { text: "hm".into(), signature: None, redacted: None, encrypted: None };
         let mixed = vec![user("go"), thought, called("a"), spoke("one"), called("b"), spoke("two"), answered("a")];
         let plain = vec![user("go"), spoke("one\n\ntwo"), called("a"), called("b"), answered("a")];
-        assert_eq!(normal(mixed), plain);
-        assert_eq!(normal(plain.clone()), plain);
+        assert_eq!(normal(mixed, &mut Vec::new()), plain);
+        assert_eq!(normal(plain.clone(), &mut Vec::new()), plain);
     }
 
     #[test]
     fn results_stand_in_the_order_of_their_calls() {
         let said = vec![called("a"), called("b"), answered("b"), answered("x"), answered("a"), user("well?")];
         let expected = vec![called("a"), called("b"), answered("a"), answered("b"), answered("x"), user("well?")];
-        assert_eq!(normal(said), expected);
+        assert_eq!(normal(said, &mut Vec::new()), expected);
+    }
+
+    #[test]
+    fn what_an_agent_adds_by_itself_is_set_aside() {
+        let note = "<system-reminder>\nToday is Monday.\n</system-reminder>";
+        let said = vec![
+            user(note),
+            user("go"),
+            called("a"),
+            Said::Result { id: "a".into(), text: format!("a done\n\n{note}") },
+            user(note),
+        ];
+        let mut asides = Vec::new();
+        assert_eq!(normal(said, &mut asides), vec![user("go"), called("a"), answered("a")]);
+        assert_eq!(asides, vec![note; 3]);
     }
 
     #[test]

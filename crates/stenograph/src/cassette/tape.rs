@@ -15,6 +15,8 @@ pub struct Tape {
     told: Vec<Said>,
     /// The prompts, in order.
     prompts: Vec<String>,
+    /// What the agent added by itself, in order.
+    asides: Vec<String>,
     answers: Vec<Answer>,
 }
 
@@ -39,6 +41,8 @@ pub struct Answer {
     told: Range<usize>,
     /// How many prompts stand before it.
     prompts: usize,
+    /// The part of what the agent added by itself that a request for it holds.
+    asides: Range<usize>,
     /// When it was asked for, in milliseconds since 1970.
     asked_ms: Option<i64>,
 }
@@ -101,6 +105,11 @@ impl Tape {
     /// The prompts that were given before this answer.
     pub(super) fn prompts(&self, answer: &Answer) -> &[String] {
         self.prompts.get(..answer.prompts).unwrap_or_default()
+    }
+
+    /// What the agent had added by itself before this answer.
+    pub(super) fn asides(&self, answer: &Answer) -> &[String] {
+        self.asides.get(answer.asides.clone()).unwrap_or_default()
     }
 
     /// The models that answered, each once, in order.
@@ -325,21 +334,22 @@ impl Taping {
 
     /// The tape.
     pub fn finish(self) -> Tape {
-        let mut tape = Tape { told: Vec::new(), prompts: self.prompts, answers: self.answers };
-        let (mut from, mut held) = (0, Vec::new());
+        let mut tape = Tape { prompts: self.prompts, answers: self.answers, ..Tape::default() };
+        let (mut from, mut asides_from, mut held) = (0, 0, Vec::new());
         for item in self.items {
             match item {
                 Item::Said(said) => held.push(said),
                 Item::Cut => {
-                    tape.told.extend(normal(std::mem::take(&mut held)));
-                    from = tape.told.len();
+                    tape.told.extend(normal(std::mem::take(&mut held), &mut tape.asides));
+                    (from, asides_from) = (tape.told.len(), tape.asides.len());
                 }
                 Item::Answer(index) => {
                     // Results are put in the order of the calls before them, so both stay together until they are.
-                    let settled = normal(std::mem::take(&mut held));
+                    let settled = normal(std::mem::take(&mut held), &mut tape.asides);
                     let Some(answer) = tape.answers.get_mut(index) else { continue };
                     let until = tape.told.len() + settled.len();
                     answer.told = from..until;
+                    answer.asides = asides_from..tape.asides.len();
                     tape.told.extend(settled);
                     held = answer.blocks.iter().map(|block| block.said.clone()).collect();
                 }

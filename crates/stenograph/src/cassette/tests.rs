@@ -98,7 +98,7 @@ fn who_says_what_was_said_does_not_drift() {
 fn what_an_answer_says_is_what_a_client_sends_back() {
     for (name, tape) in tapes() {
         for answer in tape.answers() {
-            let expected = normal(answer.blocks.iter().map(|block| block.said.clone()).collect());
+            let expected = normal(answer.blocks.iter().map(|block| block.said.clone()).collect(), &mut Vec::new());
             for vendor in VENDORS {
                 let whole = vendor.whole(answer, &Request::default());
                 let object = Object::parse(&whole).unwrap();

@@ -4,6 +4,7 @@
 use super::said::{Said, normal};
 use super::tape::{Answer, Tape};
 use super::{anthropic, openai, responses};
+use crate::json::Object;
 
 /// An API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,8 +28,32 @@ pub struct Request {
     pub(super) told: Vec<Said>,
     /// The prompts.
     pub(super) prompts: Vec<String>,
+    /// What the agent added by itself.
+    pub(super) asides: Vec<String>,
     /// The names of the tools that are offered.
     pub(super) tools: Vec<String>,
+    /// In what form the answer is wanted.
+    pub(super) form: Form,
+    /// How many tokens the answer may have.
+    pub(super) tokens_max: Option<u64>,
+}
+
+/// In what form an answer is wanted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Form {
+    /// As the model likes.
+    #[default]
+    Free,
+    /// As JSON.
+    Json,
+}
+
+impl Form {
+    /// The form that this field of a request states.
+    pub fn stated(raw: Option<&str>) -> Form {
+        let kind = raw.and_then(Object::within).and_then(|format| format.peek_str("type").map(String::from));
+        if kind.is_some_and(|kind| kind.starts_with("json")) { Form::Json } else { Form::Free }
+    }
 }
 
 /// How an answer is to come.
@@ -61,6 +86,8 @@ pub enum Trouble {
     NotFound,
     /// The address is not asked this way.
     Method,
+    /// It wants another protocol.
+    Upgrade,
     /// It is larger than requests may be.
     TooLarge,
     /// It did not come in time.
@@ -85,6 +112,7 @@ impl Trouble {
             Trouble::Drifted => 409,
             Trouble::Ended => 410,
             Trouble::TooLarge => 413,
+            Trouble::Upgrade => 426,
         }
     }
 }
@@ -99,7 +127,7 @@ impl Vendor {
     /// Reads a request; what is wrong with it otherwise.
     pub fn request(self, body: &[u8]) -> Result<Request, String> {
         let text = std::str::from_utf8(body).map_err(|_| "the body is no UTF-8".to_owned())?;
-        let object = crate::json::Object::parse(text).ok_or("the body is no JSON object")?;
+        let object = Object::parse(text).ok_or("the body is no JSON object")?;
         let mut request = match self {
             Vendor::OpenAi => openai::request(&object)?,
             Vendor::Responses => responses::request(&object)?,
@@ -108,7 +136,7 @@ impl Vendor {
         let told = std::mem::take(&mut request.told);
         let (prompts, told): (Vec<Said>, Vec<Said>) = told.into_iter().partition(Said::is_prompt);
         request.prompts.extend(prompts.iter().map(Said::text));
-        request.told = normal(told);
+        request.told = normal(told, &mut request.asides);
         Ok(request)
     }
 
@@ -169,6 +197,11 @@ impl Vendor {
         let prompts: u64 = request.prompts.iter().map(|prompt| tokenizer.text(prompt)).sum();
         format!("{{\"input_tokens\":{}}}", told + prompts)
     }
+}
+
+/// The number of a field.
+pub(super) fn number(object: &Object<'_>, key: &str) -> Option<u64> {
+    object.peek(key)?.parse().ok()
 }
 
 /// The model that an answer names: the one that gave it, else the one that was asked.

@@ -179,14 +179,15 @@ impl Telling<'_, '_> {
         if self.manner == Talk::Json {
             self.output.line(&harmless_json(&account.json))?;
         }
-        let Account { answers, given, requests, drifted, differences, .. } = account;
+        let Account { answers, given, requests, drifted, beside, differences, .. } = account;
         let drift = match drifted {
             0 => "none drifted".to_owned(),
             1 => format!("1 drifted, with {}", counted(*differences, "difference")),
             _ => format!("{drifted} drifted, with {}", counted(*differences, "difference")),
         };
         let requests = counted(*requests, "request");
-        self.output.say(&format!("{requests}, {given} of {answers} answers given, {drift}"));
+        let beside = if *beside > 0 { format!(", {beside} beside the conversation") } else { String::new() };
+        self.output.say(&format!("{requests}, {given} of {answers} answers given, {drift}{beside}"));
         self.failed.take().map_or(Ok(()), Err)
     }
 }
@@ -196,6 +197,7 @@ fn played_json(played: &Played) -> String {
     let (verdict, answer) = match played.verdict {
         Verdict::Answer(index) => ("answered", Some(index)),
         Verdict::Refused(index) => ("refused", Some(index)),
+        Verdict::Beside => ("beside", None),
         Verdict::Ended => ("ended", None),
     };
     let list = |items: Vec<String>| format!("[{}]", items.join(","));

@@ -274,3 +274,69 @@ fn a_long_text_comes_in_few_pieces_and_whole() {
     assert_eq!(pieces.concat(), long);
     assert!(crate::cassette::vendor::deltas("").is_empty());
 }
+
+/// A request for a title, as agents make it beside their conversation.
+const TITLE: &str = r#"{"model":"claude-x","max_tokens":900,"messages":[{"role":"user","content":"<session>Where is the tide table?</session>"}],
+    "output_config":{"format":{"type":"json_schema","schema":{}}}}"#;
+
+fn with_tools(body: &str) -> String {
+    body.replacen('{', r#"{"tools":[{"type":"function","function":{"name":"look"}},{"name":"look"}],"#, 1)
+}
+
+#[test]
+fn what_is_asked_beside_the_conversation_takes_no_answer_and_is_no_drift() {
+    for manner in [Manner::Lenient, Manner::Strict] {
+        let mut player = player(manner);
+        let title = player.ask(&request(Vendor::Anthropic, TITLE));
+        assert_eq!((title.verdict, title.count, title.left), (Verdict::Beside, 0, 2));
+        assert!(title.remarks.first().unwrap().line().contains("<session>"), "{:?}", title.remarks);
+        assert_eq!(player.ask(&request(Vendor::OpenAi, &with_tools(CHAT))).verdict, Verdict::Answer(0));
+        // Who offers tools and suddenly offers none, with words that nobody recorded, asks something else.
+        let summary = r#"{"model":"claude-small","messages":[{"role":"user","content":"What was that about?"}]}"#;
+        assert_eq!(player.ask(&request(Vendor::OpenAi, summary)).verdict, Verdict::Beside);
+        assert_eq!(player.ask(&request(Vendor::OpenAi, &with_tools(CHAT_2))).verdict, Verdict::Answer(1));
+        assert_eq!(player.ask(&request(Vendor::Anthropic, TITLE)).verdict, Verdict::Beside);
+        assert_eq!((player.requests(), player.drifted(), player.beside()), (5, 0, 3));
+        assert!(player.report().contains("\"beside\":3"), "{}", player.report());
+    }
+}
+
+#[test]
+fn a_probe_takes_no_answer() {
+    let mut player = player(Manner::Lenient);
+    let probe = r#"{"model":"claude-x","max_tokens":1,"messages":[{"role":"user","content":"quota"}]}"#;
+    assert_eq!(player.ask(&request(Vendor::Anthropic, probe)).verdict, Verdict::Beside);
+    let probe = r#"{"model":"claude-x","max_output_tokens":1,"input":"quota"}"#;
+    assert_eq!(player.ask(&request(Vendor::Responses, probe)).verdict, Verdict::Beside);
+}
+
+#[test]
+fn who_has_changed_its_words_is_still_part_of_the_conversation() {
+    let asked = |body: &str| player(Manner::Lenient).ask(&request(Vendor::OpenAi, body));
+    let other = CHAT.replace("tide table", "bus stop");
+    // Nothing but the words, with tools, with a form and the recorded words: each is a drift, or nothing at all.
+    assert_eq!((asked(&other).verdict, asked(&other).count), (Verdict::Answer(0), 1));
+    assert_eq!(asked(&with_tools(&TITLE.replace("output_config", "response_format"))).verdict, Verdict::Answer(0));
+    let formed = CHAT.replacen('{', r#"{"response_format":{"type":"json_object"},"#, 1);
+    assert_eq!((asked(&formed).verdict, asked(&formed).count), (Verdict::Answer(0), 0));
+    assert_eq!(asked(&formed.replace("tide table", "bus stop")).verdict, Verdict::Beside);
+}
+
+#[test]
+fn what_an_agent_adds_by_itself_is_remarked_upon_once() {
+    let note = |day: &str| format!("<system-reminder>\\nToday is {day}.\\n</system-reminder>");
+    let line = format!("{{\"v\":1,\"kind\":\"message\",\"role\":\"user\",\"content\":\"{}\"}}\n", note("Monday"));
+    let tape = Tape::of(&all(&Steno, format!("{line}{SESSION}").as_bytes()).events, None);
+    let mut player = Player::new(tape, Manner::Strict);
+    let told = |body: &str, day: &str| {
+        let added = format!("\"messages\":[{{\"role\":\"user\",\"content\":\"{}\"}},", note(day));
+        with_tools(&body.replace("\"messages\":[", &added))
+    };
+    let first = player.ask(&request(Vendor::OpenAi, &told(CHAT, "Tuesday")));
+    assert_eq!((first.verdict, first.count, first.remarks), (Verdict::Answer(0), 0, vec![Remark::Asides]));
+    let second = player.ask(&request(Vendor::OpenAi, &told(CHAT_2, "Tuesday")));
+    assert_eq!((second.verdict, second.remarks), (Verdict::Answer(1), vec![]));
+    let tape = Tape::of(&all(&Steno, format!("{line}{SESSION}").as_bytes()).events, None);
+    let same = Player::new(tape, Manner::Strict).ask(&request(Vendor::OpenAi, &told(CHAT, "Monday")));
+    assert_eq!((same.verdict, same.remarks), (Verdict::Answer(0), vec![]));
+}

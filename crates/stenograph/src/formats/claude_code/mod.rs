@@ -11,7 +11,7 @@ mod sniff;
 mod usage;
 mod write;
 
-use crate::format::{Deeds, Forks, Format, Head, Info, Marks, Signs, Sniff, Traits, Want};
+use crate::format::{Deeds, Forks, Format, Head, Info, Marks, Signs, Sniff, Surroundings, Traits, Want};
 use crate::frame::Framing;
 use crate::json::JsonLines;
 use crate::ledger::{Rule, Tally, Told};
@@ -114,6 +114,10 @@ impl Format for ClaudeCode {
 
     fn marks(&self) -> Marks {
         marks::MARKS
+    }
+
+    fn surroundings(&self) -> Surroundings {
+        Surroundings { asides: &[("<system-reminder>", "</system-reminder>")], fleeting: &[] }
     }
 
     fn forks(&self) -> Forks {

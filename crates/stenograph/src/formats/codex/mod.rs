@@ -10,7 +10,7 @@ mod read;
 mod usage;
 mod write;
 
-use crate::format::{Deeds, Forks, Format, Head, Info, Marks, Sniff, Traits, Want};
+use crate::format::{Deeds, Forks, Format, Head, Info, Marks, Sniff, Surroundings, Traits, Want};
 use crate::frame::{Framing, Items};
 use crate::json::Object;
 use crate::ledger::{Rule, Tally, Told};
@@ -140,6 +140,17 @@ impl Format for Codex {
 
     fn marks(&self) -> Marks {
         marks::MARKS
+    }
+
+    fn surroundings(&self) -> Surroundings {
+        Surroundings {
+            asides: &[
+                ("<environment_context>", "</environment_context>"),
+                ("<user_instructions>", "</user_instructions>"),
+                ("# AGENTS.md instructions", "</INSTRUCTIONS>"),
+            ],
+            fleeting: &["Chunk ID: ", "Wall time: "],
+        }
     }
 
     fn forks(&self) -> Forks {
