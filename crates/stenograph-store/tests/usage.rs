@@ -135,7 +135,7 @@ fn tell(ledger: &Ledger, calls: Calls) -> String {
         let row = &entry.row;
         let names =
             [Some(row.agent), row.session, row.thread, row.model, row.cwd, row.branch].map(|name| ledger.name(name));
-        let mut tools: Vec<_> = row.tools.iter().map(|tool| ledger.name(Some(*tool))).collect();
+        let mut tools: Vec<_> = row.tools.iter().map(|tool| ledger.name(Some(tool))).collect();
         tools.sort();
         let tools = if calls == Calls::Tools { tools } else { Vec::new() };
         let (tokens, source) = (row.tokens.counters(), ledger.source(entry.source));

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use stenograph::format::{Detected, Format, detect};
-use stenograph::ledger::{Book, Calls, Counting, Entry, Ledger, Page, State};
+use stenograph::ledger::{Book, Calls, Counting, Entry, Ledger, Page, State, Tools};
 use stenograph::model::Event;
 use stenograph::text::quote;
 use stenograph::{read, wire};
@@ -178,8 +178,8 @@ fn tell_row(ledger: &Ledger, entry: &Entry, depth: Depth) -> String {
     if let Some(stated) = row.stated {
         let _ = write!(text, "\"stated\":{stated},");
     }
-    if !row.tools.is_empty() {
-        let mut tools: Vec<String> = row.tools.iter().filter_map(|tool| named(Some(*tool))).collect();
+    if row.tools.iter().len() > 0 {
+        let mut tools: Vec<String> = row.tools.iter().filter_map(|tool| named(Some(tool))).collect();
         tools.sort();
         let _ = write!(text, "\"tools\":[{}],", tools.join(","));
     }
@@ -263,7 +263,7 @@ fn tools(folder: &Path) -> Result<(), Failed> {
     let sources = sources(folder)?;
     let without_tools = |calls: Calls| {
         let mut ledger = whole(&sources, calls);
-        ledger.entries.iter_mut().for_each(|entry| entry.row.tools.clear());
+        ledger.entries.iter_mut().for_each(|entry| entry.row.tools = Tools::default());
         tell(&ledger, Depth::Places)
     };
     same("with tools", &without_tools(Calls::Numbers), &without_tools(Calls::Tools))

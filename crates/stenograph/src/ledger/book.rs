@@ -210,8 +210,7 @@ impl Book {
         let mut entries = self.entries;
         for entry in &mut entries {
             // What cannot be shared out goes to the first ones: they stand in an order of their own.
-            let name = |tool: &Name| usize::try_from(*tool).ok().and_then(|at| self.names.list.get(at));
-            entry.row.tools.sort_by(|one, other| name(one).cmp(&name(other)));
+            entry.row.tools.sort_by_key(|tool| self.names.list.get(tool.place()));
         }
         // No two have the same key, and a sort that keeps the order of equals would take half as much memory again.
         entries.sort_unstable_by_key(|entry| (entry.row.time, entry.row.key));
@@ -234,7 +233,7 @@ impl Entry {
 impl Ledger {
     /// The words of a name in a row.
     pub fn name(&self, name: Option<Name>) -> Option<&str> {
-        self.names.get(usize::try_from(name?).ok()?).map(String::as_str)
+        self.names.get(name?.place()).map(String::as_str)
     }
 
     /// What a source is called.

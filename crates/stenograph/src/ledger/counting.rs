@@ -7,7 +7,7 @@ use xxhash_rust::xxh3::Xxh3DefaultBuilder;
 
 use super::key::{hash, key};
 use super::page::{Aside, LastAnswer, Name, Names, Page, Reason, Replay, State};
-use super::row::{How, Row, add_once};
+use super::row::{How, Row, Tools};
 use super::told::{Inner, Input, Retold, Told, Total};
 use super::{Pace, Tokens};
 use crate::model::{Body, Event, Note, Usage};
@@ -50,7 +50,7 @@ pub struct Counting {
     kin: Vec<(u128, u128)>,
     state: State,
     /// Tools that were called since the last row of an answer that has no id.
-    tools: Vec<Name>,
+    tools: Tools,
     /// For each answer its row, and the tools that were called before there was one.
     answers: HashMap<u64, Answer, Xxh3DefaultBuilder>,
     /// The answer that was last told of.
@@ -62,7 +62,7 @@ struct Answer {
     row: Option<usize>,
     /// The key of its row, which may stand on an earlier page.
     key: Option<u128>,
-    tools: Vec<Name>,
+    tools: Tools,
 }
 
 impl Counting {
@@ -138,7 +138,7 @@ impl Counting {
         if self.state.total.is_some() {
             self.leave_to_total();
         }
-        let tool = |name: &Name| self.names.list.get(usize::try_from(*name).ok()?).cloned();
+        let tool = |name: Name| self.names.list.get(name.place()).cloned();
         self.state.tools = self.tools.iter().filter_map(tool).collect();
         let last = self.answer.and_then(|group| self.answers.get(&group).map(|answer| (group, answer)));
         self.state.answer = last.map(|(group, Answer { key, tools, .. })| {
@@ -191,22 +191,22 @@ impl Counting {
         let Body::ToolCall { name, .. } = &event.body else { return };
         let tool = self.names.number(name);
         let Some(group) = &event.group else {
-            return add_once(&mut self.tools, tool);
+            return self.tools.add(tool);
         };
         let group = hash(&[group]);
         self.answer = Some(group);
         let answer = self.answers.entry(group).or_default();
         match (answer.row.and_then(|row| self.rows.get_mut(row)), answer.key) {
-            (Some(row), _) => add_once(&mut row.tools, tool),
+            (Some(row), _) => row.tools.add(tool),
             (None, Some(key)) => self.put_tool(event, group, key, tool),
-            (None, None) => add_once(&mut answer.tools, tool),
+            (None, None) => answer.tools.add(tool),
         }
     }
 
     /// A tool of an answer whose row stands on an earlier page: a row of nothing but the tool will be joined with it.
     fn put_tool(&mut self, event: &Event<'_>, group: u64, key: u128, tool: Name) {
         let mut row = self.row(event, How::Passed, Tokens::default());
-        (row.key, row.tools, row.calls, row.records) = (key, vec![tool], 0, 0);
+        (row.key, row.tools, row.calls, row.records) = (key, Tools::from_iter([tool]), 0, 0);
         (row.time, row.told_at) = (None, i64::MAX);
         let at = self.put(row);
         self.answers.entry(group).or_default().row = Some(at);
@@ -238,7 +238,7 @@ impl Counting {
             (answer.row, answer.key) = (Some(at), Some(key));
             let tools = std::mem::take(&mut answer.tools);
             if let Some(row) = self.rows.get_mut(at) {
-                tools.into_iter().for_each(|tool| add_once(&mut row.tools, tool));
+                tools.iter().for_each(|tool| row.tools.add(tool));
             }
         }
     }
@@ -343,20 +343,20 @@ impl Counting {
 
     fn row(&mut self, event: &Event<'_>, how: How, tokens: Tokens) -> Row {
         let origin = event.extra.iter().next().and_then(|(origin, _)| crate::format::named(origin));
-        let agent = origin.map_or(self.agent, |format| format.info().agent);
+        let agent = self.names.number(origin.map_or(self.agent, |format| format.info().agent));
         let session = self.state.session_of(event);
         let (names, state) = (&mut self.names, &self.state);
         let mut number =
             |own: Option<&str>, last: Option<&String>| own.or(last.map(String::as_str)).map(|name| names.number(name));
         Row {
             key: 0,
-            agent: number(Some(agent), None).unwrap_or_default(),
+            agent,
             session: number(session, None),
             thread: number(event.thread.as_deref(), None),
             model: number(event.model.as_deref(), state.model.as_ref()),
             cwd: number(event.cwd.as_deref(), state.cwd.as_ref()),
             branch: number(event.branch.as_deref(), state.branch.as_ref()),
-            tools: Vec::new(),
+            tools: Tools::default(),
             time: millis(event.time.as_ref()),
             told_at: millis(event.time.as_ref()).unwrap_or(i64::MAX),
             tokens,
@@ -388,7 +388,7 @@ impl Counting {
 
     /// The key of a row that nothing names: a copy of its record says the same in the same place.
     fn key_by_content(&self, row: &Row, event: &Event<'_>) -> u128 {
-        let name = |name: Option<Name>| name.and_then(|name| self.names.list.get(usize::try_from(name).ok()?));
+        let name = |name: Option<Name>| name.and_then(|name| self.names.list.get(name.place()));
         let counters = row.tokens.counters().map(|counter| counter.to_string()).join(",");
         let (time, line) = (row.time.map(|time| time.to_string()), row.line.to_string());
         let part = event.part.index.to_string();

@@ -22,7 +22,7 @@ pub(crate) use page::Names;
 pub use page::{Aside, Name, Page, Reason, State};
 pub use prices::{Counter, Line, Origin, Override, Price, Prices, Rates, Tier};
 pub use report::{By, Cost, Group, Question, Report, Unpriced, report};
-pub use row::{How, Row};
+pub use row::{How, Row, Tools};
 pub use rules::{Rule, Tallied, Tally};
 pub use tokens::{Pace, Tokens};
 pub use told::{Inner, Input, Retold, Told, Total};

@@ -2,6 +2,7 @@
 //! (`book.rs`), wherever they come from; `counting.rs` fills them.
 
 use std::collections::HashMap;
+use std::num::NonZeroU32;
 
 use xxhash_rust::xxh3::Xxh3DefaultBuilder;
 
@@ -28,8 +29,24 @@ pub struct Page {
     pub state: State,
 }
 
-/// A name on a page: its place in [`Page::names`].
-pub type Name = u32;
+/// A name on a page: its place in [`Page::names`]. There are millions of them, and most may be missing: that takes no room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Name(NonZeroU32);
+
+impl Name {
+    /// What no name has: the last number of all.
+    pub(super) const NOBODY: Name = Name(NonZeroU32::MAX);
+
+    fn at(place: usize) -> Name {
+        let number = u32::try_from(place).ok().and_then(|place| place.checked_add(1)).and_then(NonZeroU32::new);
+        number.map_or(Name::NOBODY, Name)
+    }
+
+    /// Where it stands among the names.
+    pub fn place(self) -> usize {
+        usize::try_from(self.0.get() - 1).unwrap_or(usize::MAX)
+    }
+}
 
 impl Page {
     /// Whether there is nothing on it, not even where counting stands.
@@ -68,7 +85,7 @@ impl Page {
 
     /// The words of a name.
     pub fn name(&self, name: Option<Name>) -> Option<&str> {
-        self.names.get(usize::try_from(name?).ok()?).map(String::as_str)
+        self.names.get(name?.place()).map(String::as_str)
     }
 }
 
@@ -212,7 +229,7 @@ pub(crate) struct Names {
 impl Names {
     /// These names, each with its place as its number.
     pub fn of(list: Vec<String>) -> Names {
-        let numbers = list.iter().zip(0..).map(|(name, number)| (name.clone(), number)).collect();
+        let numbers = list.iter().zip(0..).map(|(name, place)| (name.clone(), Name::at(place))).collect();
         Names { list, numbers }
     }
 
@@ -221,7 +238,7 @@ impl Names {
         if let Some(number) = self.numbers.get(name) {
             return *number;
         }
-        let number = Name::try_from(self.list.len()).unwrap_or(Name::MAX);
+        let number = Name::at(self.list.len());
         self.list.push(name.to_owned());
         self.numbers.insert(name.to_owned(), number);
         number

@@ -248,7 +248,7 @@ pub fn report(ledger: &Ledger, question: &mut Question<'_>) -> Report {
             add_compared(group, compared);
         };
         let money = [cost, stated, compared];
-        if question.by == By::Tool && !row.tools.is_empty() {
+        if question.by == By::Tool && row.tools.iter().len() > 0 {
             for (tool, tokens, money) in shared(row, money) {
                 put(ledger.name(Some(tool)).map(str::to_owned), &tokens, money);
             }
@@ -278,14 +278,14 @@ fn sessions_with_costs(ledger: &Ledger) -> HashSet<Option<Name>> {
 
 /// What a call took and cost, shared out among the tools it led to; what cannot be shared goes to the first ones.
 fn shared(row: &Row, money: [Option<Money>; 3]) -> Vec<(Name, Tokens, [Option<Money>; 3])> {
-    let parts = row.tools.len().max(1);
+    let parts = row.tools.iter().len().max(1);
     let divisor = parts as u64;
     let money = money.map(|money| money.map(|money| money.split(parts)).unwrap_or_default());
-    let share = |(tool, at): (&Name, u64)| {
+    let share = |(tool, at): (Name, u64)| {
         let counters = row.tokens.counters().map(|counter| counter / divisor + u64::from(at < counter % divisor));
         let at = usize::try_from(at).unwrap_or(usize::MAX);
         let money = [0, 1, 2].map(|which: usize| money.get(which).and_then(|money| money.get(at)).copied());
-        (*tool, Tokens::from_counters(counters), money)
+        (tool, Tokens::from_counters(counters), money)
     };
     row.tools.iter().zip(0..).map(share).collect()
 }

@@ -23,7 +23,7 @@ pub struct Row {
     /// The branch of version control.
     pub branch: Option<Name>,
     /// The tools that were called in the answer, each once, where somebody looked.
-    pub tools: Vec<Name>,
+    pub tools: Tools,
     /// When it is first told of, in milliseconds since 1970.
     pub time: Option<i64>,
     /// When the record stands that says whose call it is; the end of all days where it does not say.
@@ -47,7 +47,7 @@ pub struct Row {
 impl Row {
     /// The same row where each name has another number.
     pub(super) fn renamed(self, numbers: &[Name]) -> Row {
-        let new = |name: Name| usize::try_from(name).ok().and_then(|at| numbers.get(at)).copied().unwrap_or(Name::MAX);
+        let new = |name: Name| numbers.get(name.place()).copied().unwrap_or(Name::NOBODY);
         Row {
             agent: new(self.agent),
             session: self.session.map(new),
@@ -55,7 +55,7 @@ impl Row {
             model: self.model.map(new),
             cwd: self.cwd.map(new),
             branch: self.branch.map(new),
-            tools: self.tools.iter().copied().map(new).collect(),
+            tools: self.tools.iter().map(new).collect(),
             ..self
         }
     }
@@ -98,7 +98,7 @@ impl Row {
         self.pace = self.pace.max(other.pace);
         self.calls = self.calls.max(other.calls);
         self.model = self.model.or(other.model);
-        other.tools.iter().for_each(|tool| add_once(&mut self.tools, *tool));
+        other.tools.iter().for_each(|tool| self.tools.add(tool));
     }
 
     /// Whether it knows better whose call it is: by how it tells of it, and then by telling of it first.
@@ -115,9 +115,37 @@ impl Row {
     }
 }
 
-/// Adds a tool to those that are there, unless it is among them.
-pub(super) fn add_once(tools: &mut Vec<Name>, tool: Name) {
-    if !tools.contains(&tool) {
-        tools.push(tool);
+/// Tools, each once. Most answers call none, or nobody looked: that takes a word, and a ledger has millions of them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[expect(clippy::box_collection, reason = "a box is a word, a vector three")]
+pub struct Tools(Option<Box<Vec<Name>>>);
+
+impl Tools {
+    /// Adds a tool to those that are there, unless it is among them.
+    pub(super) fn add(&mut self, tool: Name) {
+        let tools = self.0.get_or_insert_default();
+        if !tools.contains(&tool) {
+            tools.push(tool);
+        }
+    }
+
+    /// Puts them in an order.
+    pub(super) fn sort_by_key<'k, K: Ord>(&mut self, key: impl Fn(Name) -> K + 'k) {
+        if let Some(tools) = &mut self.0 {
+            tools.sort_by_key(|tool| key(*tool));
+        }
+    }
+
+    /// The tools.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = Name> {
+        self.0.as_deref().map(Vec::as_slice).unwrap_or_default().iter().copied()
+    }
+}
+
+impl FromIterator<Name> for Tools {
+    fn from_iter<I: IntoIterator<Item = Name>>(tools: I) -> Tools {
+        let mut found = Tools::default();
+        tools.into_iter().for_each(|tool| found.add(tool));
+        found
     }
 }

@@ -2,7 +2,7 @@
 //! in that format's folder; here are its name, what it says, and what all formats need to follow one.
 
 use super::page::{Name, Names};
-use super::row::{How, Row};
+use super::row::{How, Row, Tools};
 use super::{Pace, Tokens};
 use crate::time::Time;
 
@@ -112,7 +112,7 @@ impl Tallied {
 
     /// The words of a name.
     pub(crate) fn word(&self, name: Name) -> Option<&str> {
-        self.names.list.get(usize::try_from(name).ok()?).map(String::as_str)
+        self.names.list.get(name.place()).map(String::as_str)
     }
 
     /// A call of an agent of which nothing else is known yet.
@@ -125,7 +125,7 @@ impl Tallied {
             model: None,
             cwd: None,
             branch: None,
-            tools: Vec::new(),
+            tools: Tools::default(),
             time,
             told_at: time.unwrap_or(i64::MAX),
             tokens,

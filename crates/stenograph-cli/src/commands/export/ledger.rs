@@ -44,7 +44,7 @@ pub fn write(ledger: &Ledger, prices: &Prices, out: &mut dyn Write) -> Result<()
 fn cells(ledger: &Ledger, entry: &Entry, prices: &Prices) -> [String; 21] {
     let row = &entry.row;
     let name = |name: Option<Name>| ledger.name(name).unwrap_or_default().to_owned();
-    let tools: Vec<&str> = row.tools.iter().filter_map(|tool| ledger.name(Some(*tool))).collect();
+    let tools: Vec<&str> = row.tools.iter().filter_map(|tool| ledger.name(Some(tool))).collect();
     let price = ledger.name(row.model).and_then(|model| prices.price(model, row.pace));
     let cost = price.and_then(|price| price.cost(&row.tokens));
     let money = |money: Option<Money>| money.map(|money| money.to_string()).unwrap_or_default();
