@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::path::Path;
 
-use stenograph::format::{Detected, Format, Want, detect, named};
+use stenograph::format::{Detected, Format, Want, named};
 use stenograph::read::{Reading, Sink};
 use stenograph_store::index::catalogue::SourceRow;
 use stenograph_store::index::{Held, Store};
@@ -83,7 +83,7 @@ pub fn format_named(name: &str) -> Result<&'static dyn Format, CommandError> {
 
 fn format_of(source: &Source) -> Result<&'static dyn Format, CommandError> {
     let place = source.place();
-    match detect(source.head()) {
+    match source.detect() {
         Detected::Format(format) => Ok(format),
         Detected::Tie(formats) => {
             let names: Vec<&str> = formats.iter().map(|format| format.info().name).collect();

@@ -82,6 +82,8 @@ mod tail;
 mod trim;
 #[path = "cli/usage.rs"]
 mod usage;
+#[path = "cli/usage_left.rs"]
+mod usage_left;
 #[path = "cli/usage_peers.rs"]
 mod usage_peers;
 #[path = "cli/watch.rs"]

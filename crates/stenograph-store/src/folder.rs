@@ -6,7 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use stenograph::format::{Detected, Format, Want, detect};
+use stenograph::format::{Detected, Format, Want};
 use stenograph::loss::twins;
 use stenograph::model::{Event, Note};
 use stenograph::read::{Collected, Reading, Sink};
@@ -224,7 +224,7 @@ impl Sink for Once<'_> {
 /// Reads one file. What nobody knows is no part of a conversation.
 fn document(path: &Path, format: Option<&'static dyn Format>, sink: &mut dyn Sink) -> Result<(), Error> {
     let mut source = Source::open(path, Passes::Once)?;
-    let format = match (format, detect(source.head())) {
+    let format = match (format, source.detect()) {
         (Some(format), _) | (None, Detected::Format(format)) => format,
         (None, Detected::Tie(_) | Detected::Unknown) => return Ok(()),
     };

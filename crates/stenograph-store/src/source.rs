@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, Cursor, Read, Seek};
 use std::path::Path;
 
-use stenograph::format::Head;
+use stenograph::format::{Detected, Head, detect};
 
 use crate::decode::{Container, Counter, Decoded, Guard, decode};
 use crate::error::{Error, Place, Problem};
@@ -27,6 +27,8 @@ pub struct Source {
     origin: Origin,
     identity: Option<Identity>,
     head: Vec<u8>,
+    /// What stands behind a first line that is longer than the head and does not show the format.
+    beyond: Vec<u8>,
     consumed: Counter,
 }
 
@@ -76,13 +78,26 @@ impl Source {
 
     fn of_file(place: Place, file: File, length: u64, identity: Option<Identity>) -> Result<Source, Error> {
         let consumed = Counter::default();
-        let mut source = Source { place, origin: Origin::File { file, length }, identity, head: Vec::new(), consumed };
-        let mut head = Vec::new();
-        let read = Head::read(&mut source.pass()?, &mut head);
+        let mut source = Source {
+            place,
+            origin: Origin::File { file, length },
+            identity,
+            head: Vec::new(),
+            beyond: Vec::new(),
+            consumed,
+        };
+        let (mut head, mut beyond) = (Vec::new(), Vec::new());
+        let mut pass = source.pass()?;
+        let read = Head::read(&mut pass, &mut head);
+        if Head::is_cut(&head) && matches!(detect(&head), Detected::Unknown) {
+            // What cannot be read there is met again by whoever reads it.
+            beyond = Head::beyond(&mut pass).unwrap_or_default();
+        }
+        drop(pass);
         // A file that is damaged further on still has a head; the pass that reads it meets the damage again.
         match read {
             Err(error) if head.is_empty() => return Err(source.explain(error)),
-            _ => source.head = head,
+            _ => (source.head, source.beyond) = (head, beyond),
         }
         source.consumed = Counter::default();
         Ok(source)
@@ -104,7 +119,7 @@ impl Source {
             Ok(()) => Rest::Bytes(rest),
             Err(error) => Rest::Failed(error),
         };
-        Ok(Source { place, origin: Origin::Stream(Some(rest)), identity, head, consumed })
+        Ok(Source { place, origin: Origin::Stream(Some(rest)), identity, head, beyond: Vec::new(), consumed })
     }
 
     /// What comes from a stream, put aside so that it can be read as often as needed.
@@ -122,6 +137,14 @@ impl Source {
     /// Where it comes from.
     pub fn place(&self) -> &Place {
         &self.place
+    }
+
+    /// Which format it is, by its beginning; where the first record is too long to show it, by those behind.
+    pub fn detect(&self) -> Detected {
+        match detect(&self.head) {
+            Detected::Unknown if !self.beyond.is_empty() => detect(&self.beyond),
+            detected => detected,
+        }
     }
 
     /// The first bytes, decoded, as many as detection looks at.

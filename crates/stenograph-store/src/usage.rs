@@ -71,11 +71,36 @@ pub struct Report {
     pub known: u64,
     /// Sources that are gone, and kept.
     pub kept: u64,
+    /// Sources that are of no format that is read.
+    pub strangers: Strangers,
     /// What could not be read.
     pub remarks: Vec<Remark>,
     /// Whether somebody ended it early.
     pub stopped: bool,
 }
+
+/// Files that are of no format that is read.
+#[derive(Debug, Default)]
+pub struct Strangers {
+    /// How many.
+    pub count: u64,
+    /// The first of them by their paths.
+    pub examples: Vec<PathBuf>,
+}
+
+impl Strangers {
+    fn add(&mut self, path: &Path) {
+        self.count += 1;
+        let at = self.examples.partition_point(|known| known.as_path() <= path);
+        if at < EXAMPLES_MAX {
+            self.examples.insert(at, path.to_owned());
+            self.examples.truncate(EXAMPLES_MAX);
+        }
+    }
+}
+
+/// How many files are given as examples.
+const EXAMPLES_MAX: usize = 5;
 
 /// How much is read at a time.
 const CHUNK_SIZE: usize = 128 << 10;
@@ -224,7 +249,7 @@ fn survey(asked: &Asked<'_>, catalogue: Option<&Catalogue>, report: &mut Report)
                     None => jobs.push(job),
                 }
             }
-            None if strangers.get(&path) == Some(&(stamp.size, stamp.changed)) => {}
+            None if strangers.get(&path) == Some(&(stamp.size, stamp.changed)) => report.strangers.add(&path),
             Some(_) | None => jobs.push(Job::File { path, size: stamp.size, named }),
         }
     }
@@ -306,6 +331,8 @@ struct Hand {
     buffer: Vec<u8>,
     /// The format of the last file: the next one beside it is likely to be of the same.
     last: Option<&'static dyn Format>,
+    /// The format that a source shows behind its first record, which is too long to show it.
+    shown: Option<&'static dyn Format>,
 }
 
 impl Job {
@@ -335,10 +362,10 @@ impl Job {
                 for page in pages {
                     give(Told { path: self.path().to_owned(), session: session.clone(), page });
                 }
-                report.remarks.extend(damage.map(|damage| Remark::new(self.path(), damage.to_string())));
+                report.remarks.extend(damage.map(|damage| Remark::new(self.path(), said(self.path(), &damage))));
             }
-            Ok(None) => {}
-            Err(error) => report.remarks.push(Remark::new(self.path(), error.to_string())),
+            Ok(None) => report.strangers.add(self.path()),
+            Err(error) => report.remarks.push(Remark::new(self.path(), said(self.path(), &error))),
         }
     }
 
@@ -361,6 +388,20 @@ impl Job {
         hand: &mut Hand,
         done: &AtomicU64,
     ) -> Result<Option<Counted>, Error> {
+        match self.read_once(calls, archive, hand, done)? {
+            None if hand.shown.is_some() => self.read_once(calls, archive, hand, done),
+            counted => Ok(counted),
+        }
+    }
+
+    /// Its page, unless it has yet to be read as what shows in the hand.
+    fn read_once(
+        &self,
+        calls: Calls,
+        archive: Option<&Archive>,
+        hand: &mut Hand,
+        done: &AtomicU64,
+    ) -> Result<Option<Counted>, Error> {
         let place = Place::Path(self.path().to_owned());
         let unreadable = |error| Error::at(self.path(), Problem::Unreadable, error);
         hand.buffer.resize(CHUNK_SIZE, 0);
@@ -376,23 +417,23 @@ impl Job {
                     let begin = begin.get(..PRINT_SIZE).unwrap_or(begin);
                     archive.is_some_and(|archive| archive.is_forgotten(&label, begin))
                 };
-                let length = fill(&mut file, &mut hand.buffer).map_err(unreadable)?;
-                let begin = hand.buffer.get(..length).unwrap_or_default();
+                let filled = fill(&mut file, &mut hand.buffer);
+                let begin = hand.buffer.get(..filled.length).unwrap_or_default();
                 if Container::of(begin) == Container::Plain {
-                    return count(&mut file, length, likely, &is_forgotten, calls, hand, done).map_err(unreadable);
+                    return count(&mut file, filled, likely, &is_forgotten, calls, hand, done).map_err(unreadable);
                 }
                 let file = File::open(path).map_err(unreadable)?;
                 let mut stream = decode(file, &place, &Counter::default(), Guard::USUAL)?;
-                let length = fill(&mut stream, &mut hand.buffer).map_err(unreadable)?;
-                count(&mut stream, length, likely, &is_forgotten, calls, hand, done).map_err(unreadable)
+                let filled = fill(&mut stream, &mut hand.buffer);
+                count(&mut stream, filled, likely, &is_forgotten, calls, hand, done).map_err(unreadable)
             }
             Job::Kept(copy) => {
                 let Some(archive) = archive else { return Ok(None) };
                 let stream = archive.read(copy.id, Which::Last, 0)?;
                 let mut stream = decode(stream, &place, &Counter::default(), Guard::USUAL)?;
-                let length = fill(&mut stream, &mut hand.buffer).map_err(unreadable)?;
+                let filled = fill(&mut stream, &mut hand.buffer);
                 let likely = stenograph::format::named(&copy.label.format);
-                count(&mut stream, length, likely, &|_, _| false, calls, hand, done).map_err(unreadable)
+                count(&mut stream, filled, likely, &|_, _| false, calls, hand, done).map_err(unreadable)
             }
         }
     }
@@ -407,25 +448,35 @@ struct Counted {
 /// By how many bytes at its beginning a source that was forgotten is known.
 const PRINT_SIZE: usize = 4 << 10;
 
-/// Counts what a stream says, of which the first `length` bytes are in hand.
+/// Counts what a stream says, of which the first bytes are in hand.
 fn count(
     stream: &mut dyn Read,
-    length: usize,
+    filled: Filled,
     likely: Option<&'static dyn Format>,
     is_forgotten: &dyn Fn(&dyn Format, &[u8]) -> bool,
     calls: Calls,
     hand: &mut Hand,
     done: &AtomicU64,
 ) -> io::Result<Option<Counted>> {
+    let Filled { length, mut damage } = filled;
+    if length == 0
+        && let Some(damage) = damage
+    {
+        return Err(damage);
+    }
     let mut head = Vec::new();
     let begin = hand.buffer.get(..length).unwrap_or_default();
-    if !Head::is_whole(begin) && length == CHUNK_SIZE {
+    if !Head::is_whole(begin) && length == CHUNK_SIZE && damage.is_none() {
         // The first line is longer than what is read at a time: the format may only show at its end.
         head.extend_from_slice(begin);
-        Head::read(stream, &mut head)?;
+        damage = Head::read(stream, &mut head).err();
     }
     let begin = if head.is_empty() { begin } else { head.as_slice() };
-    let format = claimed(begin, likely);
+    let format = hand.shown.take().or_else(|| claimed(begin, likely));
+    if format.is_none() && damage.is_none() && Head::is_cut(begin) {
+        hand.shown = claimed(&Head::beyond(stream)?, likely);
+        return Ok(None);
+    }
     let Some(format) = format.filter(|format| !is_forgotten(*format, begin)) else { return Ok(None) };
     hand.last = Some(format);
     let want = match calls {
@@ -439,6 +490,9 @@ fn count(
     done.fetch_add(begin.len() as u64, Ordering::Relaxed);
     // What stands before some damage counts.
     let damage = loop {
+        if damage.is_some() {
+            break damage;
+        }
         match stream.read(&mut hand.buffer) {
             Ok(0) => break None,
             Ok(length) => {
@@ -473,16 +527,27 @@ fn is_same(one: &dyn Format, other: &dyn Format) -> bool {
     one.info().name == other.info().name
 }
 
+/// How much of a buffer was filled, and what ended that early.
+struct Filled {
+    length: usize,
+    damage: Option<io::Error>,
+}
+
+/// What there is to say of an error about a file whose name is said before it.
+fn said(path: &Path, error: &dyn std::error::Error) -> String {
+    error.to_string().replace(&format!("{}: ", path.display()), "")
+}
+
 /// Fills a buffer as far as there is something.
-fn fill(stream: &mut dyn Read, buffer: &mut [u8]) -> io::Result<usize> {
+fn fill(stream: &mut dyn Read, buffer: &mut [u8]) -> Filled {
     let mut length = 0;
     while let Some(rest) = buffer.get_mut(length..).filter(|rest| !rest.is_empty()) {
         match stream.read(rest) {
             Ok(0) => break,
             Ok(read) => length += read,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
+            Err(error) => return Filled { length, damage: Some(error) },
         }
     }
-    Ok(length)
+    Filled { length, damage: None }
 }

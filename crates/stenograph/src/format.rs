@@ -211,6 +211,30 @@ impl<'a> Head<'a> {
         Ok(())
     }
 
+    /// What follows a first line that is longer than what is looked at, as much as is looked at of any source: the first record may hide
+    /// what the others show. `source` stands where the head ends.
+    pub fn beyond(source: &mut dyn io::Read) -> io::Result<Vec<u8>> {
+        let mut piece = Vec::new();
+        loop {
+            piece.clear();
+            io::Read::read_to_end(&mut io::Read::take(&mut *source, Head::SIZE_MAX as u64), &mut piece)?;
+            match memchr::memchr(b'\n', &piece) {
+                Some(newline) => {
+                    piece.drain(..=newline);
+                    Head::read(source, &mut piece)?;
+                    return Ok(piece);
+                }
+                None if piece.is_empty() => return Ok(piece),
+                None => {}
+            }
+        }
+    }
+
+    /// Whether the first line is longer than what is looked at.
+    pub fn is_cut(head: &[u8]) -> bool {
+        head.len() >= Head::LINE_SIZE_MAX && Head::first_line(head).is_none()
+    }
+
     /// Whether more would not be looked at.
     pub fn is_whole(head: &[u8]) -> bool {
         head.len() >= Head::LINE_SIZE_MAX || (head.len() >= Head::SIZE_MAX && Head::first_line(head).is_some())

@@ -12,15 +12,16 @@ use std::sync::atomic::AtomicBool;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use jiff::tz::TimeZone;
-use stenograph::ledger::{self, Book, By, Calls, Entry, Ledger, Prices, Question, Report};
+use stenograph::ledger::{self, Book, By, Calls, Entry, Ledger, Prices, Question, Reason, Report};
 use stenograph::query::{SPELLINGS, Today, moment};
 use stenograph_store::discover::{Machine, Places};
 use stenograph_store::project::Project;
-use stenograph_store::usage::{Asked, UseIndex, pages};
+use stenograph_store::tail::Remark;
+use stenograph_store::usage::{Asked, Strangers, UseIndex, pages};
 
 use crate::clock;
 use crate::error::{CommandError, Status};
-use crate::output::{Output, harmless_line};
+use crate::output::{Output, counted, harmless_line};
 use crate::prices;
 use crate::progress::Bar;
 use crate::store::{Where, on_interrupt};
@@ -90,7 +91,7 @@ pub struct Options {
     #[arg(long, conflicts_with = "csv")]
     json: bool,
     /// Print the rows as CSV
-    #[arg(long)]
+    #[arg(long, conflicts_with = "explain")]
     csv: bool,
 }
 
@@ -105,23 +106,41 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
     let zone = options.zone()?;
     let range = options.range(&zone)?;
     let prices = prices::load()?;
-    let (ledger, peer) = match options.rule {
-        Some(rule) => peers::count(rule, options, output)?.unzip(),
-        None => (options.ledger(output)?, None),
-    };
-    let Some(ledger) = ledger else { return Ok(Status::No) };
     let ask = |ledger: &Ledger, by: By| options.ask(ledger, by, &zone, &range, &prices);
-    let mut answer = Answer { report: ask(&ledger, options.by), ledger, prices: &prices, peer };
+    let answer = |ledger: Ledger, left: Left, peer: Option<peers::Peer>| {
+        let report = ask(&ledger, options.by);
+        Answer { report, ledger, prices: &prices, left, peer }
+    };
+    let answer = match options.rule {
+        Some(rule) => {
+            peers::count(rule, options, output)?.map(|(ledger, peer)| answer(ledger, Left::default(), Some(peer)))
+        }
+        None => options.ledger(output)?.map(|(ledger, left)| answer(ledger, left, None)),
+    };
+    let Some(mut answer) = answer else { return Ok(Status::No) };
     if let (Some(peer), true) = (&mut answer.peer, options.explain) {
-        let Some(ours) = options.ledger(output)? else { return Ok(Status::No) };
+        let Some((ours, _)) = options.ledger(output)? else { return Ok(Status::No) };
         peer.compare(&ask(&ours, By::Agent), &ask(&answer.ledger, By::Agent));
     }
+    answer.say_left(options, &range, output);
     let total = &answer.report.total;
     if total.calls == 0 && total.stated.is_none() {
-        output.say("no model call is told of there");
-        output.say("hint: steno formats lists where transcripts are looked for; --root DIR looks elsewhere");
+        match answer.ledger.entries.len() {
+            0 => {
+                output.say("no model call is told of there");
+                output.say("hint: steno formats lists where transcripts are looked for; --root DIR looks elsewhere");
+            }
+            calls => {
+                output.say(&format!("no call is asked about: {} told of there", are(calls as u64)));
+                output.say("hint: --since, --until, --agent, --model, --session and --project leave out the rest");
+            }
+        }
         if options.json {
             output.line(&answer.json(options))?;
+        } else if options.csv {
+            answer.show(options, output)?;
+        } else if options.explain && answer.peer.is_none() {
+            explain::tell(&answer.ledger, &answer.report, &prices, &answer.left.strangers, output)?;
         }
         return Ok(Status::No);
     }
@@ -134,18 +153,68 @@ struct Answer<'p> {
     report: Report,
     ledger: Ledger,
     prices: &'p Prices,
+    /// What was not counted.
+    left: Left,
     /// The program as which it was counted.
     peer: Option<peers::Peer>,
 }
 
+/// What was not counted.
+#[derive(Default)]
+struct Left {
+    /// Files that are of no format that is read.
+    strangers: Strangers,
+    /// What could not be read.
+    unread: Vec<Remark>,
+}
+
+/// So many calls are.
+fn are(calls: u64) -> String {
+    match calls {
+        1 => "1 call is".to_owned(),
+        calls => format!("{} are", counted(calls, "call")),
+    }
+}
+
 impl Answer<'_> {
+    /// How many records state counts that are none.
+    fn odd_counts(&self) -> u64 {
+        self.ledger
+            .decisions
+            .iter()
+            .find(|decision| decision.reason == Reason::Odd)
+            .map_or(0, |decision| decision.count)
+    }
+
+    /// Says what the numbers do not have in them.
+    fn say_left(&self, options: &Options, range: &Range, output: &mut Output<'_>) {
+        let odd = self.odd_counts();
+        if odd > 0 {
+            let records = if odd == 1 { "1 record states" } else { &format!("{} state", counted(odd, "record")) };
+            let hint = if options.explain { "" } else { "; --explain says where" };
+            output.say(&format!("note: {records} a count that is none, which counts as nothing{hint}"));
+        }
+        let mut projects = Projects::default();
+        let is_timeless =
+            |entry: &&Entry| entry.row.time.is_none() && options.is_meant(&self.ledger, entry, &mut projects);
+        let timeless: u64 = match range {
+            Range { since: None, until: None } => 0,
+            Range { .. } => {
+                self.ledger.entries.iter().filter(is_timeless).map(|entry| u64::from(entry.row.calls)).sum()
+            }
+        };
+        if timeless > 0 {
+            output.say(&format!("note: {} left out for want of a time", are(timeless)));
+        }
+    }
+
     fn json(&self, options: &Options) -> String {
-        let fields = self.peer.as_ref().map(peers::Peer::json).unwrap_or_default();
+        let fields = self.peer.as_ref().map_or_else(|| view::left(self.odd_counts(), &self.left), peers::Peer::json);
         view::json(&self.report, &self.ledger, options.by, self.prices, options.explain, &fields)
     }
 
     fn show(&self, options: &Options, output: &mut Output<'_>) -> Result<(), CommandError> {
-        let Answer { report, ledger, prices, peer } = self;
+        let Answer { report, ledger, prices, left, peer } = self;
         let by = options.by;
         if options.json {
             output.line(&self.json(options))?;
@@ -158,7 +227,7 @@ impl Answer<'_> {
                 output.line(&line)?;
             }
             match (options.explain, peer) {
-                (true, None) => explain::tell(ledger, report, prices, output)?,
+                (true, None) => explain::tell(ledger, report, prices, &left.strangers, output)?,
                 (true, Some(peer)) => peer.tell(output)?,
                 (false, _) => {}
             }
@@ -221,7 +290,7 @@ impl Options {
     }
 
     /// The ledger of all that is asked about; nothing when somebody ended it early.
-    fn ledger(&self, output: &mut Output<'_>) -> Result<Option<Ledger>, CommandError> {
+    fn ledger(&self, output: &mut Output<'_>) -> Result<Option<(Ledger, Left)>, CommandError> {
         let store = self.place.store()?;
         let stop = Arc::new(AtomicBool::new(false));
         on_interrupt(&stop);
@@ -253,7 +322,7 @@ impl Options {
             output.say(STOPPED);
             return Ok(None);
         }
-        Ok(Some(book.close()))
+        Ok(Some((book.close(), Left { strangers: report.strangers, unread: report.remarks })))
     }
 
     /// Which files, and which places.

@@ -16,8 +16,8 @@ DECODER = json.JSONDecoder()
 
 
 def number(value):
-    """A count is a whole number from zero up; anything else was never a count."""
-    return value if type(value) is int and value >= 0 else 0
+    """A count is a whole number from zero up, as large as machines count; anything else was never a count."""
+    return value if type(value) is int and 0 <= value < 2**64 else 0
 
 
 def table(value):
@@ -84,7 +84,7 @@ class Count:
         usage = message.get("usage")
         if record.get("type", "assistant") != "assistant" or message.get("model") == "<synthetic>":
             return  # A record of type assistant, or of no type, whose words are a model's.
-        if not any(type(table(usage).get(name)) is int and usage[name] >= 0 for name in STATED):
+        if not any(type(table(usage).get(name)) is int and 0 <= usage[name] < 2**64 for name in STATED):
             return  # A usage that states no count tells of no call.
         lifetimes = table(usage.get("cache_creation")).values()
         written = usage.get("cache_creation_input_tokens", sum(map(number, lifetimes)))
@@ -95,7 +95,7 @@ class Count:
             key = ("record", text(record.get("uuid")) or place)
         self.keep(self.claude, key, tuple(map(number, counts)))
 
-    def codex_file(self, path, events, heads):
+    def codex_file(self, path, events, heads, elsewhere):
         """Codex states running totals, so a call is the difference of two; a fork begins with its ancestors'."""
         start, own, _ = heads[0] if heads else (None, path, "")
         own, ancestors = own or path, []
@@ -103,7 +103,7 @@ class Count:
             ancestors += [name for name in (id, parent) if name and name != own and name not in ancestors]
         zero = before = (0, 0, 0, 0, 0)
         anew, last, burst = 0, start, bool(ancestors)
-        for when, totals in events:
+        for at, (when, totals, last_call) in enumerate(events):
             burst = burst and None not in (when, last) and when - last <= BURST_SECONDS
             last = max(last, when) if burst else last
             if any(now < then for now, then in zip(totals, before)):
@@ -113,6 +113,8 @@ class Count:
                 self.copied[(own, anew, totals)] = call
                 self.older.setdefault(call, set()).update((name, anew, totals) for name in ancestors[1:])
             read, cached, written, out, _ = (now - then for now, then in zip(totals, before))
+            if elsewhere and at == 0:  # The total before stands in another file.
+                read, cached, written, out, _ = last_call
             if totals != before:
                 self.keep(self.codex, call, (max(0, read - cached - written), out, cached, written))
             before = totals
@@ -153,7 +155,7 @@ class Count:
             self.keep(self.chibi, key, (max(0, prompt - cached - written), answer, cached, written))
 
     def file(self, path):
-        data, events, heads, start = content(path), [], [], None
+        data, events, heads, start, elsewhere = content(path), [], [], None, False
         if b'"totalTokensIn"' in data and self.devflow_run(next(records(data), {}), path):
             return
         for place, line in enumerate(data.split(b"\n")):
@@ -166,16 +168,21 @@ class Count:
                     spawn = table(table(table(payload.get("source")).get("subagent")).get("thread_spawn"))
                     parents = (payload.get("forked_from_id"), payload.get("parent_thread_id"), spawn.get("parent_thread_id"))
                     parent = next(filter(None, map(text, parents)), "")
+                    elsewhere = elsewhere or isinstance(payload.get("history_base"), dict) and not heads
                     heads.append((seconds(record.get("timestamp")), text(payload.get("id")), parent))
                 if kind == "event_msg" and payload.get("type") == "token_count":
                     total = table(payload.get("info")).get("total_token_usage")
                     if isinstance(total, dict):
                         names = ("input", "cached_input", "cache_write_input", "output", "reasoning_output")
-                        totals = tuple(number(total.get(name + "_tokens")) for name in names)
-                        events.append((seconds(record.get("timestamp")), totals))
+                        stated = [total.get(name + "_tokens") for name in names]
+                        last = table(payload["info"].get("last_token_usage"))
+                        last = tuple(number(last.get(name + "_tokens")) for name in names)
+                        # A total with a count that is none is no total; the next one has what it lacks.
+                        if all(count is None or number(count) == count and type(count) is int for count in stated):
+                            events.append((seconds(record.get("timestamp")), tuple(map(number, stated)), last))
                 self.claude_call(record, (path, place))
                 self.chibi_call(record, (path, place))
-        self.codex_file(path, events, heads)
+        self.codex_file(path, events, heads, elsewhere)
 
     def report(self):
         rows = {"claude-code": self.claude.values(), "codex": self.codex_calls()}

@@ -94,6 +94,12 @@ CASES = [
     ("where the fork between is gone, the heads of the history say whose it was",
      {"p.jsonl": PARENT, "g.jsonl": HEADED}, "codex", (210, 36, 200, 0, 4)),
     ("a history that is copied for longer than a second is still one", {"p.jsonl": PARENT, "c.jsonl": SLOW}, "codex", (200, 35, 200, 0, 3)),
+    ("where the history stands in another file, the first call says itself what it took",
+     {"p.jsonl": PARENT, "c.jsonl": [meta("c", 30, forked_from_id="p", history_base={"thread_id": "p"}), tokens(
+         45, 400, 200, 35, last_token_usage={"input_tokens": 100, "cached_input_tokens": 40, "output_tokens": 5})]},
+     "codex", (200, 35, 200, 0, 3)),
+    ("a total with a count that is none is told by the next one",
+     {"a.jsonl": [meta("t"), tokens(2, 100, 60, 10), tokens(3, -5, 60, 12), tokens(4, 300, 160, 30)]}, "codex", (140, 30, 160, 0, 2)),
     ("a thread that is no fork owns what it did in its first second",
      {"p.jsonl": PARENT, "q.jsonl": [meta("q", 30), *REPLAY]}, "codex", (280, 60, 320, 0, 4)),
     ("a copy of a rollout counts once", {"a.jsonl": PARENT, "b.jsonl": PARENT}, "codex", (140, 30, 160, 0, 2)),

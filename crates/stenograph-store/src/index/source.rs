@@ -4,7 +4,7 @@
 use std::fs::File;
 use std::io::Read;
 
-use stenograph::format::{Detected, Format, detect};
+use stenograph::format::{Detected, Format};
 use stenograph::frame::Framing;
 
 use super::catalogue::{Gone, Packed, SourceRow, Stamp};
@@ -240,7 +240,7 @@ impl Run<'_> {
         let read = File::open(&job.path).and_then(|mut file| file.read(&mut first)).unwrap_or(0);
         let container = Container::of(first.get(..read).unwrap_or_default());
         let expected = job.named.format;
-        let format = match detect(source.head()) {
+        let format = match source.detect() {
             Detected::Format(format) => Some(format),
             Detected::Tie(formats) => {
                 let is = |format: &&'static dyn Format, other: Option<&'static dyn Format>| {

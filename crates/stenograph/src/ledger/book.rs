@@ -1,7 +1,7 @@
 //! The pages of all sources as one ledger: each call once, in whatever order the pages come, and an account of what was joined and
 //! what was left out.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use xxhash_rust::xxh3::Xxh3DefaultBuilder;
 
@@ -187,9 +187,30 @@ impl Book {
         }
     }
 
+    /// What a run took in all may be known from one source while another one, older, only has turns: those are told within it.
+    fn leave_to_runs(&mut self) {
+        let whose = |entry: &Entry| Some((entry.row.agent, entry.row.session?));
+        let is_run = |entry: &&Entry| entry.row.how == How::Run;
+        let runs: HashSet<(Name, Name)> = self.entries.iter().filter(is_run).filter_map(whose).collect();
+        if runs.is_empty() {
+            return;
+        }
+        let is_within = |entry: &Entry| {
+            matches!(entry.row.how, How::Own | How::Passed) && whose(entry).is_some_and(|whose| runs.contains(&whose))
+        };
+        let (within, entries): (Vec<Entry>, Vec<Entry>) =
+            std::mem::take(&mut self.entries).into_iter().partition(is_within);
+        self.entries = entries;
+        for entry in within {
+            let place = (entry.source, entry.row.line);
+            self.decide(Reason::WithinTotal, u64::from(entry.row.records), std::iter::once(place));
+        }
+    }
+
     /// The ledger, when all pages are in it.
     pub fn close(mut self) -> Ledger {
         self.trace_back();
+        self.leave_to_runs();
         let mut merged = [(Reason::Copied, 0_u64), (Reason::Replayed, 0), (Reason::PassedOn, 0)];
         for entry in &self.entries {
             // One telling is the call itself; the best one.

@@ -111,10 +111,15 @@ impl Counting {
             Some(Retold::Sum) => self.aside(Reason::Sum, line),
             None => {}
         }
+        if told.odd {
+            self.aside(Reason::Odd, line);
+        }
         if let Some(inner) = &told.inner {
             self.inner(event, inner);
         }
         match (&told.total, &event.usage) {
+            // A total with a count that is none would seem to begin anew. The next one tells what this one does not.
+            (Some(_), _) if told.odd => {}
             (Some(total), _) => self.total(event, total),
             (None, Some(usage)) => self.usage(event, usage, &told),
             (None, None) => {}
@@ -171,6 +176,7 @@ impl Counting {
             // The first header is the source's own; a parent whose history it begins with may be named there.
             (None, session) => {
                 self.state.session = session.map(str::to_owned);
+                self.state.apart = told.apart;
                 self.state.replay =
                     told.parent.as_ref().map(|parent| Replay { of: vec![parent.to_string()], last: time });
             }
@@ -261,6 +267,7 @@ impl Counting {
     /// A running total: what it has more than the last one is a call.
     fn total(&mut self, event: &Event<'_>, total: &Total) {
         let line = event.at.map_or(0, |at| at.line);
+        let is_first = self.state.total.is_none();
         let mut before = self.state.total.replace(total.tokens).unwrap_or_default();
         if before.exceeds(&total.tokens) {
             // A counter that goes down began anew, and may come by the same totals again.
@@ -274,6 +281,10 @@ impl Counting {
         if total.input == Input::WithCache {
             // The numbers need not add up: a share of the cache larger than all that was read leaves nothing beside it.
             taken.input = taken.input.saturating_sub(taken.cache_read).saturating_sub(taken.cache_write);
+        }
+        // The total before the first one may stand in another source; then the answer says itself what it took.
+        if let Some(usage) = event.usage.as_ref().filter(|_| is_first && self.state.apart) {
+            taken = Tokens::of(usage);
         }
         // What comes with an answer is a difference; what stands in the header is all of a run.
         let is_header = matches!(&event.body, Body::Fact { name, .. } if name == "session" || name == "session_end");

@@ -25,4 +25,5 @@ pub use report::{By, Cost, Group, Question, Report, Unpriced, report};
 pub use row::{How, Row, Tools};
 pub use rules::{Rule, Tallied, Tally};
 pub use tokens::{Pace, Tokens};
+pub(crate) use told::is_odd;
 pub use told::{Inner, Input, Retold, Told, Total};

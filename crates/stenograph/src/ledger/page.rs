@@ -119,11 +119,13 @@ pub enum Reason {
     Sum,
     /// The agent put the words into the model's mouth: nobody was asked.
     Synthetic,
+    /// A count is stated that is none.
+    Odd,
 }
 
 impl Reason {
     /// Every reason.
-    pub const ALL: [Reason; 8] = [
+    pub const ALL: [Reason; 9] = [
         Reason::Streamed,
         Reason::Copied,
         Reason::PassedOn,
@@ -132,6 +134,7 @@ impl Reason {
         Reason::WithinTotal,
         Reason::Sum,
         Reason::Synthetic,
+        Reason::Odd,
     ];
 
     /// The word in JSON.
@@ -145,6 +148,7 @@ impl Reason {
             Reason::WithinTotal => "within_total",
             Reason::Sum => "sum",
             Reason::Synthetic => "synthetic",
+            Reason::Odd => "odd",
         }
     }
 
@@ -159,6 +163,9 @@ impl Reason {
             Reason::WithinTotal => "told within a total that counts",
             Reason::Sum => "a sum of calls that are told one by one",
             Reason::Synthetic => "words that the agent put into the model's mouth; nobody was asked",
+            Reason::Odd => {
+                "a count that is negative, has a fraction, is too large or is no number; it counts as nothing"
+            }
         }
     }
 
@@ -166,7 +173,7 @@ impl Reason {
     pub fn is_merged(self) -> bool {
         match self {
             Reason::Streamed | Reason::Copied | Reason::PassedOn | Reason::Replayed => true,
-            Reason::RepeatedTotal | Reason::WithinTotal | Reason::Sum | Reason::Synthetic => false,
+            Reason::RepeatedTotal | Reason::WithinTotal | Reason::Sum | Reason::Synthetic | Reason::Odd => false,
         }
     }
 }
@@ -180,6 +187,8 @@ pub struct State {
     pub(super) branch: Option<String>,
     /// Whose history the source begins with, as long as that lasts.
     pub(super) replay: Option<Replay>,
+    /// Whether that history stands in another source.
+    pub(super) apart: bool,
     /// The last running total.
     pub(super) total: Option<Tokens>,
     /// How often the running total has begun anew.

@@ -20,15 +20,24 @@ pub struct Told<'a> {
     pub inner: Option<Inner<'a>>,
     /// The session whose history the source begins with.
     pub parent: Option<Str<'a>>,
+    /// Whether that history stands in another source, so that a running total begins with what is not told here.
+    pub apart: bool,
     /// Why its numbers are no call, where they are none.
     pub aside: Option<Retold>,
+    /// Whether it states a count that is none: negative, with a fraction, too large, or no number.
+    pub odd: bool,
 }
 
 impl Told<'_> {
     /// Whether the record tells anything that is counted or counted by.
     pub fn is_counted(&self) -> bool {
-        self.total.is_some() || self.inner.is_some() || self.parent.is_some() || self.aside.is_some()
+        self.total.is_some() || self.inner.is_some() || self.parent.is_some() || self.aside.is_some() || self.odd
     }
+}
+
+/// Whether what stands where a count should is none. Nothing at all is no count either, and nothing odd.
+pub(crate) fn is_odd(raw: &str) -> bool {
+    raw != "null" && crate::json::number(raw).is_none()
 }
 
 /// What a session has taken so far, where its source keeps a running count.

@@ -2,12 +2,19 @@
 
 use stenograph::ledger::{Counter, Decision, Ledger, Pace, Price, Prices, Report, Tokens};
 use stenograph::text::quote;
+use stenograph_store::usage::Strangers;
 
 use crate::error::CommandError;
 use crate::output::{Ink, Output, counted, grouped, harmless_line};
 
 /// Tells it to people.
-pub fn tell(ledger: &Ledger, report: &Report, prices: &Prices, output: &mut Output<'_>) -> Result<(), CommandError> {
+pub fn tell(
+    ledger: &Ledger,
+    report: &Report,
+    prices: &Prices,
+    strangers: &Strangers,
+    output: &mut Output<'_>,
+) -> Result<(), CommandError> {
     let colour = output.colour();
     let records: u64 = ledger.entries.iter().map(|entry| u64::from(entry.row.records)).sum();
     output.line("")?;
@@ -22,6 +29,13 @@ pub fn tell(ledger: &Ledger, report: &Report, prices: &Prices, output: &mut Outp
         output.line(&format!("  {count} {verb}: {}", decision.reason.says()))?;
         for (source, line) in &decision.examples {
             let place = format!("{}:{line}", harmless_line(ledger.source(*source)));
+            output.line(&format!("      {}", colour.ink(Ink::Faint, &place)))?;
+        }
+    }
+    if strangers.count > 0 {
+        output.line(&format!("{} left out: of no format that is read", counted(strangers.count, "file")))?;
+        for path in &strangers.examples {
+            let place = harmless_line(&path.to_string_lossy());
             output.line(&format!("      {}", colour.ink(Ink::Faint, &place)))?;
         }
     }

@@ -134,6 +134,22 @@ pub fn json(
     harmless_json(&json).into_owned()
 }
 
+/// What was not counted, as fields.
+pub fn left(odd_counts: u64, left: &super::Left) -> Vec<(&'static str, String)> {
+    let unread: Vec<String> = left
+        .unread
+        .iter()
+        .map(|remark| {
+            format!("{{\"file\":{},\"says\":{}}}", quote(&remark.path.to_string_lossy()), quote(&remark.text))
+        })
+        .collect();
+    vec![
+        ("odd_counts", odd_counts.to_string()),
+        ("unknown_files", left.strangers.count.to_string()),
+        ("unread", format!("[{}]", unread.join(","))),
+    ]
+}
+
 fn group_json(group: &Group, by: Option<By>) -> String {
     let mut json = String::from("{");
     if let Some(by) = by {

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use crate::format::{Format, Head, Info, Sniff, Traits, Want};
 use crate::frame::Framing;
 use crate::json::JsonLines;
-use crate::ledger::Told;
+use crate::ledger::{Told, is_odd};
 use crate::model::{Event, Outline, Residue};
 use crate::read::Reader;
 use crate::write::Writer;
@@ -63,9 +63,15 @@ impl Format for ChibiResponses {
     }
 
     /// Some servers count their responses from a small number on: the same id at another time is another response.
-    fn told<'e>(&self, event: &'e Event<'_>, _left: &'e Residue<'_>) -> Told<'e> {
+    fn told<'e>(&self, event: &'e Event<'_>, left: &'e Residue<'_>) -> Told<'e> {
         let time = event.time.as_ref().and_then(crate::time::Time::instant);
-        Told { request: time.map(|time| Cow::Owned(time.to_string())), ..Told::default() }
+        let is_stated_oddly = |usage: &Residue<'_>| {
+            ["prompt_tokens", "completion_tokens"].iter().filter_map(|name| usage.raw(name)).any(is_odd)
+        };
+        let response = left.opened(RESPONSE);
+        let usage = response.as_ref().and_then(|response| response.opened("usage"));
+        let odd = usage.is_some_and(|usage| is_stated_oddly(&usage));
+        Told { request: time.map(|time| Cow::Owned(time.to_string())), odd, ..Told::default() }
     }
 
     fn writer(&self, outline: &Outline) -> Box<dyn Writer> {

@@ -233,10 +233,14 @@ fn take_usage(message: &mut Object<'_>) -> Option<Usage> {
     usage.stated()
 }
 
+/// The counters of a usage.
+pub const COUNTERS: [&str; 4] =
+    ["input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"];
+
 /// Takes the numbers of a usage.
 pub fn numbers(stated: &mut Object<'_>) -> Usage {
-    let names = ["input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", ""];
-    let mut usage = stated.take_usage(names);
+    let [input, output, cache_read, cache_write] = COUNTERS;
+    let mut usage = stated.take_usage([input, output, cache_read, cache_write, ""]);
     if let Some(mut details) = stated.open("output_tokens_details") {
         usage.reasoning = details.take_number("thinking_tokens");
         stated.close("output_tokens_details", details);

@@ -2,15 +2,16 @@
 //! sub-agents within `progress` records. Reads leftovers only.
 
 use crate::json::{Object, fields_within, number};
-use crate::ledger::{Inner, Pace, Retold, Tokens, Told};
+use crate::ledger::{Inner, Pace, Retold, Tokens, Told, is_odd};
 use crate::model::{Event, Residue, Usage};
 
-use super::read::SYNTHETIC;
+use super::read::{COUNTERS, SYNTHETIC};
 
 /// What is left of a record tells this.
 pub fn told<'e>(event: &Event<'_>, left: &'e Residue<'_>) -> Told<'e> {
     let Some(message) = left.opened("message") else {
-        return Told { inner: left.raw("data").and_then(progress), ..Told::default() };
+        let (inner, odd) = left.raw("data").and_then(progress).unwrap_or_default();
+        return Told { inner, odd, ..Told::default() };
     };
     let mut told = Told { request: left.text("requestId").filter(|request| !request.is_empty()), ..Told::default() };
     if message.raw("model") == Some(SYNTHETIC) {
@@ -21,6 +22,7 @@ pub fn told<'e>(event: &Event<'_>, left: &'e Residue<'_>) -> Told<'e> {
     if let Some(usage) = message.opened("usage") {
         told.more = more(event.usage.as_ref(), usage.raw("cache_creation"), usage.raw("server_tool_use"));
         told.pace = pace(usage.raw("speed"), usage.raw("service_tier"));
+        told.odd = is_any_odd(|name| usage.raw(name), usage.raw("cache_creation"));
     }
     told
 }
@@ -30,6 +32,12 @@ const LIFETIMES: [&str; 2] = ["ephemeral_1h_input_tokens", "ephemeral_5m_input_t
 
 /// How often tools of the service were used.
 const SERVER_TOOLS: [&str; 2] = ["web_search_requests", "web_fetch_requests"];
+
+/// Whether one of the counters is none. `counter` gives what stands there and was not taken.
+fn is_any_odd<'r>(counter: impl Fn(&'static str) -> Option<&'r str>, lifetimes: Option<&'r str>) -> bool {
+    let lifetimes = lifetimes.map_or([None; 2], |raw| fields_within(raw, LIFETIMES));
+    COUNTERS.into_iter().map(counter).chain(lifetimes).flatten().any(is_odd)
+}
 
 /// Counters that a usage has no place for. What lives how long adds up to what was written, where nothing else says how much that was.
 fn more(usage: Option<&Usage>, lifetimes: Option<&str>, server_tools: Option<&str>) -> Tokens {
@@ -65,8 +73,8 @@ fn is_sum(raw: &str) -> bool {
     usage.is_some_and(|usage| fields_within(usage, ["input_tokens"]) != [None])
 }
 
-/// The message of a sub-agent, as it was passed on while it worked.
-fn progress(data: &str) -> Option<Inner<'_>> {
+/// The message of a sub-agent, as it was passed on while it worked, if it states a count, and whether one of its counts is none.
+fn progress(data: &str) -> Option<(Option<Inner<'_>>, bool)> {
     let mut data = Object::within(data)?;
     let mut record = data.peek("message").and_then(Object::within)?;
     let mut message = record.peek("message").and_then(Object::within)?;
@@ -75,8 +83,9 @@ fn progress(data: &str) -> Option<Inner<'_>> {
         return None;
     }
     let numbers = super::read::numbers(&mut usage);
+    let odd = is_any_odd(|name| usage.peek(name), usage.peek("cache_creation"));
     let more = more(Some(&numbers), usage.peek("cache_creation"), usage.peek("server_tool_use"));
-    Some(Inner {
+    let inner = Inner {
         group: message.take_name("id"),
         request: record.take_name("requestId"),
         id: record.take_name("uuid"),
@@ -85,5 +94,6 @@ fn progress(data: &str) -> Option<Inner<'_>> {
         time: record.take_iso("timestamp"),
         pace: pace(usage.peek("speed"), usage.peek("service_tier")),
         tokens: Tokens::of(&numbers).plus(&more),
-    })
+    };
+    Some((numbers.stated().map(|_| inner), odd))
 }

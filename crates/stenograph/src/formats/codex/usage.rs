@@ -3,17 +3,20 @@
 
 use super::notices;
 use crate::json::Object;
-use crate::ledger::{Input, Tokens, Told, Total};
+use crate::ledger::{Input, Tokens, Told, Total, is_odd};
 use crate::model::{Event, Residue};
 use crate::text::{Str, Text};
 
 /// What is left of a record tells this.
 pub fn told<'e>(event: &'e Event<'_>, left: &'e Residue<'_>) -> Told<'e> {
     let Some(payload) = left.opened("payload") else { return Told::default() };
-    Told { total: total(&payload), parent: parent(&payload, event.session.as_deref()), ..Told::default() }
+    let (total, odd) = total(&payload).map_or((None, false), |(total, odd)| (Some(total), odd));
+    let apart = payload.raw("history_base").is_some_and(|raw| raw.starts_with('{'));
+    Told { total, odd, apart, parent: parent(&payload, event.session.as_deref()), ..Told::default() }
 }
 
-fn total(payload: &Residue<'_>) -> Option<Total> {
+/// The running total, and whether one of its counts is none.
+fn total(payload: &Residue<'_>) -> Option<(Total, bool)> {
     let info = payload.opened("info")?;
     let mut json = String::new();
     match (info.object("total_token_usage"), info.raw("total_token_usage")) {
@@ -23,6 +26,8 @@ fn total(payload: &Residue<'_>) -> Option<Total> {
     }
     let numbers = Object::parse(&json)?;
     let number = |key: &str| numbers.peek(key).and_then(crate::json::number).unwrap_or(0);
+    let names = [notices::INPUT, notices::OUTPUT, notices::CACHED, notices::CACHE_WRITE, notices::REASONING];
+    let odd = names.into_iter().filter_map(|name| numbers.peek(name)).any(is_odd);
     let tokens = Tokens {
         input: number(notices::INPUT),
         output: number(notices::OUTPUT),
@@ -31,7 +36,7 @@ fn total(payload: &Residue<'_>) -> Option<Total> {
         reasoning: number(notices::REASONING),
         ..Tokens::default()
     };
-    Some(Total { tokens, input: Input::WithCache, cost: None })
+    Some((Total { tokens, input: Input::WithCache, cost: None }, odd))
 }
 
 /// The thread whose history is replayed before this one's own: the one it was forked from, or the one that spawned it.

@@ -1,11 +1,17 @@
 //! What devflow tells about model calls beyond those of its turns: what the whole run took. Reads leftovers only.
 
-use crate::ledger::{Input, Tokens, Told, Total};
+use crate::ledger::{Input, Tokens, Told, Total, is_odd};
 use crate::model::Residue;
 
-/// What is left of a record tells this: the header has what the run took.
+/// What is left of a record tells this: the header has what the run took. A total that is no count tells nothing, and the turns do.
 pub fn told<'e>(left: &'e Residue<'_>) -> Told<'e> {
-    Told { total: left.opened("metadata").and_then(|metadata| total(&metadata)), ..Told::default() }
+    let is_stated_oddly =
+        |left: &Residue<'_>, names: [&str; 2]| names.iter().filter_map(|name| left.raw(name)).any(is_odd);
+    let Some(metadata) = left.opened("metadata") else {
+        return Told { odd: is_stated_oddly(left, ["tokensIn", "tokensOut"]), ..Told::default() };
+    };
+    let odd = is_stated_oddly(&metadata, ["totalTokensIn", "totalTokensOut"]);
+    Told { total: total(&metadata).filter(|_| !odd), odd, ..Told::default() }
 }
 
 fn total(metadata: &Residue<'_>) -> Option<Total> {
