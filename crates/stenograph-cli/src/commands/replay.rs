@@ -110,6 +110,10 @@ impl Options {
 
 /// That there is nothing to be played, and why.
 fn nothing(options: &Options, range: &Range, name: &str) -> CommandError {
+    if let (None, Some((end, start))) = (range.missing(), range.backwards()) {
+        return CommandError::nothing(format!("{name}: {end} comes before {start}"))
+            .hint("--start is where it begins, --end where it stops");
+    }
     match range.missing() {
         Some(place) => CommandError::nothing(format!("{name}: there is no {place}")).hint(format!(
             "there are {}; steno find and steno show give their numbers and ids",

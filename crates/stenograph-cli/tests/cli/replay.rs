@@ -66,6 +66,8 @@ fn a_part_is_played_by_numbers_and_by_ids() {
     assert_eq!(shown[0]["id"], ids("--start 5 --end 5")[0].as_str());
     folder.run("replay a --start 99").finds_nothing("there is no event 99");
     folder.run("replay a --start nobody").finds_nothing("there is no event with the id nobody");
+    folder.run("replay a --start 5 --end 2").finds_nothing("event 2 comes before event 5");
+    folder.run("replay a --end 0").finds_nothing("there is no event 0");
     folder.run("replay a --start e5 --end nobody").ends(0).talks("there is no event with the id nobody");
 }
 
@@ -270,6 +272,32 @@ fn a_screen_of_any_size_will_do() {
     ]);
     if let Some(done) = watched(&folder, "replay a", &steps) {
         done.ends(0);
+    }
+}
+
+/// Who reads within a long event still reads it when the window changes its width, however many lines that makes.
+#[test]
+fn what_is_read_stays_in_sight_when_the_width_changes() {
+    let long: String = (1..60).map(|number| format!("line {number} {}\\n", "and on ".repeat(20))).collect();
+    let folder = Folder::with("a", TWO_DAYS.replace("All is well.", &long).replace("Fix the test.", &long));
+    let steps = serde_json::json!([
+        ["see", "line 1"],
+        ["type", " "],
+        ["see", "paused"],
+        ["type", ">"],
+        ["see", "event 7 of 7"],
+        ["type", "\u{1b}[6~"],
+        ["see", "line 12"],
+        ["size", 20, 24],
+        ["see", "event 7"],
+        ["size", 200, 24],
+        ["see", "line 12"],
+        ["size", 80, 24],
+        ["see", "line 12"],
+        ["type", "q"],
+    ]);
+    if let Some(done) = watched(&folder, "replay a", &steps) {
+        assert_eq!((&done.0["code"], &done.0["restored"]), (&0.into(), &true.into()), "{}", done.0);
     }
 }
 

@@ -53,6 +53,8 @@ pub struct Range {
     end: Option<Place>,
     started: bool,
     ended: bool,
+    /// Whether any event was in it.
+    held: bool,
     seen: u64,
 }
 
@@ -60,7 +62,9 @@ impl Range {
     /// A range that nothing was asked about yet.
     pub fn new(start: Option<Place>, end: Option<Place>) -> Range {
         let started = start.is_none();
-        Range { start, end, started, ended: false, seen: 0 }
+        // Nothing comes before the first event: such a range is over before it begins.
+        let ended = end == Some(Place::Number(0));
+        Range { start, end, started, ended, held: false, seen: 0 }
     }
 
     /// Counts the next event: its number, and whether it is in the range. The parts of a record with the id at the end are all in it.
@@ -75,13 +79,23 @@ impl Range {
             (true, true) => Within::After,
         };
         self.ended |= is_end;
+        self.held |= within == Within::Inside;
         (number, within)
     }
 
     /// A place that no event has, once all were counted.
     pub fn missing(&self) -> Option<&Place> {
         let start = self.start.as_ref().filter(|_| !self.started);
-        start.or_else(|| self.end.as_ref().filter(|end| !self.ended && matches!(end, Place::Id(_))))
+        let is_missing = |end: &&Place| match end {
+            Place::Number(number) => *number == 0,
+            Place::Id(_) => !self.ended,
+        };
+        start.or_else(|| self.end.as_ref().filter(is_missing))
+    }
+
+    /// The end and the start, once all were counted, if the end comes before the start.
+    pub fn backwards(&self) -> Option<(&Place, &Place)> {
+        self.end.as_ref().zip(self.start.as_ref()).filter(|_| self.started && self.ended && !self.held)
     }
 
     /// How many events were counted.
@@ -114,7 +128,21 @@ mod tests {
     }
 
     #[test]
+    fn a_range_that_runs_backwards_is_told() {
+        let backwards = |start: &str, end: &str| {
+            let mut range = Range::new(Some(Place::parse(start)), Some(Place::parse(end)));
+            for event in ["a", "b", "b", "c"].map(named) {
+                range.next(&event);
+            }
+            range.backwards().is_some()
+        };
+        assert!(backwards("3", "2") && backwards("c", "a") && backwards("4", "b"));
+        assert!(!backwards("2", "3") && !backwards("3", "b") && !backwards("2", "9"));
+    }
+
+    #[test]
     fn what_is_not_there_is_told() {
+        assert_eq!(inside(None, Some("0")), (vec![], Some(Place::Number(0))));
         assert_eq!(inside(Some("9"), None), (vec![], Some(Place::Number(9))));
         assert_eq!(inside(None, Some("z")).1, Some(Place::Id("z".into())));
         // As far as there is.

@@ -51,6 +51,7 @@ pub fn run(
         keys: Keys::default(),
         colour: output.colour(),
         scroll: None,
+        width: 0,
         help: Help::Hidden,
         looked: Instant::now(),
     };
@@ -59,6 +60,9 @@ pub fn run(
     // The terminal is given back before anything is said.
     drop(screen);
     let ended = ended?;
+    if let Some(place) = stage.range().missing().filter(|_| !options.follow) {
+        output.say(&format!("there is no {place}; this goes to the end"));
+    }
     if let Some(number) = player.at().and_then(|at| stage.timeline().beat(at)).map(|beat| beat.number)
         && !player.is_at_end(stage.timeline())
     {
@@ -83,6 +87,8 @@ struct Playing {
     colour: Colour,
     /// How many lines are below what is shown; where nobody scrolled, that depends on the event.
     scroll: Option<usize>,
+    /// How wide the screen was when that was so.
+    width: usize,
     help: Help,
     /// When the file was looked at last, if it is followed.
     looked: Instant,
@@ -199,6 +205,7 @@ impl Playing {
     fn scroll(&mut self, scroll: Scroll) -> Result<(), CommandError> {
         let (width, height) = self.screen.size();
         let page = height.saturating_sub(1).max(1);
+        self.fit(width)?;
         let here = match (self.scroll, self.player.at()) {
             (Some(here), _) => here,
             (None, at) => self.stage.below(at, width, page)?,
@@ -214,9 +221,22 @@ impl Playing {
         Ok(())
     }
 
+    /// Keeps about the same words in sight when the screen gets another width, and the event another number of lines.
+    fn fit(&mut self, width: usize) -> Result<(), CommandError> {
+        let before = std::mem::replace(&mut self.width, width);
+        if let (Some(below), Some(at)) = (self.scroll, self.player.at())
+            && before != width
+        {
+            let (old, new) = (self.stage.height(at, before)?, self.stage.height(at, width)?);
+            self.scroll = Some(below.saturating_mul(new) / old.max(1));
+        }
+        Ok(())
+    }
+
     fn draw(&mut self) -> Result<(), CommandError> {
         let (width, height) = self.screen.size();
         let page = height.saturating_sub(1);
+        self.fit(width)?;
         let lines: Vec<String> = match self.help {
             Help::Shown => HELP.lines().map(|line| table::cut(line, width)).collect(),
             Help::Hidden => {

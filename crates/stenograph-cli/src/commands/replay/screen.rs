@@ -138,3 +138,40 @@ fn give_back() {
     let _ = execute!(io::stdout(), Show, LeaveAlternateScreen);
     let _ = disable_raw_mode();
 }
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    /// Takes a real terminal over and panics, as only a mistake would. It is the part of the test below that runs in that terminal.
+    #[test]
+    #[ignore = "needs a terminal of its own"]
+    fn somebody_panics() {
+        let mut screen = Screen::enter().unwrap();
+        screen.draw(&["something is drawn".to_owned()], "the last line").unwrap();
+        panic!("this is why");
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_panic_gives_the_terminal_back_and_is_seen() {
+        let drive = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/terminal/drive.py");
+        let own = std::env::current_exe().unwrap();
+        let mut python = Command::new("python3");
+        python.arg(drive).arg("[]").arg(own).env("TERM", "xterm").env("RUST_BACKTRACE", "0");
+        // What is not captured is neither held back nor written by somebody else later.
+        python.args(["--exact", "commands::replay::screen::tests::somebody_panics", "--ignored", "--nocapture"]);
+        let Ok(done) = python.output() else {
+            eprintln!("no python3: the terminal is not tried");
+            return;
+        };
+        let text = String::from_utf8(done.stdout).unwrap();
+        let found: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(found["failed"], serde_json::Value::Null, "{text}");
+        assert_eq!((&found["restored"], &found["code"]), (&true.into(), &101.into()), "{text}");
+        // Said on the screen that stays, and not on the one that went away.
+        assert!(found["said"].as_str().unwrap().contains("this is why"), "{text}");
+    }
+}

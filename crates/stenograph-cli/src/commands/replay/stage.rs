@@ -194,6 +194,11 @@ impl Stage {
         }
     }
 
+    /// How many lines the event at this place has.
+    pub fn height(&mut self, at: usize, width: usize) -> Result<usize, CommandError> {
+        Ok(self.lines_of(at, width)?.len())
+    }
+
     /// How far one can scroll, where that is less than `wanted`.
     pub fn scroll_max(
         &mut self,
