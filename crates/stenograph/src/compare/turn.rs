@@ -118,9 +118,9 @@ impl Turn {
 /// What an event says, in a spelling that does not depend on where it comes from.
 pub fn said<'e>(event: &'e Event<'_>) -> Cow<'e, str> {
     match &event.body {
-        Body::ToolCall { input: Input::Json(raw), .. } => given(Cow::Borrowed(raw)),
+        Body::ToolCall { input: Input::Json(raw), .. } => Cow::Owned(given(raw)),
         Body::ToolCall { input: Input::Text(text), .. } => match text.decode() {
-            text if is_valid(&text) => given(text),
+            text if is_valid(&text) => Cow::Owned(given(&text)),
             text => text,
         },
         _ => event.content().map_or(Cow::Borrowed(""), |content| Cow::Owned(content.joined().decode().into_owned())),
@@ -144,8 +144,8 @@ pub fn shown<'e>(event: &'e Event<'_>) -> Cow<'e, str> {
 
 /// What a tool is given, which is JSON. Where nothing but objects is taken, anything else stands below one key, and nothing is an empty one:
 /// see [`Input::to_object`].
-fn given(raw: Cow<'_, str>) -> Cow<'_, str> {
-    let bare = Object::parse(&raw).and_then(|object| {
+fn given(raw: &str) -> String {
+    let bare = Object::parse(raw).and_then(|object| {
         let mut pairs = object.pairs();
         match (pairs.next(), pairs.next()) {
             (None, _) => Some(String::new()),
@@ -154,9 +154,9 @@ fn given(raw: Cow<'_, str>) -> Cow<'_, str> {
         }
     });
     match bare {
-        Some(text) if is_valid(&text) => Cow::Owned(canonical(&text).into_owned()),
-        Some(text) => Cow::Owned(text),
-        None => Cow::Owned(canonical(&raw).into_owned()),
+        Some(text) if is_valid(&text) => canonical(&text).into_owned(),
+        Some(text) => text,
+        None => canonical(raw).into_owned(),
     }
 }
 
