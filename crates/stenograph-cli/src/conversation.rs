@@ -7,7 +7,7 @@ use stenograph::format::Format;
 use stenograph::model::{Event, Note, Outline, Spine};
 use stenograph::read::Sink;
 use stenograph_store::recall::Recall;
-use stenograph_store::{Passes, Source, folder};
+use stenograph_store::{Passes, Source, beside, folder};
 
 use crate::error::CommandError;
 use crate::input::{self, Go, Input};
@@ -69,7 +69,7 @@ impl Conversation {
         }
     }
 
-    /// Opens what is named, and the side conversations of a session that stand in sources of their own, each with its name. One that
+    /// Opens what is named, and the side conversations that stand in sources of their own, each with its name. One that
     /// cannot be opened does not stop the rest.
     pub fn open_with_threads(
         place: &Where,
@@ -78,9 +78,21 @@ impl Conversation {
         output: &mut Output<'_>,
     ) -> Result<(Conversation, Vec<(String, Conversation)>), CommandError> {
         let main = Conversation::open(place, name, from, output)?;
-        let Asked::Session(chosen) = place.asked(name)? else { return Ok((main, Vec::new())) };
-        let store = place.store()?;
         let mut threads = Vec::new();
+        let chosen = match place.asked(name)? {
+            Asked::Session(chosen) => chosen,
+            Asked::File(path) => {
+                let format = main.format().filter(|_| main.source().is_some());
+                for side in format.map(|format| beside::sides(&path, format)).unwrap_or_default() {
+                    match input::open(&side.path, from, Passes::Many) {
+                        Ok(input) => threads.push((side.thread, Conversation::of(input))),
+                        Err(error) => output.error(&error),
+                    }
+                }
+                return Ok((main, threads));
+            }
+        };
+        let store = place.store()?;
         for row in store.catalogue()?.sources_of(chosen.session.id)? {
             let Some(thread) = row.thread.clone().filter(|_| row.id != chosen.source.id && row.copy_of.is_none())
             else {

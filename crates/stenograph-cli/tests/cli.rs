@@ -12,6 +12,10 @@
 mod audit;
 #[path = "cli/audit_diff.rs"]
 mod audit_diff;
+#[path = "cli/audit_sides.rs"]
+mod audit_sides;
+#[path = "cli/audit_words.rs"]
+mod audit_words;
 #[path = "cli/bad_input.rs"]
 mod bad_input;
 #[path = "cli/branches.rs"]

@@ -7,6 +7,7 @@
 //! way out.
 
 pub mod archive;
+pub mod beside;
 mod decode;
 pub mod discover;
 pub mod document;

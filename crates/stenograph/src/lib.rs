@@ -39,6 +39,7 @@ pub mod render;
 pub mod replay;
 pub mod resume;
 pub mod sheet;
+mod shell;
 pub mod standin;
 pub mod status;
 pub mod text;

@@ -3,6 +3,7 @@
 
 mod course;
 mod diff;
+mod merge;
 mod read;
 mod total;
 mod view;
@@ -26,7 +27,7 @@ use total::Total;
 /// Tells which tools were used and what came of it, which files were created, changed, deleted and read, which commands ran and with which exit
 /// codes, what was said last, what went wrong and whether it was made good, who allowed or forbade what, which other agents were given a
 /// task, what is still to do, where the run got nowhere, what each compaction put aside and how full the window was. What is told twice
-/// counts once. What is named is a file, or a session that steno index has found, with its sub-agents; else it is a query, and every
+/// counts once. What is named is a file, or a session that steno index has found, with the sub-agents that stand in files of their own beside it; else it is a query, and every
 /// session in which it finds something is told of. What a command did to files is not known, and no command is taken apart.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -73,7 +74,9 @@ const SESSIONS_MAX: usize = 1000;
 pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
     if let [one] = options.what.as_slice() {
         match options.place.asked(Path::new(one)) {
-            Ok(Asked::File(path)) if !is_query(&path) => return options.tell(&read::file(options, &path)?, output),
+            Ok(Asked::File(path)) if !is_query(&path) => {
+                return options.tell(&read::file(options, &path, output)?, output);
+            }
             Ok(Asked::Session(chosen)) => return options.tell(&read::session(options, &chosen, output)?, output),
             // That no session is called so means that it is a query.
             Ok(Asked::File(_)) | Err(CommandError::Nothing { .. }) => {}

@@ -5,7 +5,7 @@ mod view;
 
 use std::path::{Path, PathBuf};
 
-use stenograph::compare::{Change, Comparison, Formats, Side, Turn, compare, said};
+use stenograph::compare::{Change, Comparison, Formats, Side, Turn, compare, shown};
 use stenograph::model::{LeftOut, Outline};
 use stenograph_store::recall::{Mark, Recall};
 
@@ -190,7 +190,7 @@ impl One {
             None => None,
         };
         let (text, tool) = match &event {
-            Some(event) => (said(event).trim().to_owned(), event.name().map(str::to_owned)),
+            Some(event) => (shown(event).trim().to_owned(), event.name().map(str::to_owned)),
             None => (String::new(), None),
         };
         Ok(view::Said { turn, tool, text })

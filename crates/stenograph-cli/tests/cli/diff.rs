@@ -86,3 +86,15 @@ fn what_cannot_be_compared_says_why() {
     folder.run("diff facts facts").ends(0).says("nothing is said or done in either");
     folder.run("diff a facts").ends(1).says("they differ from the first turn on");
 }
+
+#[test]
+fn a_text_that_a_tool_is_given_is_the_same_below_a_key() {
+    let run = r#"{"v":1,"kind":"message","session":"s1","id":"e1","role":"user","content":"Mend it."}
+{"v":1,"kind":"tool_call","session":"s1","id":"e2","name":"apply_patch","call":"c1","input_text":"*** Begin Patch\n*** End Patch"}
+{"v":1,"kind":"tool_result","session":"s1","id":"e3","call":"c1","content":"ok"}
+"#;
+    let folder = Folder::with("a.jsonl", run);
+    folder.run("convert a.jsonl --to openai-chat -o b.jsonl").ends(0);
+    assert!(std::fs::read_to_string(folder.path("b.jsonl")).unwrap().contains(r#"{\"input\":\"*** Begin"#));
+    folder.run("diff a.jsonl b.jsonl").ends(0).says("3 the same, 0 moved, 0 changed");
+}

@@ -15,6 +15,7 @@ use stenograph::format::Format;
 
 use crate::tail::Remark;
 pub use machine::{Machine, Platform, Variables};
+pub(crate) use pattern::Pattern;
 
 /// Where to look.
 #[derive(Clone, Debug)]

@@ -2,7 +2,7 @@
 
 /// A step of a home, taken apart.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Pattern(Vec<Piece>);
+pub(crate) struct Pattern(Vec<Piece>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Piece {
@@ -26,7 +26,7 @@ enum Slot {
 
 /// The names in a part of a path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Names<'n> {
+pub(crate) struct Names<'n> {
     /// The session.
     pub session: Option<&'n str>,
     /// The sub-agent.
@@ -40,7 +40,7 @@ const SLOTS: [(&str, Slot); 3] =
 
 impl Pattern {
     /// The pattern that this is the spelling of.
-    pub(super) fn of(step: &str) -> Pattern {
+    pub(crate) fn of(step: &str) -> Pattern {
         let mut pieces: Vec<Piece> = Vec::new();
         let mut rest = step;
         while let Some(char) = rest.chars().next() {
@@ -65,7 +65,7 @@ impl Pattern {
     }
 
     /// The name, where it has no gaps.
-    pub(super) fn literal(&self) -> Option<&str> {
+    pub(crate) fn literal(&self) -> Option<&str> {
         match self.0.as_slice() {
             [Piece::Text(text)] => Some(text),
             _ => None,
@@ -74,7 +74,7 @@ impl Pattern {
 
     /// Whether a name fits, and what the gaps in it say. What is hidden has to be asked for: a gap at the beginning fills no
     /// leading point.
-    pub(super) fn fits<'n>(&self, name: &'n str) -> Option<Names<'n>> {
+    pub(crate) fn fits<'n>(&self, name: &'n str) -> Option<Names<'n>> {
         if let Some(text) = self.literal() {
             return (text == name).then(Names::default);
         }

@@ -1,7 +1,7 @@
 //! What a result says about its call: whether it failed, the exit code, who did not allow it, what goes on. It looks at one event only.
 
 use super::report::Outcome;
-use crate::format::marks::{Exit, Marks, Verdict, value_at, word};
+use crate::format::marks::{Exit, Marks, Script, Verdict, value_at, word};
 use crate::format::named;
 use crate::model::{Content, Event, Residue};
 use crate::text::{Str, beginning};
@@ -13,6 +13,8 @@ pub(super) struct Answer {
     pub is_error: bool,
     /// The exit code, wherever it stands. It is only believed of a call that can have one.
     pub exit: Option<i64>,
+    /// The exit codes in what a script printed.
+    pub printed: Vec<i64>,
     pub verdict: Option<Verdict>,
     /// Names by which later calls ask for what goes on.
     pub handles: Vec<String>,
@@ -34,6 +36,9 @@ const HEAD_SIZE_MAX: usize = 4096;
 
 /// In how many lines an exit code is looked for.
 const HEAD_LINES_MAX: usize = 10;
+
+/// How many results of commands are looked for in what a script printed.
+const PRINTED_MAX: usize = 256;
 
 /// The line after which a result only repeats what a command printed.
 const OUTPUT: &str = "Output:";
@@ -57,6 +62,9 @@ impl Answer {
         };
         for (marks, residue) in marks(event) {
             answer.marked(&marks, residue, text, error);
+            if let Some(script) = marks.script.filter(|script| text.starts_with(script.head)) {
+                content.texts().for_each(|printed| answer.read_printed(&script, &printed.decode()));
+            }
         }
         if text.starts_with('{') {
             let find = |keys: &[&str]| keys.iter().find_map(|key| word(value_at(text, key)?));
@@ -87,6 +95,27 @@ impl Answer {
         self.kind = self.kind.take().or_else(|| marks.kind_fields.iter().find_map(field));
         for (path, word) in marks.made {
             self.made = self.made.or_else(|| Some(residue.word_at(path)? == *word));
+        }
+    }
+
+    /// What a script printed, if it is the result of a command: its exit code, or the name under which it goes on.
+    fn read_printed(&mut self, script: &Script, text: &str) {
+        let field = |key: &str| word(value_at(text, key)?);
+        if self.printed.len() >= PRINTED_MAX || !text.starts_with('{') || field(script.sign).is_none() {
+            return;
+        }
+        match field(script.exit).and_then(|code| code.parse().ok()) {
+            Some(code) => self.printed.push(code),
+            None => self.handles.extend(field(script.handle).map(Str::into_owned)),
+        }
+    }
+
+    /// Believes what a script printed that ran so many commands: one that failed is enough, but that all went well has to be told of all.
+    pub fn believe(&mut self, commands: usize) {
+        if self.exit.is_none() {
+            let failed = self.printed.iter().copied().find(|code| *code != 0);
+            let is_told = !self.printed.is_empty() && self.printed.len() >= commands;
+            self.exit = failed.or_else(|| is_told.then_some(0));
         }
     }
 

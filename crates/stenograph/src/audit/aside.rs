@@ -4,10 +4,10 @@
 use super::answer::{Answer, digits, marks};
 use super::calls::Calls;
 use super::keys::{Task, command_at};
-use super::report::{Call, Outcome};
+use super::report::{Call, Outcome, Place};
 use super::{Auditor, TEXT_SIZE_MAX};
 use crate::format::marks::{Judgement, Marks, Nested, Twin, word};
-use crate::format::{Want, named};
+use crate::format::{Format, Want, named};
 use crate::json::Object;
 use crate::model::{Body, Event, Note, Residue};
 use crate::query::{Touch, TouchHow};
@@ -34,6 +34,23 @@ impl Auditor {
             if let Some(nested) = marks.nested.filter(|nested| nested.fact == name) {
                 self.nested(&nested, residue, origin);
             }
+        }
+    }
+
+    /// A call whose result nobody records may say itself what came of it. How long it took is not known.
+    pub(super) fn hosted(&mut self, event: &Event<'_>, id: Option<&str>, tool: &str, thread: usize) {
+        let stated = marks(event).find_map(|(marks, residue)| {
+            let mine = marks.hosted.iter().filter(|(hosted, _)| *hosted == tool);
+            mine.into_iter().find_map(|(_, path)| residue.word_at(path))
+        });
+        let is_error = match stated.as_deref() {
+            Some("completed") => false,
+            Some("failed" | "incomplete") => true,
+            Some(_) | None => return,
+        };
+        if let Some(open) = self.calls.answered(id, thread) {
+            let answer = Answer { is_error, ..Answer::default() };
+            self.settle(&open, answer, Place { time_ms: None, ..self.place });
         }
     }
 
@@ -117,7 +134,7 @@ impl Auditor {
             };
             let file = self.files.touch(&Touch { path: path.to_owned(), how }, outcome, None, self.place);
             if let (Some(file), Some(course)) = (file, self.courses.get_mut(thread)) {
-                course.window.file(file);
+                course.window.file(file, None);
             }
         }
     }
@@ -138,12 +155,8 @@ impl Auditor {
         if let Some(agent) = self.agents.of_call(Calls::id(residue.word_at(nested.call).as_deref())) {
             self.agents.thread(agent, &thread);
         }
-        let mut inside = Inside(Vec::new());
-        let mut reading = Reading::new(format, Want::All);
-        reading.feed(raw.as_bytes(), &mut inside);
-        reading.end(&mut inside);
         let place = self.place;
-        for event in inside.0 {
+        for event in Inside::of(format, &[raw]) {
             // A record inside a record inside a record is nothing anybody writes.
             let is_nested = matches!(&event.body, Body::Fact { name, .. } if name == nested.fact);
             if !is_nested {
@@ -177,8 +190,22 @@ impl Auditor {
     }
 }
 
-/// Keeps the events of one record.
-struct Inside(Vec<Event<'static>>);
+/// Keeps the events of records that stand inside of others.
+pub(super) struct Inside(Vec<Event<'static>>);
+
+impl Inside {
+    /// The events of these records.
+    pub(super) fn of(format: &dyn Format, records: &[&str]) -> Vec<Event<'static>> {
+        let mut inside = Inside(Vec::new());
+        let mut reading = Reading::new(format, Want::All);
+        for record in records {
+            reading.feed(record.as_bytes(), &mut inside);
+            reading.feed(b"\n", &mut inside);
+        }
+        reading.end(&mut inside);
+        inside.0
+    }
+}
 
 impl Sink for Inside {
     fn event(&mut self, event: &Event<'_>) {

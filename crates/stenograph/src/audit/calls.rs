@@ -46,6 +46,8 @@ pub(super) struct Open {
     pub may_exit: bool,
     /// The step that it was made in.
     pub step: u64,
+    /// Its number in what stands before the model.
+    pub number: u64,
     /// The work that it asks after, if it asks for some.
     pub after: Option<usize>,
     /// What it adds to the list of what is to do.

@@ -263,6 +263,8 @@ impl Audit {
         told.set_number("events", Some(compaction.events));
         told.set_number("messages", Some(compaction.messages));
         told.set_number("calls", Some(compaction.calls));
+        told.set_number("kept_messages", Some(compaction.kept_messages));
+        told.set_number("kept_calls", Some(compaction.kept_calls));
         told.set("tokens_before", compaction.tokens_before.map_or_else(null, |tokens| tokens.to_string()));
         told.set("tokens_after", compaction.tokens_after.map_or_else(null, |tokens| tokens.to_string()));
         told.set_number("summary_length", Some(compaction.summary_length));

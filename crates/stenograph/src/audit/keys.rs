@@ -15,8 +15,10 @@ pub(super) struct Keys {
     pub fields: Vec<(String, String)>,
     /// Whether a value was too long to be kept whole.
     pub is_cut: bool,
-    /// The command, if it runs one.
+    /// The command, if it runs one. Those of a script stand one below the other.
     pub command: Option<String>,
+    /// How many commands that are.
+    pub commands: usize,
     /// Names by which work that goes on may be asked for.
     pub asks_for: Vec<String>,
     /// What another agent is to do.
@@ -129,7 +131,10 @@ impl Keys {
             // Of a script that calls tools, the commands it runs tell more than it does itself.
             let commands: Vec<String> =
                 Script::texts(text, script.command).into_iter().map(|(_, command)| command).collect();
+            self.commands = commands.len();
             self.command = Some(commands.join("\n")).filter(|command| !command.is_empty()).map(|text| self.kept(&text));
+            let handles = Script::texts(text, script.handle).into_iter().map(|(_, name)| name);
+            self.asks_for.extend(handles.take(ASKED_MAX));
             if let Some(command) = self.command.clone() {
                 self.put("command", &command);
             }
@@ -163,7 +168,9 @@ impl Keys {
         let has_path = object.pairs().any(|(key, _)| TELLING.get(1).is_some_and(|paths| paths.contains(&&*fold(key))));
         for (key, raw) in object.pairs() {
             let folded = fold(key);
-            let is_command = TELLING.first().is_some_and(|commands| commands.contains(&folded.as_str()));
+            // A script may be one for anything, such as for what other agents are to do.
+            let is_command = TELLING.first().is_some_and(|commands| commands.contains(&folded.as_str()))
+                && (folded != "script" || is_named(tool, &SHELLS) || is_named(tool, &["run", "script", "command"]));
             // A tool for files is told by one word what it is to do; that is no command.
             if is_command && self.command.is_none() && !(has_path && is_one_word(raw)) && paths.is_empty() {
                 self.command = command(raw).map(|text| self.kept(&text)).filter(|text| !text.trim().is_empty());
@@ -289,6 +296,8 @@ mod tests {
         assert_eq!(keys("shell", r#"{"command":["bash","-lc","ls | wc"]}"#).command.as_deref(), Some("ls | wc"));
         assert_eq!(keys("shell", r#"{"command":["git","status"]}"#).command.as_deref(), Some("git status"));
         assert_eq!(keys("editor", r#"{"command":"view","path":"/a"}"#).command, None);
+        assert_eq!(keys("run_script", r#"{"script":"ls"}"#).command.as_deref(), Some("ls"));
+        assert_eq!(keys("Workflow", r#"{"script":"await agent('look')"}"#).command, None);
         assert_eq!(Keys::of("exec", &Input::Text("ls".into()), &[], None).command.as_deref(), Some("ls"));
     }
 

@@ -10,25 +10,27 @@ mod agents;
 mod answer;
 mod aside;
 mod calls;
+mod close;
 mod files;
 mod json;
 mod keys;
 mod report;
 mod settle;
+mod talk;
 #[cfg(test)]
 mod tests;
 mod thread;
 mod todos;
 mod trouble;
+mod window;
 
 use std::collections::{HashMap, HashSet};
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use crate::format::named;
 use crate::model::{Body, Content, Event, Input, Role};
 use crate::query::touches;
-use crate::status::{Patience, given, is_markup};
+use crate::status::given;
 use crate::text::beginning;
 use agents::Agents;
 use answer::{Answer, marks};
@@ -40,13 +42,12 @@ pub use report::{
     Agent, AgentState, Approval, Audit, Call, Change, Compaction, Context, End, Failure, Fault, FaultKind, File, Kept,
     Last, Outcome, Phase, PhaseKind, Place, Step, Thread, Todo, Todos, Tool,
 };
-use thread::{Course, Window};
-use trouble::{Ending, Trouble};
+use thread::Course;
 
 use crate::format::marks::Script;
 pub use crate::format::marks::Verdict;
 
-/// Follows the events of a session, source after source.
+/// Follows the events of a session.
 #[derive(Debug, Default)]
 pub struct Auditor {
     audit: Audit,
@@ -56,7 +57,8 @@ pub struct Auditor {
     files: Files,
     agents: Agents,
     place: Place,
-    sources: usize,
+    /// How many events of each source were given.
+    given: Vec<u64>,
     /// Fingerprints of records, to know one again that another source copied.
     records: HashSet<u64>,
 }
@@ -76,17 +78,21 @@ const LIST_MAX: usize = 1000;
 /// How many models are named.
 const MODELS_MAX: usize = 32;
 
-/// How many files and commands of a compaction are named.
-const PUT_ASIDE_MAX: usize = 100;
-
 /// How much of a text is kept where it only explains.
 const TEXT_SIZE_MAX: usize = 2000;
 
 impl Auditor {
-    /// Begins the next source of the session. The first one needs no word.
-    pub fn source(&mut self) {
-        self.sources += 1;
-        self.place = Place { source: self.sources, ..Place::default() };
+    /// The next events are those of this source of the session, numbered from 0. Of a session with several they may come in the order of
+    /// their times; a single one needs no word.
+    pub fn source(&mut self, source: usize) {
+        if self.given.len() <= self.place.source {
+            self.given.resize(self.place.source + 1, 0);
+        }
+        if let Some(given) = self.given.get_mut(self.place.source) {
+            *given = self.place.event;
+        }
+        let event = self.given.get(source).copied().unwrap_or_default();
+        self.place = Place { source, event, ..Place::default() };
     }
 
     /// Takes notice of the next event.
@@ -113,7 +119,7 @@ impl Auditor {
         self.state(event, thread);
         let Some(course) = self.courses.get_mut(thread) else { return };
         course.watch.add(event);
-        course.window.events += 1;
+        course.window.event(event.id.as_deref());
         if let Some(tokens) = event.usage.as_ref().map(given).filter(|tokens| *tokens > 0) {
             course.context.add(event.group.as_deref(), tokens, self.place);
             if let Some(at) = course.compacted.take()
@@ -129,11 +135,12 @@ impl Auditor {
             Body::ToolCall { call, name, input } => {
                 let script = marks(event).find_map(|(marks, _)| marks.script);
                 self.call(call.as_deref(), name, input, script, thread);
+                self.hosted(event, call.as_deref(), name, thread);
             }
             Body::ToolResult { call, content, error, .. } => {
                 let answer = Answer::of(event, content, *error);
                 match self.calls.answered(call.as_deref(), thread) {
-                    Some(open) => self.settle(&open, &answer, self.place),
+                    Some(open) => self.settle(&open, answer, self.place),
                     None => self.calls.keep_early(call.as_deref(), answer, self.place),
                 }
             }
@@ -208,81 +215,6 @@ impl Auditor {
         }
     }
 
-    /// Something came between two calls.
-    fn moved(&mut self, thread: usize) {
-        if let Some(course) = self.courses.get_mut(thread) {
-            course.has_begun = true;
-            course.has_moved = true;
-        }
-    }
-
-    fn user(&mut self, event: &Event<'_>, content: &Content<'_>, thread: usize) {
-        self.moved(thread);
-        let joined = content.joined();
-        let text = joined.decode();
-        let text = text.trim();
-        if self.notice(event, text) {
-            return;
-        }
-        let signs = event.extra.iter().filter_map(|(origin, _)| Some(named(origin)?.signs()));
-        if signs.into_iter().any(|signs| signs.interruptions.iter().any(|words| text.starts_with(words))) {
-            return self.fault(FaultKind::Interrupted, None, text, thread);
-        }
-        let Some(course) = self.courses.get_mut(thread) else { return };
-        course.asked.get_or_insert_with(|| Course::print(text));
-        course.said.close();
-        course.window.messages += 1;
-        // What an agent puts into its user's mouth is all markup.
-        if is_markup(text) {
-            return;
-        }
-        course.troubles.asked();
-        self.audit.asked += u64::from(thread == 0);
-        let text = text.to_owned();
-        course.step(Step { place: self.place, tool: None, text: format!("user: {text}"), outcome: None, exit: None });
-    }
-
-    fn assistant(&mut self, event: &Event<'_>, content: &Content<'_>, thread: usize) {
-        self.moved(thread);
-        let joined = content.joined();
-        let text = joined.decode();
-        let Some(course) = self.courses.get_mut(thread) else { return };
-        course.window.messages += 1;
-        course.said.say(event.group.as_deref(), text.trim(), self.place);
-        course.troubles.answered();
-        self.audit.answered += u64::from(thread == 0);
-        if !text.trim().is_empty() {
-            let text = text.trim().to_owned();
-            course.step(Step { place: self.place, tool: None, text, outcome: None, exit: None });
-        }
-        self.recover(thread);
-    }
-
-    /// Something good came after what went wrong.
-    fn recover(&mut self, thread: usize) {
-        for fault in self.audit.errors.items.iter_mut().rev().take_while(|fault| !fault.is_recovered) {
-            fault.is_recovered |= fault.thread == thread;
-        }
-    }
-
-    fn fault(&mut self, kind: FaultKind, name: Option<&str>, text: &str, thread: usize) {
-        self.moved(thread);
-        let fault = Fault {
-            place: self.place,
-            thread,
-            kind,
-            name: name.map(|name| beginning(name, TEXT_SIZE_MAX).to_owned()),
-            text: beginning(text, TEXT_SIZE_MAX).to_owned(),
-            is_recovered: false,
-        };
-        self.audit.errors.push(fault.clone(), LIST_MAX);
-        let Some(course) = self.courses.get_mut(thread) else { return };
-        course.said.close();
-        let before = course.steps.iter().cloned().collect();
-        let kind = trouble::kind_of(kind, name);
-        course.troubles.add(Trouble { fault, kind, call: None, input: Vec::new(), before });
-    }
-
     fn call(&mut self, id: Option<&str>, name: &str, input: &Input<'_>, script: Option<Script>, thread: usize) {
         let print = Calls::print(name, input);
         if self.calls.is_known(id, thread, print) {
@@ -292,14 +224,11 @@ impl Auditor {
         course.has_begun = true;
         course.said.close();
         course.calls += 1;
-        course.window.calls += 1;
         let touches = touches(name, input, course.cwd.as_deref().or(self.audit.cwd.as_deref()));
         let paths: Vec<String> = touches.iter().map(|touch| touch.path.clone()).collect();
         let keys = Keys::of(name, input, if matches!(input, Input::Text(_)) { &paths } else { &[] }, script);
-        if let Some(command) = &keys.command {
-            course.window.command(command);
-            self.audit.commands += 1;
-        }
+        let number = course.window.call(keys.command.as_deref());
+        self.audit.commands += u64::from(keys.command.is_some());
         let step = course.step_of_call();
         let mut todo = None;
         match todos::change(name, input, script) {
@@ -321,6 +250,7 @@ impl Auditor {
             touches,
             may_exit,
             step,
+            number,
             after,
             todo,
             agent,
@@ -330,104 +260,7 @@ impl Auditor {
             self.unanswered(&oldest);
         }
         if let Some((open, answer, place)) = self.calls.early() {
-            self.settle(&open, &answer, place);
-        }
-    }
-
-    fn compaction(&mut self, event: &Event<'_>, summary: Option<&Content<'_>>, thread: usize) {
-        let length = summary.map_or(0, |summary| summary.joined().decode().chars().count() as u64);
-        let stated = marks(event).find_map(|(marks, residue)| {
-            let (before, after) = marks.compacted?;
-            let number = |path: &str| residue.word_at(path)?.parse::<u64>().ok();
-            Some((number(before), number(after)))
-        });
-        let Some(course) = self.courses.get_mut(thread) else { return };
-        course.said.close();
-        // A boundary and its summary may be two records.
-        let before = self.audit.compactions.items.iter_mut().rev().find(|before| before.thread == thread);
-        if course.window.is_empty()
-            && let Some(before) = before
-        {
-            before.summary_length = before.summary_length.max(length);
-            return;
-        }
-        let Window { events, messages, calls, files, commands } = std::mem::take(&mut course.window);
-        let mut names = Kept::default();
-        for file in files {
-            let path = self.files.kept.items.get(file).map(|file| file.path.clone());
-            names.push(path.unwrap_or_default(), PUT_ASIDE_MAX);
-        }
-        let (tokens_before, tokens_after) = stated.unwrap_or_default();
-        let compaction = Compaction {
-            place: self.place,
-            thread,
-            events: events.saturating_sub(1),
-            messages,
-            calls,
-            tokens_before: tokens_before.or_else(|| course.context.last()),
-            tokens_after,
-            summary_length: length,
-            files: names,
-            commands,
-        };
-        course.compacted = self.audit.compactions.push(compaction, LIST_MAX);
-    }
-
-    /// What all of it came to.
-    pub fn finish(mut self) -> Audit {
-        if self.courses.is_empty() {
-            self.courses.push(Course::default());
-        }
-        let open = self.calls.rest();
-        for open in &open {
-            self.unanswered(open);
-        }
-        for course in &mut self.courses {
-            for phase in course.phases.end() {
-                self.audit.phases.push(phase, LIST_MAX);
-            }
-        }
-        self.audit.phases.items.sort_by_key(|phase| (phase.from.source, phase.from.event));
-        // A file may hold nothing but a side conversation.
-        let begun = |course: &Course| course.has_begun;
-        let main = match self.courses.first() {
-            Some(course) if !course.has_begun => self.courses.iter().position(begun).unwrap_or(0),
-            _ => 0,
-        };
-        self.agents.settle(&self.courses, main);
-        let open = open.into_iter().rev().find(|open| open.thread == main);
-        self.ends(main, open.as_ref());
-        let mut audit = self.audit;
-        audit.tools = self.calls.tools;
-        audit.calls = self.calls.kept;
-        audit.files = self.files.kept;
-        audit.agents = self.agents.kept;
-        audit
-    }
-
-    /// How each conversation ended, and what the main one leaves.
-    fn ends(&mut self, main: usize, open: Option<&Open>) {
-        let open = open.map(|open| {
-            let tool = Some(self.calls.name(open.tool).to_owned());
-            let (text, outcome) = (open.keys.about().to_owned(), Some(Outcome::Unanswered));
-            (Step { place: open.place, tool, text, outcome, exit: None }, open.keys.fields.clone())
-        });
-        let place = self.place;
-        for (at, course) in self.courses.iter_mut().enumerate() {
-            let status = course.watch.status(None, &Patience::default());
-            let end = End { state: status.state, why: status.why, word: status.word };
-            let context = course.context.take();
-            if at == main {
-                self.audit.end = end.clone();
-                self.audit.context = context.clone();
-                self.audit.last = course.said.take();
-                let steps = course.steps.drain(..).collect();
-                let ending = Ending { end: &end, place, thread: at, steps, open: open.clone() };
-                self.audit.failure = std::mem::take(&mut course.troubles).verdict(ending);
-                self.audit.cwd = self.audit.cwd.take().or_else(|| course.cwd.clone());
-            }
-            let (calls, failed) = (course.calls, course.failed);
-            self.audit.threads.push(Thread { id: course.id.clone(), calls, failed, end, context });
+            self.settle(&open, answer, place);
         }
     }
 }

@@ -12,7 +12,9 @@ use super::{Auditor, LIST_MAX, TEXT_SIZE_MAX, Verdict, thread, todos};
 
 impl Auditor {
     /// A call was answered.
-    pub(super) fn settle(&mut self, open: &Open, answer: &Answer, place: Place) {
+    pub(super) fn settle(&mut self, open: &Open, mut answer: Answer, place: Place) {
+        answer.believe(open.keys.commands);
+        let answer = &answer;
         let exit = answer.exit.filter(|_| open.may_exit);
         let command = open.keys.command.as_deref();
         // What only the exit code calls a failure may be an answer like any other.
@@ -25,7 +27,7 @@ impl Auditor {
         for touch in &open.touches {
             let file = self.files.touch(touch, outcome, answer.made, open.place);
             if let (Some(file), Some(course)) = (file, self.courses.get_mut(open.thread)) {
-                course.window.file(file);
+                course.window.file(file, Some(open.number));
             }
         }
         if let Some(verdict) = answer.verdict {
@@ -67,7 +69,8 @@ impl Auditor {
         }
         let call = work.call.and_then(|call| self.calls.kept.items.get_mut(call));
         if let (Some(call), Some(exit)) = (call, answer.exit) {
-            let has_failed = exit != 0 && call.outcome == Outcome::Good;
+            let is_no = call.command.as_deref().is_some_and(|command| trouble::is_no(command, Some(exit)));
+            let has_failed = exit != 0 && !is_no && call.outcome == Outcome::Good;
             call.exit = Some(exit);
             if has_failed {
                 call.outcome = Outcome::Failed;

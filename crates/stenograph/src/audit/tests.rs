@@ -76,7 +76,7 @@ fn a_call_counts_once_however_often_it_is_told() {
     tape.put(Event { restates: true, ..call("toolu_0123456789", "Write", write) });
     tape.result("toolu_0123456789", "ok", false).result("toolu_0123456789", "ok", false);
     // A copy of the record in another file.
-    tape.auditor.source();
+    tape.auditor.source(1);
     tape.call("toolu_0123456789", "Write", write);
     let audit = tape.done();
     assert_eq!((audit.tools[0].calls, audit.tools[0].unanswered), (1, 0));

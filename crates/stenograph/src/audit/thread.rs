@@ -1,12 +1,13 @@
-//! One conversation: what was said last, how much its model was given, what a compaction puts aside, where it gets nowhere. A fold in
-//! bounded memory; what went wrong in it is in `trouble.rs`.
+//! One conversation: what was said last, how much its model was given, where it gets nowhere. A fold in bounded memory; what went wrong in it
+//! is in `trouble.rs`, what a compaction puts aside in `window.rs`.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::report::{Context, Kept, Last, Outcome, Phase, PhaseKind, Place, Step};
+use super::report::{Context, Last, Outcome, Phase, PhaseKind, Place, Step};
 use super::trouble::Troubles;
+use super::window::Window;
 use crate::status::Watch;
 use crate::text::beginning;
 
@@ -180,37 +181,6 @@ impl Said {
 
     pub fn take(&mut self) -> Option<Last> {
         self.last.take()
-    }
-}
-
-/// What happened since the last compaction.
-#[derive(Debug, Default)]
-pub(super) struct Window {
-    pub events: u64,
-    pub messages: u64,
-    pub calls: u64,
-    pub files: BTreeSet<usize>,
-    pub commands: Kept<String>,
-}
-
-/// How many files and commands of a window are kept.
-const WINDOW_FILES_MAX: usize = 10_000;
-const WINDOW_COMMANDS_MAX: usize = 100;
-
-impl Window {
-    pub fn file(&mut self, file: usize) {
-        if self.files.len() < WINDOW_FILES_MAX {
-            self.files.insert(file);
-        }
-    }
-
-    pub fn command(&mut self, command: &str) {
-        self.commands.push(beginning(command, STEP_SIZE_MAX).to_owned(), WINDOW_COMMANDS_MAX);
-    }
-
-    /// Whether nothing was said or done since.
-    pub fn is_empty(&self) -> bool {
-        self.messages == 0 && self.calls == 0
     }
 }
 

@@ -8,6 +8,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 use super::calls::Open;
 use super::report::{End, Failure, Fault, FaultKind, Kept, Place, Step};
 use crate::query::TouchHow;
+use crate::shell::{Word, commands, without_documents};
 use crate::status::{State, Why};
 use crate::text::beginning;
 
@@ -166,10 +167,21 @@ pub(super) fn kind_of(fault: FaultKind, name: Option<&str>) -> u64 {
 const ASKING: [&str; 14] =
     ["grep", "egrep", "fgrep", "rg", "ag", "diff", "cmp", "test", "[", "which", "pgrep", "command", "type", "ls"];
 
+/// What of git asks in the same way.
+const ASKING_GIT: [&str; 2] = ["grep", "diff"];
+
 /// Whether an exit code only says no.
 pub(super) fn is_no(command: &str, exit: Option<i64>) -> bool {
-    let last = segments(command).next_back().map(words_of).unwrap_or_default();
-    exit == Some(1) && last.first().is_some_and(|program| ASKING.contains(program))
+    if exit != Some(1) {
+        return false;
+    }
+    let commands = segments(command);
+    let words = commands.last().map(|words| words_of(words)).unwrap_or_default();
+    match words.as_slice() {
+        [program, about, ..] if base(program) == "git" => ASKING_GIT.contains(about),
+        [program, ..] => ASKING.contains(&base(program)),
+        [] => false,
+    }
 }
 
 /// What a command is about: its first program that does something, and the word after it.
@@ -177,10 +189,9 @@ pub(super) fn program(command: &str) -> String {
     /// What only prepares the ground.
     const BEFORE: [&str; 8] = ["cd", "export", "source", ".", "set", "pushd", "echo", "sleep"];
     let mut fallback = String::new();
-    for segment in segments(command) {
+    for segment in &segments(command) {
         let words = words_of(segment);
-        let Some(program) = words.first() else { continue };
-        let name = program.rsplit(['/', '\\']).next().unwrap_or(program);
+        let Some(name) = words.first().map(|program| base(program)) else { continue };
         let second = words
             .get(1)
             .filter(|word| word.chars().all(|char| char.is_ascii_alphanumeric() || char == '-' || char == ':'));
@@ -197,21 +208,22 @@ pub(super) fn program(command: &str) -> String {
 }
 
 /// How much of a command is looked at: what follows is mostly a document.
-const COMMAND_SIZE_MAX: usize = 2000;
+const COMMAND_SIZE_MAX: usize = 8000;
 
-fn segments(command: &str) -> impl DoubleEndedIterator<Item = &str> {
-    let command = beginning(command, COMMAND_SIZE_MAX);
-    command.split(['\n', ';', '|', '&']).map(str::trim).filter(|segment| !segment.is_empty())
+fn segments(command: &str) -> Vec<Vec<Word>> {
+    commands(&without_documents(beginning(command, COMMAND_SIZE_MAX)).0)
 }
 
 /// The words of a command, without what only says how it is to run.
-fn words_of(segment: &str) -> Vec<&str> {
+fn words_of(segment: &[Word]) -> Vec<&str> {
     const AROUND: [&str; 6] = ["sudo", "env", "time", "nice", "nohup", "exec"];
-    segment
-        .split_whitespace()
-        .skip_while(|word| AROUND.contains(word) || word.contains('=') && !word.starts_with('-'))
-        .take(4)
-        .collect()
+    let words = segment.iter().map(|word| word.text.as_str());
+    words.skip_while(|word| AROUND.contains(word) || word.contains('=') && !word.starts_with('-')).take(4).collect()
+}
+
+/// The name of a program, without the folder that it stands in.
+fn base(program: &str) -> &str {
+    program.rsplit(['/', '\\']).next().unwrap_or(program)
 }
 
 #[cfg(test)]
@@ -239,5 +251,9 @@ mod tests {
         assert!(is_no("diff a b", Some(1)));
         assert!(!is_no("diff a b", Some(2)));
         assert!(!is_no("grep foo x | cargo test", Some(1)));
+        assert!(is_no(r#"rg -n "a|b & c" src"#, Some(1)));
+        assert!(is_no("gh run view 7 --log | /usr/bin/grep -E 'x|y;z'", Some(1)));
+        assert!(is_no("git diff --quiet", Some(1)) && !is_no("git push", Some(1)));
+        assert!(!is_no("python3 - <<'EOF'\nprint(1)\ntest x\nEOF", Some(1)));
     }
 }

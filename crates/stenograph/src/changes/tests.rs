@@ -1,7 +1,7 @@
 //! Sessions of a few calls, and the diffs they come to.
 
 use super::*;
-use crate::model::Input;
+use crate::model::{Content, Input};
 
 /// Makes the events of a session, call by call.
 #[derive(Default)]
@@ -250,7 +250,7 @@ fn windows_paths_are_spelled_for_git() {
     let mut session = Session::default();
     let body = Body::Message { role: crate::model::Role::User, content: Content::text("") };
     session.changes.add(&Event { cwd: Some("C:\\w".into()), ..Event::new(body) });
-    session.changes.cwd = Some("C:\\w".into());
+    session.changes.strand().moves_to("C:\\w");
     let input = Input::Json(r#"{"file_path":"C:\\w\\src\\a.rs","old_string":"x","new_string":"y"}"#.into());
     let call = Body::ToolCall { call: Some("1".into()), name: "Edit".into(), input };
     session.changes.add(&Event::new(call));
@@ -301,4 +301,39 @@ fn several_edits_of_one_call_are_done_together_or_not_at_all() {
     let edits = r#"{"file_path":"/w/a.rs","edits":[{"old_string":"one","new_string":"1"},{"old_string":"1\ntwo","new_string":"1\n2"}]}"#;
     session.does("MultiEdit", edits, "ok");
     assert!(session.diff().ends_with("@@ -1,2 +1,2 @@\n-one\n-two\n+1\n+2\n"));
+}
+
+#[test]
+fn an_id_that_is_given_twice_is_no_call_told_twice() {
+    let mut session = Session::default();
+    for (old, new) in [("one", "two"), ("two", "three")] {
+        session.call_as("c1", "Edit", &format!(r#"{{"file_path":"/w/a","old_string":"{old}","new_string":"{new}"}}"#));
+        session.answer("c1", "The file has been updated.", Some(false));
+    }
+    let outcome = session.changes.finish();
+    assert!(outcome.files[0].diff.ends_with("-one\n+three\n"), "{}", outcome.files[0].diff);
+}
+
+#[test]
+fn sources_may_take_turns() {
+    let mut changes = Changes::default();
+    let call = |old: &str, new: &str| {
+        let input = format!(r#"{{"file_path":"/w/a","old_string":"{old}","new_string":"{new}"}}"#);
+        Event::new(Body::ToolCall { call: None, name: "Edit".into(), input: Input::Json(input.into()) })
+    };
+    let answer = || {
+        let content = Content::text("The file has been updated.");
+        Event::new(Body::ToolResult { call: None, name: None, content, error: Some(false) })
+    };
+    changes.add(&call("one", "two"));
+    // Calls without ids are each other's, source by source.
+    changes.source(1);
+    changes.add(&call("two", "three"));
+    changes.source(0);
+    changes.add(&answer());
+    changes.source(1);
+    changes.add(&answer());
+    let outcome = changes.finish();
+    assert!(outcome.unseen.is_empty());
+    assert!(outcome.files[0].diff.ends_with("-one\n+three\n"), "{}", outcome.files[0].diff);
 }

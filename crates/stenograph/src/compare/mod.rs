@@ -11,4 +11,4 @@ pub use align::{Aside, Change, Comparison, Counts, Formats, Side, compare};
 pub use lineage::{How, Relation, relate};
 pub use strand::{Branch, Fork, IsInSpine, Step, Strand, Weaving};
 pub use text::{Differing, differing};
-pub use turn::{Class, Turn, said};
+pub use turn::{Class, Turn, said, shown};

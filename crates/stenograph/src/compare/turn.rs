@@ -4,8 +4,9 @@ use std::borrow::Cow;
 
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
-use crate::json::{canonical, is_valid};
+use crate::json::{Object, canonical, is_valid};
 use crate::model::{Body, Content, Data, Event, Input, PieceKind, Role};
+use crate::text::Text;
 
 /// What kind of thing a turn is. Formats do not agree on more kinds than these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -117,12 +118,45 @@ impl Turn {
 /// What an event says, in a spelling that does not depend on where it comes from.
 pub fn said<'e>(event: &'e Event<'_>) -> Cow<'e, str> {
     match &event.body {
-        Body::ToolCall { input: Input::Json(raw), .. } => canonical(raw),
+        Body::ToolCall { input: Input::Json(raw), .. } => Cow::Owned(given(raw)),
         Body::ToolCall { input: Input::Text(text), .. } => match text.decode() {
-            text if is_valid(&text) => Cow::Owned(canonical(&text).into_owned()),
+            text if is_valid(&text) => Cow::Owned(given(&text)),
             text => text,
         },
         _ => event.content().map_or(Cow::Borrowed(""), |content| Cow::Owned(content.joined().decode().into_owned())),
+    }
+}
+
+/// What an event says, for people: what is no text is named where nothing else is said.
+pub fn shown<'e>(event: &'e Event<'_>) -> Cow<'e, str> {
+    let said = said(event);
+    let others = event.content().into_iter().flat_map(Content::others);
+    if !said.trim().is_empty() || !matches!(event.body, Body::Message { .. } | Body::ToolResult { .. }) {
+        return said;
+    }
+    let names = others.map(|piece| match &piece.kind {
+        PieceKind::Blob { media, .. } => format!("[{}]", media.as_deref().unwrap_or("a file")),
+        PieceKind::Other(raw) => raw.clone().into_owned(),
+        PieceKind::Text(text) => text.decode().into_owned(),
+    });
+    Cow::Owned(names.collect::<Vec<_>>().join(" "))
+}
+
+/// What a tool is given, which is JSON. Where nothing but objects is taken, anything else stands below one key, and nothing is an empty one:
+/// see [`Input::to_object`].
+fn given(raw: &str) -> String {
+    let bare = Object::parse(raw).and_then(|object| {
+        let mut pairs = object.pairs();
+        match (pairs.next(), pairs.next()) {
+            (None, _) => Some(String::new()),
+            (Some(("input", inner)), None) => Some(Text::from_json(inner)?.decode().into_owned()),
+            (Some(_), _) => None,
+        }
+    });
+    match bare {
+        Some(text) if is_valid(&text) => canonical(&text).into_owned(),
+        Some(text) => text,
+        None => canonical(raw).into_owned(),
     }
 }
 
@@ -190,6 +224,11 @@ mod tests {
             key(&call(Input::Json(r#"{"a": 1, "b": 2}"#.into()))),
             key(&call(Input::Text(r#"{"b":2,"a":1}"#.into())))
         );
+        let text = Input::Text("a \"patch\"\n".into());
+        let object = Input::Json(text.to_object().into_owned().into());
+        assert_eq!(key(&call(text)), key(&call(object)));
+        assert_eq!(key(&call(Input::Text("".into()))), key(&call(Input::Json("{}".into()))));
+        assert_ne!(key(&call(Input::Text("a".into()))), key(&call(Input::Json(r#"{"input":"a","b":1}"#.into()))));
         assert_eq!(key(&said_by(Role::User, "go on\n")), key(&said_by(Role::User, " go on")));
         assert_eq!(key(&said_by(Role::System, "rules")), key(&said_by(Role::Developer, "rules")));
         assert_ne!(key(&said_by(Role::User, "yes")), key(&said_by(Role::Assistant, "yes")));

@@ -9,6 +9,9 @@ use crate::text::{Str, Text};
 pub struct Marks {
     /// How a script that calls tools spells what it gives them.
     pub script: Option<Script>,
+    /// Tools that run where the model does and whose results nobody records, each with the field, left over in the call, that says how far
+    /// it came.
+    pub hosted: &'static [(&'static str, &'static str)],
     /// Where a result states the exit code of a command.
     pub exits: &'static [Exit],
     /// How a result begins that tells of a failure which no field of the record states.
@@ -41,12 +44,17 @@ pub struct Marks {
     pub notice: Option<Notice>,
     /// Fields, left over in a compaction, with the tokens before it and after it.
     pub compacted: Option<(&'static str, &'static str)>,
+    /// Fields, left over in a compaction, with a list of the ids of records that stay before the model.
+    pub preserved: &'static [&'static str],
+    /// Fields, left over in a compaction, with a list of the records that stand before the model from then on.
+    pub handed_over: &'static [&'static str],
 }
 
 impl Marks {
     /// No words at all.
     pub const NONE: Marks = Marks {
         script: None,
+        hosted: &[],
         exits: &[],
         failures: &[],
         verdicts: &[],
@@ -63,6 +71,8 @@ impl Marks {
         nested: None,
         notice: None,
         compacted: None,
+        preserved: &[],
+        handed_over: &[],
     };
 }
 
@@ -75,6 +85,14 @@ pub struct Script {
     pub step: &'static str,
     /// Before how far that is.
     pub status: &'static str,
+    /// Before the name of a command that goes on, when the script asks after it; so it is called too in what a script prints.
+    pub handle: &'static str,
+    /// How a result begins that tells what a script printed.
+    pub head: &'static str,
+    /// The field by which the result of a command is known in what a script printed.
+    pub sign: &'static str,
+    /// The field of it with the exit code.
+    pub exit: &'static str,
 }
 
 impl Script {
@@ -91,7 +109,7 @@ impl Script {
             let rest = script.get(from..).unwrap_or_default();
             let rest = rest.trim_start_matches(['"', '\'']).trim_start();
             let Some(rest) = rest.strip_prefix(':').map(str::trim_start).filter(|_| !is_inside) else { continue };
-            if let Some(text) = literal(rest) {
+            if let Some(text) = literal(rest).or_else(|| number(rest)) {
                 found.push((at, text));
             }
             if found.len() >= TEXTS_MAX {
@@ -100,6 +118,13 @@ impl Script {
         }
         found
     }
+}
+
+/// The number that begins here.
+fn number(script: &str) -> Option<String> {
+    const LENGTH_MAX: usize = 20;
+    let digits: String = script.chars().take(LENGTH_MAX).take_while(char::is_ascii_digit).collect();
+    (!digits.is_empty()).then_some(digits)
 }
 
 /// The text that begins here between quotes of any kind.
@@ -271,9 +296,10 @@ mod tests {
 
     #[test]
     fn texts_are_found_in_a_script_by_their_names() {
-        let script = r#"const r = await tools.run({cmd:"echo \"a\"; ls","dir":"/x"}); tools.run({"cmd": 'b', xcmd:"no", cmd: 7})"#;
+        let script = r#"const r = await tools.run({cmd:"echo \"a\"; ls","dir":"/x"}); tools.run({"cmd": 'b', xcmd:"no", cmd: r, id: 77})"#;
         let texts: Vec<String> = Script::texts(script, "cmd").into_iter().map(|(_, text)| text).collect();
         assert_eq!(texts, ["echo \"a\"; ls", "b"]);
         assert!(Script::texts("cmd:\"open", "cmd").is_empty());
+        assert_eq!(Script::texts(script, "id").into_iter().map(|(_, text)| text).collect::<Vec<_>>(), ["77"]);
     }
 }

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use stenograph::audit::{Agent, Audit, Compaction, Context, End, FaultKind, Outcome, PhaseKind, Step, Verdict};
 use stenograph::status::Why;
 
-use super::view::{Room, brief, heading, more, span};
+use super::view::{Room, brief, heading, more, number, span};
 use crate::output::{Colour, Ink, counted, grouped};
 
 /// How long a line is.
@@ -90,10 +90,10 @@ fn agent_line(agent: &Agent, colour: Colour) -> String {
         aside.push(format!("{} failed", grouped(agent.failed)));
     }
     if let Some(place) = agent.place {
-        aside.push(format!("event {}", place.event));
+        aside.push(format!("event {}", number(place)));
     }
     if !agent.later.is_empty() {
-        let events: Vec<String> = agent.later.iter().take(4).map(|place| place.event.to_string()).collect();
+        let events: Vec<String> = agent.later.iter().take(4).map(|place| number(*place)).collect();
         aside.push(format!("asked after in {}", events.join(", ")));
     }
     let id = agent.id.as_deref().map(|id| format!(" {}", brief(id, 24))).unwrap_or_default();
@@ -109,7 +109,7 @@ pub fn todos(audit: &Audit, room: Room, colour: Colour, out: &mut String) {
     let total = todos.items.len() as u64 + todos.more;
     heading(
         "todos",
-        &format!("{} of {} done, event {}", grouped(done), grouped(total), todos.place.event),
+        &format!("{} of {} done, event {}", grouped(done), grouped(total), number(todos.place)),
         colour,
         out,
     );
@@ -143,7 +143,7 @@ pub fn failure(audit: &Audit, colour: Colour, out: &mut String) {
     };
     let times = if failure.times > 1 { format!(", {} times", grouped(failure.times)) } else { String::new() };
     let what = brief(what.trim_end_matches([':', ' ']), LINE_LENGTH_MAX);
-    heading("failure", &format!("event {}: {what}{times}", fault.place.event), colour, out);
+    heading("failure", &format!("event {}: {what}{times}", number(fault.place)), colour, out);
     for (key, value) in &failure.input {
         let _ = writeln!(out, "  {}: {}", brief(key, 40), brief(value, ERROR_LENGTH_MAX));
     }
@@ -174,7 +174,7 @@ fn steps(name: &str, steps: &[Step], colour: Colour, out: &mut String) {
             (Some(Outcome::Good) | None, None) => String::new(),
         };
         let text = brief(&format!("{tool}{}", step.text), LINE_LENGTH_MAX);
-        let _ = writeln!(out, "    {:>6}  {text}{outcome}", step.place.event);
+        let _ = writeln!(out, "    {:>6}  {text}{outcome}", number(step.place));
     }
 }
 
@@ -193,7 +193,7 @@ fn errors(audit: &Audit, colour: Colour, out: &mut String) {
         let name = error.name.as_deref().unwrap_or(error.kind.name());
         let text = brief(&format!("{name}: {}", error.text), LINE_LENGTH_MAX);
         let good = if error.is_recovered { "" } else { "  (not made good)" };
-        let _ = writeln!(out, "  {:>6}  {text}{good}", error.place.event);
+        let _ = writeln!(out, "  {:>6}  {text}{good}", number(error.place));
     }
     more(audit.errors.count().saturating_sub(LINES_MAX as u64), "", colour, out);
 }
@@ -225,7 +225,7 @@ fn approvals(audit: &Audit, colour: Colour, out: &mut String) {
                 format!("{} {tool} {about}: {}", verdict.name(), approval.reason)
             }
         };
-        let _ = writeln!(out, "  {:>6}  {}", approval.place.event, brief(&line, LINE_LENGTH_MAX));
+        let _ = writeln!(out, "  {:>6}  {}", number(approval.place), brief(&line, LINE_LENGTH_MAX));
     }
     more(audit.approvals.count().saturating_sub(LINES_MAX as u64), "", colour, out);
 }
@@ -241,7 +241,7 @@ fn phases(audit: &Audit, colour: Colour, out: &mut String) {
             PhaseKind::Repeating => format!("{} times the same call with the same answer,", grouped(phase.count)),
         };
         let line = brief(&format!("{what} {} {}", phase.tool, phase.about), LINE_LENGTH_MAX);
-        let _ = writeln!(out, "  events {} to {}: {line}", phase.from.event, phase.to.event);
+        let _ = writeln!(out, "  events {} to {}: {line}", number(phase.from), number(phase.to));
     }
     more(audit.phases.count().saturating_sub(LINES_MAX as u64), "", colour, out);
 }
@@ -252,7 +252,7 @@ fn compactions(audit: &Audit, colour: Colour, out: &mut String) {
     }
     heading("compactions", &grouped(audit.compactions.count()), colour, out);
     for compaction in audit.compactions.items.iter().take(LINES_MAX) {
-        let _ = writeln!(out, "  {:>6}  {}", compaction.place.event, put_aside(compaction));
+        let _ = writeln!(out, "  {:>6}  {}", number(compaction.place), put_aside(compaction));
     }
     more(audit.compactions.count().saturating_sub(LINES_MAX as u64), "", colour, out);
 }
@@ -274,6 +274,10 @@ fn put_aside(compaction: &Compaction) -> String {
         .collect();
     if !gone.is_empty() {
         let _ = write!(line, "; {} no longer seen", gone.join(" and "));
+    }
+    if compaction.kept_messages + compaction.kept_calls > 0 {
+        let (messages, calls) = (compaction.kept_messages, compaction.kept_calls);
+        let _ = write!(line, "; kept {} and {}", counted(messages, "message"), counted(calls, "call"));
     }
     line
 }

@@ -1,4 +1,4 @@
-//! Reading what an audit is about: one file, or a session with its side conversations. What comes of it is the library's.
+//! Reading what an audit is about: a file or a session, with its side conversations. What comes of it is the library's.
 
 use std::path::Path;
 
@@ -8,9 +8,9 @@ use stenograph::json::Draft;
 use stenograph::model::{Event, Note};
 use stenograph::read::Sink;
 use stenograph_store::index::catalogue::{Catalogue, SessionId};
-use stenograph_store::{Passes, folder};
+use stenograph_store::{Passes, beside, folder};
 
-use super::Options;
+use super::{Options, merge};
 use crate::error::CommandError;
 use crate::input::{self, Go, Input};
 use crate::output::Output;
@@ -40,32 +40,38 @@ impl Audited {
     }
 }
 
-/// A file, or a folder that was recorded into.
-pub fn file(options: &Options, path: &Path) -> Result<Audited, CommandError> {
+/// A file with its side conversations, or a folder that was recorded into.
+pub fn file(options: &Options, path: &Path, output: &mut Output<'_>) -> Result<Audited, CommandError> {
     let mut reading = Folding::of(options);
     let name = path.display().to_string();
-    let agent = match folder::parts(path).filter(|_| options.from.is_none()) {
+    let from = options.from.as_deref();
+    let mut paths = vec![name.clone()];
+    let agent = match folder::parts(path).filter(|_| from.is_none()) {
         Some(parts) => {
             folder::read(&parts, &mut reading)?;
             String::new()
         }
         None => {
-            let mut input = input::open(path, options.from.as_deref(), Passes::Once)?;
-            fold(&mut input, &mut reading)?;
-            input.format.info().agent.to_owned()
+            let main = input::open(path, from, Passes::Once)?;
+            let format = main.format;
+            let sides = beside::sides(path, format).into_iter().map(|side| {
+                let shown = side.path.display().to_string();
+                (shown, move |_: &mut Output<'_>| input::open(&side.path, from, Passes::Once))
+            });
+            all(main, sides, &mut paths, &mut reading, output)?;
+            format.info().agent.to_owned()
         }
     };
     let (audit, changes) = reading.finish();
-    Ok(Audited { name: name.clone(), agent, paths: vec![name], audit, changes })
+    Ok(Audited { name, agent, paths, audit, changes })
 }
 
-/// A session: its main source, then its side conversations.
+/// A session with its side conversations.
 pub fn session(options: &Options, chosen: &Chosen, output: &mut Output<'_>) -> Result<Audited, CommandError> {
     let store = options.place.store()?;
     let from = options.from.as_deref();
     let mut reading = Folding::of(options);
-    let mut input = input::open_known(&store, &chosen.source, from, output)?;
-    fold(&mut input, &mut reading)?;
+    let main = input::open_known(&store, &chosen.source, from, output)?;
     let mut paths = vec![chosen.source.path.display().to_string()];
     // Who names a side conversation by its file means that one.
     let mut others = match chosen.source.thread {
@@ -73,20 +79,78 @@ pub fn session(options: &Options, chosen: &Chosen, output: &mut Output<'_>) -> R
         None => store.catalogue()?.sources_of(chosen.session.id)?,
     };
     others.retain(|source| source.id != chosen.source.id && source.copy_of.is_none() && source.thread.is_some());
-    for source in &others {
-        let read = input::open_known(&store, source, from, output).and_then(|mut input| {
-            reading.source();
-            paths.push(source.path.display().to_string());
-            fold(&mut input, &mut reading)
-        });
-        // One that cannot be read does not stop the rest.
-        if let Err(error) = read {
-            output.error(&error);
-        }
-    }
+    let sides = others.iter().map(|row| {
+        let store = &store;
+        let open = move |output: &mut Output<'_>| input::open_known(store, row, from, output);
+        (row.path.display().to_string(), open)
+    });
+    all(main, sides, &mut paths, &mut reading, output)?;
     let agent = chosen.session.agent.clone();
     let (audit, changes) = reading.finish();
     Ok(Audited { name: chosen.session.name.clone(), agent, paths, audit, changes })
+}
+
+/// How many sources are read at the same time. A system does not let everybody open more files than some hundreds.
+const TOGETHER_MAX: usize = 64;
+
+/// Reads a source and its side conversations, in the order of their times as far as they can be open at the same time. One that cannot be
+/// read does not stop the rest.
+fn all<O>(
+    mut main: Input,
+    sides: impl Iterator<Item = (String, O)>,
+    paths: &mut Vec<String>,
+    reading: &mut Folding,
+    output: &mut Output<'_>,
+) -> Result<(), CommandError>
+where
+    O: FnOnce(&mut Output<'_>) -> Result<Input, CommandError>,
+{
+    let mut sides = sides.peekable();
+    if sides.peek().is_none() {
+        return fold(&mut main, reading);
+    }
+    let mut inputs = vec![main];
+    let mut first = 0;
+    loop {
+        for (name, open) in sides.by_ref() {
+            match open(output) {
+                Ok(input) => {
+                    paths.push(name);
+                    inputs.push(input);
+                }
+                Err(error) => output.error(&error),
+            }
+            if inputs.len() >= TOGETHER_MAX {
+                break;
+            }
+        }
+        let problems = merge::merge(&mut inputs, &mut From { first, reading });
+        for (source, error) in problems {
+            if first + source == 0 {
+                return Err(error);
+            }
+            output.error(&error);
+        }
+        first += inputs.len();
+        inputs.clear();
+        if sides.peek().is_none() {
+            return Ok(());
+        }
+    }
+}
+
+/// Hands the events of several sources to the folds.
+struct From<'f> {
+    /// The number of the first of them.
+    first: usize,
+    reading: &'f mut Folding,
+}
+
+impl merge::Together for From<'_> {
+    fn event(&mut self, source: usize, event: &Event<'_>) {
+        self.reading.source(self.first + source);
+        self.reading.event(event);
+    }
 }
 
 /// The session of that number, by its main source.
@@ -112,9 +176,9 @@ impl Folding {
         Folding { audit: Auditor::default(), changes: options.diff.then(Changes::default) }
     }
 
-    fn source(&mut self) {
-        self.audit.source();
-        self.changes.iter_mut().for_each(Changes::next_source);
+    fn source(&mut self, source: usize) {
+        self.audit.source(source);
+        self.changes.iter_mut().for_each(|changes| changes.source(source));
     }
 
     fn finish(self) -> (Audit, Option<Outcome>) {

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use stenograph::audit::{Audit, Call, Change, Outcome, Part, Parts};
+use stenograph::audit::{Audit, Call, Change, Outcome, Part, Parts, Place};
 
 use super::course;
 use super::read::Audited;
@@ -17,6 +17,9 @@ const LINES_MAX: usize = 12;
 /// How long a line of a call is beside the others, and alone.
 const LINE_LENGTH_MAX: usize = 120;
 const LINE_LENGTH_ALONE_MAX: usize = 400;
+
+/// How many files are named beside the first.
+const FILES_MAX: usize = 12;
 
 /// How long the last message is beside the others.
 const LAST_LENGTH_MAX: usize = 1200;
@@ -136,6 +139,14 @@ pub fn more(number: u64, part: &str, colour: Colour, out: &mut String) {
     }
 }
 
+/// The number of an event; of another file than the first with the number of that file.
+pub fn number(place: Place) -> String {
+    match place.source {
+        0 => place.event.to_string(),
+        source => format!("{}:{}", source + 1, place.event),
+    }
+}
+
 /// The beginning of a text, on one line.
 pub fn brief(text: &str, length: usize) -> String {
     let line: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -174,7 +185,12 @@ fn head(audited: &Audited, colour: Colour, out: &mut String) {
     let _ = write!(line, "{} ({})", audit.end.state.name(), course::why(&audit.end));
     let _ = writeln!(out, "  {line}");
     if audited.paths.len() > 1 {
-        let _ = writeln!(out, "  {}", counted(audited.paths.len() as u64, "file"));
+        let files = counted(audited.paths.len() as u64, "file");
+        let _ = writeln!(out, "  {files}; 2:1 is the first event of the second one");
+        for (at, path) in audited.paths.iter().enumerate().skip(1).take(FILES_MAX) {
+            let _ = writeln!(out, "    {}: {}", at + 1, harmless_line(path));
+        }
+        more((audited.paths.len() - 1).saturating_sub(FILES_MAX) as u64, "", colour, out);
     }
 }
 
@@ -243,7 +259,7 @@ fn calls(audit: &Audit, colour: Colour, out: &mut String) {
         let _ = writeln!(
             out,
             "  {:>6}  {}{}",
-            call.place.event,
+            number(call.place),
             shortened(&line, LINE_LENGTH_ALONE_MAX),
             colour.ink(Ink::Faint, &aside)
         );
@@ -329,7 +345,7 @@ fn commands(audit: &Audit, room: Room, colour: Colour, out: &mut String) {
         let took =
             call.took_ms.filter(|took| *took >= 1000).map(|took| format!("  ({})", span(took))).unwrap_or_default();
         let command = brief(call.command.as_deref().unwrap_or_default(), room.length());
-        let line = format!("  {:>6}  {exit:<9}  {command}{}", call.place.event, colour.ink(Ink::Faint, &took));
+        let line = format!("  {:>6}  {exit:<9}  {command}{}", number(call.place), colour.ink(Ink::Faint, &took));
         let _ = writeln!(out, "{line}");
     }
     more(left, "", colour, out);
@@ -337,7 +353,7 @@ fn commands(audit: &Audit, room: Room, colour: Colour, out: &mut String) {
 
 fn last(audit: &Audit, colour: Colour, out: &mut String) {
     let Some(last) = &audit.last else { return };
-    heading("last", &format!("event {}", last.place.event), colour, out);
+    heading("last", &format!("event {}", number(last.place)), colour, out);
     let text = shortened(&last.text, LAST_LENGTH_MAX);
     for line in harmless(&text).lines() {
         let _ = writeln!(out, "  {line}");

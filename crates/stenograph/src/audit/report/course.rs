@@ -210,6 +210,10 @@ pub struct Compaction {
     pub messages: u64,
     /// How many calls.
     pub calls: u64,
+    /// How many messages stay, as far as the source says so.
+    pub kept_messages: u64,
+    /// How many calls stay.
+    pub kept_calls: u64,
     /// How much the model was given before.
     pub tokens_before: Option<u64>,
     /// How much it was given after.

@@ -44,5 +44,6 @@ pub(super) const MARKS: Marks = Marks {
         exit: "exit code ",
     }),
     compacted: Some(("compactMetadata.preTokens", "compactMetadata.postTokens")),
+    preserved: &["compactMetadata.preservedMessages.uuids"],
     ..Marks::NONE
 };

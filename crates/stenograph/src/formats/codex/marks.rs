@@ -3,7 +3,16 @@
 use crate::format::marks::{Exit, Judgement, Marks, Script, Twin, Verdict};
 
 pub(super) const MARKS: Marks = Marks {
-    script: Some(Script { command: "cmd", step: "step", status: "status" }),
+    script: Some(Script {
+        command: "cmd",
+        step: "step",
+        status: "status",
+        handle: "session_id",
+        head: "Script ",
+        sign: "wall_time_seconds",
+        exit: "exit_code",
+    }),
+    hosted: &[("web_search", "payload.status"), ("web_search", "status")],
     exits: &[
         Exit::Json("metadata.exit_code"),
         Exit::Head("Process exited with code "),
@@ -54,6 +63,7 @@ pub(super) const MARKS: Marks = Marks {
             ..Twin::NONE
         },
     ],
+    handed_over: &["payload.replacement_history"],
     judgements: &[Judgement {
         fact: "guardian_assessment",
         field: "payload.status",

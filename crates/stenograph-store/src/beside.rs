@@ -1,0 +1,131 @@
+//! The side conversations that stand in files of their own beside a source, found by the homes of its format: for who names a file and has no
+//! index. A session that an index knows has them there.
+
+use std::path::{Path, PathBuf};
+
+use stenograph::format::{Format, Want};
+use stenograph::model::{Event, Note};
+use stenograph::read::{Reading, Sink};
+
+use crate::discover::Pattern;
+use crate::source::{Passes, Source};
+
+/// A side conversation in a file of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Side {
+    /// What it is called.
+    pub thread: String,
+    /// Where it is.
+    pub path: PathBuf,
+}
+
+/// How many side conversations are looked for. Who has more has an index.
+const SIDES_MAX: usize = 10_000;
+
+/// The side conversations beside a source of this format, by their paths. They stand in a folder that is called as the session, or beside
+/// the source; then it counts what they say themselves about their session.
+pub fn sides(path: &Path, format: &'static dyn Format) -> Vec<Side> {
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name().and_then(|name| name.to_str())) else {
+        return Vec::new();
+    };
+    let mut found: Vec<Side> = Vec::new();
+    for (base, last) in format.info().homes.iter().filter_map(|home| home.rsplit_once('/')) {
+        let Some(session) = Pattern::of(last).fits(name).and_then(|names| names.session) else { continue };
+        for home in format.info().homes.iter().filter(|home| home.contains(THREAD)) {
+            let Some(rest) = home.strip_prefix(base).and_then(|rest| rest.strip_prefix('/')) else { continue };
+            match rest.strip_prefix("<session>/") {
+                Some(below) => walk(&folder.join(session), below, None, &mut |side| found.push(side)),
+                None if !rest.contains('/') => walk(folder, rest, None, &mut |side| {
+                    if side.path != path && session_of(&side.path, format).as_deref() == Some(session) {
+                        found.push(side);
+                    }
+                }),
+                None => {}
+            }
+        }
+    }
+    found.sort_by(|one, other| one.path.cmp(&other.path));
+    found.dedup();
+    found.truncate(SIDES_MAX);
+    found
+}
+
+/// How a home spells the name of a side conversation.
+const THREAD: &str = "<thread>";
+
+/// Gives every file below a folder that these steps lead to. There are as many levels as a home has steps.
+fn walk(folder: &Path, steps: &str, thread: Option<&str>, each: &mut dyn FnMut(Side)) {
+    let (step, rest) = steps.split_once('/').map_or((steps, None), |(step, rest)| (step, Some(rest)));
+    let pattern = Pattern::of(step);
+    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    for entry in entries.flatten().take(SIDES_MAX) {
+        let name = entry.file_name();
+        let Some(names) = name.to_str().and_then(|name| pattern.fits(name)) else { continue };
+        let (path, thread) = (entry.path(), names.thread.or(thread));
+        match (rest, thread) {
+            (Some(rest), thread) => walk(&path, rest, thread, each),
+            (None, Some(thread)) if path.is_file() => each(Side { thread: thread.to_owned(), path }),
+            (None, _) => {}
+        }
+    }
+}
+
+/// The session that a source says it is of, in its first records.
+fn session_of(path: &Path, format: &'static dyn Format) -> Option<String> {
+    let source = Source::open(path, Passes::Once).ok()?;
+    let mut first = First(None);
+    Reading::new(format, Want::All).feed(source.head(), &mut first);
+    first.0
+}
+
+/// Keeps the first session that is named.
+struct First(Option<String>);
+
+impl Sink for First {
+    fn event(&mut self, event: &Event<'_>) {
+        if self.0.is_none() {
+            self.0 = event.session.as_deref().map(str::to_owned);
+        }
+    }
+
+    fn note(&mut self, _note: Note) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    fn line(session: &str) -> String {
+        format!(
+            r#"{{"type":"user","uuid":"u1","parentUuid":null,"isSidechain":true,"agentId":"x","sessionId":"{session}","timestamp":"2026-01-02T03:04:05.000Z","cwd":"/w","version":"2.1.0","message":{{"role":"user","content":"Look."}}}}"#
+        ) + "\n"
+    }
+
+    #[test]
+    fn side_conversations_stand_below_or_beside_their_session() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        for below in ["s1/subagents/workflows/w", "s2/subagents"] {
+            fs::create_dir_all(root.join(below)).unwrap();
+        }
+        for (name, session) in [
+            ("s1.jsonl", "s1"),
+            ("s1/subagents/agent-a1.jsonl", "s1"),
+            ("s1/subagents/agent-a1.meta.json", "s1"),
+            ("s1/subagents/workflows/w/agent-a2.jsonl", "s1"),
+            ("s2/subagents/agent-a3.jsonl", "s2"),
+            ("agent-a4.jsonl", "s1"),
+            ("agent-a5.jsonl", "s2"),
+        ] {
+            fs::write(root.join(name), line(session)).unwrap();
+        }
+        let format = stenograph::format::named("claude-code").unwrap();
+        let found = |name: &str| -> Vec<String> {
+            sides(&root.join(name), format).into_iter().map(|side| side.thread).collect()
+        };
+        assert_eq!(found("s1.jsonl"), ["a4", "a1", "a2"]);
+        assert!(found("s3.jsonl").is_empty());
+        assert!(found("agent-a4.jsonl").is_empty());
+    }
+}

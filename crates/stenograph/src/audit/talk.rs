@@ -1,0 +1,156 @@
+//! What messages, errors and compactions mean for the conversation that they stand in. Calls are in `mod.rs`, their answers in `settle.rs`.
+
+use super::answer::marks;
+use super::aside::Inside;
+use super::report::{Compaction, Fault, FaultKind, Kept, Step};
+use super::thread::Course;
+use super::trouble::{self, Trouble};
+use super::window::{Preserved, PutAside};
+use super::{Auditor, LIST_MAX, TEXT_SIZE_MAX};
+use crate::format::marks::word;
+use crate::format::named;
+use crate::json::items_within;
+use crate::model::{Body, Content, Event, Role};
+use crate::status::is_markup;
+use crate::text::beginning;
+
+/// How many files of a compaction are named.
+const PUT_ASIDE_MAX: usize = 100;
+
+impl Auditor {
+    /// Something came between two calls.
+    pub(super) fn moved(&mut self, thread: usize) {
+        if let Some(course) = self.courses.get_mut(thread) {
+            course.has_begun = true;
+            course.has_moved = true;
+        }
+    }
+
+    pub(super) fn user(&mut self, event: &Event<'_>, content: &Content<'_>, thread: usize) {
+        self.moved(thread);
+        let joined = content.joined();
+        let text = joined.decode();
+        let text = text.trim();
+        if self.notice(event, text) {
+            return;
+        }
+        let signs = event.extra.iter().filter_map(|(origin, _)| Some(named(origin)?.signs()));
+        if signs.into_iter().any(|signs| signs.interruptions.iter().any(|words| text.starts_with(words))) {
+            return self.fault(FaultKind::Interrupted, None, text, thread);
+        }
+        let Some(course) = self.courses.get_mut(thread) else { return };
+        course.asked.get_or_insert_with(|| Course::print(text));
+        course.said.close();
+        course.window.message(text);
+        // What an agent puts into its user's mouth is all markup.
+        if is_markup(text) {
+            return;
+        }
+        course.troubles.asked();
+        self.audit.asked += u64::from(thread == 0);
+        let text = text.to_owned();
+        course.step(Step { place: self.place, tool: None, text: format!("user: {text}"), outcome: None, exit: None });
+    }
+
+    pub(super) fn assistant(&mut self, event: &Event<'_>, content: &Content<'_>, thread: usize) {
+        self.moved(thread);
+        let joined = content.joined();
+        let text = joined.decode();
+        let Some(course) = self.courses.get_mut(thread) else { return };
+        course.window.message(&text);
+        course.said.say(event.group.as_deref(), text.trim(), self.place);
+        course.troubles.answered();
+        self.audit.answered += u64::from(thread == 0);
+        if !text.trim().is_empty() {
+            let text = text.trim().to_owned();
+            course.step(Step { place: self.place, tool: None, text, outcome: None, exit: None });
+        }
+        self.recover(thread);
+    }
+
+    /// Something good came after what went wrong.
+    pub(super) fn recover(&mut self, thread: usize) {
+        for fault in self.audit.errors.items.iter_mut().rev().take_while(|fault| !fault.is_recovered) {
+            fault.is_recovered |= fault.thread == thread;
+        }
+    }
+
+    pub(super) fn fault(&mut self, kind: FaultKind, name: Option<&str>, text: &str, thread: usize) {
+        self.moved(thread);
+        let fault = Fault {
+            place: self.place,
+            thread,
+            kind,
+            name: name.map(|name| beginning(name, TEXT_SIZE_MAX).to_owned()),
+            text: beginning(text, TEXT_SIZE_MAX).to_owned(),
+            is_recovered: false,
+        };
+        self.audit.errors.push(fault.clone(), LIST_MAX);
+        let Some(course) = self.courses.get_mut(thread) else { return };
+        course.said.close();
+        let before = course.steps.iter().cloned().collect();
+        let kind = trouble::kind_of(kind, name);
+        course.troubles.add(Trouble { fault, kind, call: None, input: Vec::new(), before });
+    }
+
+    pub(super) fn compaction(&mut self, event: &Event<'_>, summary: Option<&Content<'_>>, thread: usize) {
+        let length = summary.map_or(0, |summary| summary.joined().decode().chars().count() as u64);
+        let stated = marks(event).find_map(|(marks, residue)| {
+            let (before, after) = marks.compacted?;
+            let number = |path: &str| residue.word_at(path)?.parse::<u64>().ok();
+            Some((number(before), number(after)))
+        });
+        let Some(course) = self.courses.get_mut(thread) else { return };
+        course.said.close();
+        // A boundary and its summary may be two records.
+        let before = self.audit.compactions.items.iter_mut().rev().find(|before| before.thread == thread);
+        if course.window.is_fresh()
+            && let Some(before) = before
+        {
+            before.summary_length = before.summary_length.max(length);
+            return;
+        }
+        let PutAside { events, messages, calls, files, commands, kept_messages, kept_calls } =
+            course.window.compact(&preserved(event));
+        let mut names = Kept::default();
+        for file in files {
+            let path = self.files.kept.items.get(file).map(|file| file.path.clone());
+            names.push(path.unwrap_or_default(), PUT_ASIDE_MAX);
+        }
+        let (tokens_before, tokens_after) = stated.unwrap_or_default();
+        let compaction = Compaction {
+            place: self.place,
+            thread,
+            events,
+            messages,
+            calls,
+            kept_messages,
+            kept_calls,
+            tokens_before: tokens_before.or_else(|| course.context.last()),
+            tokens_after,
+            summary_length: length,
+            files: names,
+            commands,
+        };
+        course.compacted = self.audit.compactions.push(compaction, LIST_MAX);
+    }
+}
+
+/// What a compaction says it keeps before the model, by the ids of records or by the records themselves.
+fn preserved(event: &Event<'_>) -> Preserved {
+    let mut preserved = Preserved::default();
+    for (origin, residue) in event.extra.iter() {
+        let Some(format) = named(origin) else { continue };
+        let marks = format.marks();
+        let lists = |paths: &[&str]| -> Vec<&str> {
+            paths.iter().filter_map(|path| residue.at(path).and_then(items_within)).flatten().collect()
+        };
+        lists(marks.preserved).into_iter().filter_map(word).for_each(|id| preserved.record(&id));
+        for event in Inside::of(format, &lists(marks.handed_over)) {
+            if let Body::Message { role: Role::User | Role::Assistant, content } = &event.body {
+                preserved.message(&content.joined().decode());
+            }
+        }
+    }
+    preserved
+}

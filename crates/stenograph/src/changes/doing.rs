@@ -1,0 +1,98 @@
+//! Doing again what calls did, file by file, and saying where that cannot be done. What a single file makes of it is in `file.rs`.
+
+use super::file::{Came, File, Memory};
+use super::sheet::{Base, Before, Sheet};
+use super::step::Act;
+use super::told::Told;
+use super::unseen::{Place, Unseen, Why};
+use super::{Changes, answer};
+
+/// How many files are followed.
+const FILES_MAX: usize = 10_000;
+
+/// How many bytes of texts are held in all, as files were and as they are.
+const HELD_SIZE_MAX: usize = 256 << 20;
+
+/// How many things are listed that cannot be seen. The rest is counted.
+const UNSEEN_MAX: usize = 10_000;
+
+impl Changes {
+    /// Does to one file what a call did to it.
+    pub(super) fn acts(
+        &mut self,
+        path: &str,
+        mut acts: Vec<Act>,
+        told: Option<&Told>,
+        memory: Memory,
+        said: &str,
+    ) -> Came {
+        if let [Act::Move(to)] = acts.as_slice() {
+            self.rename(path, to.clone());
+            return Came::Followed;
+        }
+        if !self.files.contains_key(path) && self.files.len() >= FILES_MAX {
+            return Came::TooLarge;
+        }
+        let file = self.files.entry(path.to_owned()).or_default();
+        let before = file.size();
+        if let [Act::Write { before, .. }] = acts.as_mut_slice()
+            && answer::is_creation(said)
+        {
+            *before = Before::Absent;
+        }
+        let came = match acts.as_slice() {
+            [Act::Look { all }] => match told.and_then(|told| told.shown.as_ref()) {
+                Some(shown) if shown.all => file.see(&shown.text),
+                Some(shown) => file.see_lines(shown.at, &shown.text),
+                None => file.look(said, *all),
+            },
+            acts => file.act(acts, told, memory),
+        };
+        self.held = self.held + file.size() - before;
+        if self.held > HELD_SIZE_MAX {
+            // What was only read is the first to go.
+            self.files.retain(|_, file| !file.is_unchanged());
+            self.held = self.files.values().map(File::size).sum();
+        }
+        if self.held > HELD_SIZE_MAX {
+            let gone = self.files.remove(path);
+            self.held -= gone.map_or(0, |file| file.size());
+            return Came::TooLarge;
+        }
+        came
+    }
+
+    /// A file gets another path. One that is there already is written over, and the other one goes.
+    fn rename(&mut self, path: &str, to: String) {
+        let mut file = self.files.remove(path).unwrap_or_default();
+        let origin = file.from.clone().unwrap_or_else(|| path.to_owned());
+        if let (Some(target), Sheet::Whole { now: Some(now), .. }) = (self.files.get_mut(&to), &mut file.sheet) {
+            target.sheet.write(std::mem::take(now), Before::Unknown);
+            file.sheet.delete();
+            self.files.insert(path.to_owned(), file);
+            return;
+        }
+        // A file that was made here and then moved was made there.
+        let is_new = matches!(file.sheet, Sheet::Whole { base: Base::Absent, .. }) && file.closed.is_empty();
+        file.from = Some(origin).filter(|origin| !is_new && *origin != to);
+        self.files.insert(to, file);
+    }
+
+    pub(super) fn came(&mut self, came: Came, path: String, what: &str) {
+        let why = match came {
+            Came::Followed => return,
+            Came::Elsewhere => Why::Elsewhere,
+            Came::Untold => Why::Untold,
+            Came::TooLarge => Why::Limit,
+        };
+        self.blind(self.place, Some(path), what, why);
+    }
+
+    pub(super) fn blind(&mut self, place: Place, path: Option<String>, what: &str, why: Why) {
+        if self.unseen.len() < UNSEEN_MAX {
+            self.unseen.push(Unseen { place, path, what: what.to_owned(), why });
+        } else {
+            self.unlisted += 1;
+        }
+    }
+}
