@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use xxhash_rust::xxh3::Xxh3DefaultBuilder;
+use hashbrown::HashTable;
 
 use super::Tallied;
 use super::page::{Name, Names, Page, Reason};
@@ -21,12 +21,41 @@ pub struct Book {
     names: Names,
     sources: Vec<String>,
     entries: Vec<Entry>,
-    by_key: HashMap<u128, usize, Xxh3DefaultBuilder>,
+    by_key: ByKey,
     /// Calls that a session only replays, and whose they are.
     origins: HashMap<u128, u128>,
     /// Whose they may be besides: keys that count where there is such a call.
     kin: HashMap<u128, Vec<u128>>,
     decisions: HashMap<Reason, Decision>,
+}
+
+/// Where the entry of a key stands. Only places are kept, for the keys stand in the entries, and there may be millions.
+#[derive(Debug, Default)]
+struct ByKey(HashTable<u32>);
+
+impl ByKey {
+    fn place(&self, key: u128, entries: &[Entry]) -> Option<usize> {
+        let is_it = |place: &u32| key_at(*place, entries) == Some(key);
+        self.0.find(hashed(key), is_it).and_then(|place| usize::try_from(*place).ok())
+    }
+
+    /// Adds the last entry, whose key no other one has.
+    fn add_last(&mut self, entries: &[Entry]) {
+        let Some(last) = entries.last() else { return };
+        // Nobody has the memory for so many entries that their places are no such numbers.
+        let place = u32::try_from(entries.len() - 1).unwrap_or(u32::MAX);
+        let hash_of = |place: &u32| key_at(*place, entries).map_or(0, hashed);
+        self.0.insert_unique(hashed(last.row.key), place, hash_of);
+    }
+}
+
+fn key_at(place: u32, entries: &[Entry]) -> Option<u128> {
+    Some(entries.get(usize::try_from(place).ok()?)?.row.key)
+}
+
+/// Keys are hashes already, except where a rule numbers its rows.
+fn hashed(key: u128) -> u64 {
+    xxhash_rust::xxh3::xxh3_64(&key.to_le_bytes())
 }
 
 /// Every call, once.
@@ -115,10 +144,10 @@ impl Book {
 
     /// Enters a call, or what is told of it into the one that is there.
     fn enter(&mut self, mut new: Entry) {
-        let Some(entry) = self.by_key.get(&new.row.key).and_then(|at| self.entries.get_mut(*at)) else {
-            self.by_key.insert(new.row.key, self.entries.len());
+        let known = self.by_key.place(new.row.key, &self.entries);
+        let Some(entry) = known.and_then(|place| self.entries.get_mut(place)) else {
             self.entries.push(new);
-            return;
+            return self.by_key.add_last(&self.entries);
         };
         let (is_same, latest) = (entry.last == new.last, new.last);
         let mut tellings = [entry.own, entry.replayed, entry.passed];
@@ -154,19 +183,32 @@ impl Book {
         if self.origins.is_empty() {
             return;
         }
-        let older = |key: &u128| self.kin.get(key)?.iter().find(|older| self.by_key.contains_key(*older));
+        let is_there = |key: &u128| self.by_key.place(*key, &self.entries).is_some();
+        let older = |key: &u128| self.kin.get(key)?.iter().find(|older| is_there(older));
         let origin = |key: &u128| self.origins.get(key).or_else(|| older(key)).copied();
-        let entries = std::mem::take(&mut self.entries);
-        let (mut strays, entries): (Vec<Entry>, Vec<Entry>) =
-            entries.into_iter().partition(|entry| origin(&entry.row.key).is_some());
-        for stray in &mut strays {
+        let trace = |entry: &Entry| {
+            let mut key = origin(&entry.row.key)?;
             for _ in 0..FORKS_MAX {
-                let Some(origin) = origin(&stray.row.key) else { break };
-                stray.row.key = origin;
+                let Some(origin) = origin(&key) else { break };
+                key = origin;
+            }
+            Some(key)
+        };
+        let origins: Vec<Option<u128>> = self.entries.iter().map(trace).collect();
+        let mut strays = Vec::new();
+        self.by_key = ByKey::default();
+        for (mut entry, origin) in std::mem::take(&mut self.entries).into_iter().zip(origins) {
+            match origin {
+                Some(origin) => {
+                    entry.row.key = origin;
+                    strays.push(entry);
+                }
+                None => {
+                    self.entries.push(entry);
+                    self.by_key.add_last(&self.entries);
+                }
             }
         }
-        self.by_key = entries.iter().zip(0..).map(|(entry, at)| (entry.row.key, at)).collect();
-        self.entries = entries;
         for stray in strays {
             self.enter(stray);
         }
