@@ -240,12 +240,16 @@ impl Book {
         let is_within = |entry: &Entry| {
             matches!(entry.row.how, How::Own | How::Passed) && whose(entry).is_some_and(|whose| runs.contains(&whose))
         };
-        let (within, entries): (Vec<Entry>, Vec<Entry>) =
-            std::mem::take(&mut self.entries).into_iter().partition(is_within);
-        self.entries = entries;
-        for entry in within {
-            let place = (entry.source, entry.row.line);
-            self.decide(Reason::WithinTotal, u64::from(entry.row.records), std::iter::once(place));
+        let mut within = Vec::new();
+        self.entries.retain(|entry| {
+            let leaves = is_within(entry);
+            if leaves {
+                within.push(((entry.source, entry.row.line), u64::from(entry.row.records)));
+            }
+            !leaves
+        });
+        for (place, records) in within {
+            self.decide(Reason::WithinTotal, records, std::iter::once(place));
         }
     }
 
