@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::runner::Folder;
 
 /// A record of a session at this second, said in the main conversation or by a sub-agent.
-fn record(second: u32, agent: Option<&str>, role: &str, content: Value) -> String {
+fn record(second: u32, agent: Option<&str>, role: &str, content: &Value) -> String {
     let mut record = json!({
         "type": role, "uuid": format!("{}-000{second:02}", agent.unwrap_or("main")), "parentUuid": null,
         "isSidechain": agent.is_some(), "userType": "external", "cwd": "/w", "sessionId": "s1", "version": "2.1.0",
@@ -23,34 +23,34 @@ fn record(second: u32, agent: Option<&str>, role: &str, content: Value) -> Strin
     record.to_string() + "\n"
 }
 
-fn call(second: u32, agent: Option<&str>, id: &str, tool: &str, input: Value) -> String {
-    record(second, agent, "assistant", json!([{"type": "tool_use", "id": id, "name": tool, "input": input}]))
+fn call(second: u32, agent: Option<&str>, id: &str, tool: &str, input: &Value) -> String {
+    record(second, agent, "assistant", &json!([{"type": "tool_use", "id": id, "name": tool, "input": input}]))
 }
 
 fn result(second: u32, agent: Option<&str>, id: &str, said: &str) -> String {
-    record(second, agent, "user", json!([{"type": "tool_result", "tool_use_id": id, "content": said}]))
+    record(second, agent, "user", &json!([{"type": "tool_result", "tool_use_id": id, "content": said}]))
 }
 
 /// The main conversation writes a file, has a sub-agent change it, and changes it again.
 fn session() -> Folder {
     let edit = |old: &str, new: &str| json!({"file_path": "/w/a.txt", "old_string": old, "new_string": new});
     let done = "The file /w/a.txt has been updated.";
-    let main = record(1, None, "user", json!("Mend it."))
-        + &call(2, None, "toolu_000001", "Write", json!({"file_path": "/w/a.txt", "content": "one\n"}))
+    let main = record(1, None, "user", &json!("Mend it."))
+        + &call(2, None, "toolu_000001", "Write", &json!({"file_path": "/w/a.txt", "content": "one\n"}))
         + &result(3, None, "toolu_000001", "File created successfully at: /w/a.txt")
         + &call(
             4,
             None,
             "toolu_000002",
             "Task",
-            json!({"subagent_type": "mender", "description": "d", "prompt": "Go."}),
+            &json!({"subagent_type": "mender", "description": "d", "prompt": "Go."}),
         )
         + &result(8, None, "toolu_000002", "Done.\nagentId: a77")
-        + &call(9, None, "toolu_000003", "Edit", edit("two", "three"))
+        + &call(9, None, "toolu_000003", "Edit", &edit("two", "three"))
         + &result(10, None, "toolu_000003", done)
-        + &record(11, None, "assistant", json!([{"type": "text", "text": "All done."}]));
-    let side = record(5, Some("a77"), "user", json!("Go."))
-        + &call(6, Some("a77"), "toolu_000004", "Edit", edit("one", "two"))
+        + &record(11, None, "assistant", &json!([{"type": "text", "text": "All done."}]));
+    let side = record(5, Some("a77"), "user", &json!("Go."))
+        + &call(6, Some("a77"), "toolu_000004", "Edit", &edit("one", "two"))
         + &result(7, Some("a77"), "toolu_000004", done);
     let folder = Folder::with("s1.jsonl", main);
     std::fs::create_dir_all(folder.path("s1/subagents")).unwrap();

@@ -114,6 +114,12 @@ impl Auditor {
         let thread = self.thread(thread);
         self.aside(event, thread);
         if event.restates || self.is_copy(event) {
+            // Whoever asks ends what was said, also where only the record for people tells of it.
+            if let Body::Message { role: Role::User, .. } = &event.body
+                && let Some(course) = self.courses.get_mut(thread)
+            {
+                course.said.close();
+            }
             return;
         }
         self.state(event, thread);

@@ -303,3 +303,12 @@ fn times_that_go_back_take_no_time() {
     let audit = auditor.finish();
     assert_eq!((audit.tools[0].timed, audit.calls.items[0].took_ms), (0, None));
 }
+
+#[test]
+fn who_asks_ends_what_was_said_before() {
+    let mut tape = Tape::default();
+    tape.said(USER, "Look.").said(MODEL, "I look.").said(MODEL, "All is well.");
+    let asked = Event::new(Body::Message { role: USER, content: Content::text("Thanks!") });
+    tape.put(Event { restates: true, ..asked }).said(MODEL, "You are welcome.");
+    assert_eq!(tape.done().last.map(|last| last.text).as_deref(), Some("You are welcome."));
+}
