@@ -13,7 +13,7 @@ use stenograph::ledger::{Book, Ledger, Rule, Tally};
 use crate::discover::{Found, Named, Places, discover};
 use crate::index::{Progress, Watch};
 use crate::tail::Remark;
-use crate::usage::claimed;
+use crate::usage::{claimed, said};
 
 /// What came of it.
 #[derive(Debug, Default)]
