@@ -66,7 +66,7 @@ pub fn tally(rule: Rule, places: Option<&Places>, files: &[PathBuf], watch: &mut
             Ok(Outcome::Unread) => tallied.unread += 1,
             Ok(Outcome::Unknown(agent)) => *tallied.unknown.entry(agent).or_default() += 1,
             Ok(Outcome::Nothing) => {}
-            Err(error) => tallied.remarks.push(Remark::new(&source.path, error.to_string())),
+            Err(error) => tallied.remarks.push(Remark::new(&source.path, said(&source.path, &error))),
         }
         progress.files_done += 1;
         if watch.is_stopped() {

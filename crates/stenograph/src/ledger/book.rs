@@ -154,7 +154,10 @@ impl Book {
         if self.origins.is_empty() {
             return;
         }
-        let older = |key: &u128| self.kin.get(key)?.iter().find(|older| self.by_key.contains_key(*older));
+        // What a session's own source tells as its own was nobody's before, though an older total may happen to be the same.
+        let own: HashSet<u128> = self.entries.iter().filter(|entry| entry.own > 0).map(|entry| entry.row.key).collect();
+        let kin = |key: &u128| self.kin.get(key).filter(|_| !own.contains(key));
+        let older = |key: &u128| kin(key)?.iter().find(|older| self.by_key.contains_key(*older));
         let origin = |key: &u128| self.origins.get(key).or_else(|| older(key)).copied();
         let entries = std::mem::take(&mut self.entries);
         let (mut strays, entries): (Vec<Entry>, Vec<Entry>) =
