@@ -13,7 +13,7 @@ use stenograph::ledger::{Book, Ledger, Rule, Tally};
 use crate::discover::{Found, Named, Places, discover};
 use crate::index::{Progress, Watch};
 use crate::tail::Remark;
-use crate::usage::claimed;
+use crate::usage::{claimed, said};
 
 /// What came of it.
 #[derive(Debug, Default)]
@@ -66,7 +66,7 @@ pub fn tally(rule: Rule, places: Option<&Places>, files: &[PathBuf], watch: &mut
             Ok(Outcome::Unread) => tallied.unread += 1,
             Ok(Outcome::Unknown(agent)) => *tallied.unknown.entry(agent).or_default() += 1,
             Ok(Outcome::Nothing) => {}
-            Err(error) => tallied.remarks.push(Remark::new(&source.path, error.to_string())),
+            Err(error) => tallied.remarks.push(Remark::new(&source.path, said(&source.path, &error))),
         }
         progress.files_done += 1;
         if watch.is_stopped() {

@@ -534,7 +534,7 @@ struct Filled {
 }
 
 /// What there is to say of an error about a file whose name is said before it.
-fn said(path: &Path, error: &dyn std::error::Error) -> String {
+pub(crate) fn said(path: &Path, error: &dyn std::error::Error) -> String {
     error.to_string().replace(&format!("{}: ", path.display()), "")
 }
 

@@ -128,14 +128,15 @@ impl Sink for Projection<'_> {
     }
 }
 
-/// Whether an event states a usage, or what it takes to count one: the running total, the session, the model.
+/// Whether an event states a usage, or what it takes to count one: the running total, the session, the model. A record that is too
+/// large to be read may.
 pub(crate) fn is_counted(event: &Event<'_>) -> bool {
     // A fact that names model and folder says by whom and where the work goes on from there.
     let is_head = || match &event.body {
         Body::Fact { name, .. } => event.model.is_some() && event.cwd.is_some() || name == "session",
         _ => false,
     };
-    event.usage.is_some() || is_head() || event.told().is_counted()
+    event.usage.is_some() || is_head() || event.is_oversize() || event.told().is_counted()
 }
 
 /// What everybody sees of an event when only usage is wanted. It may hold more, as far as that cost nothing.

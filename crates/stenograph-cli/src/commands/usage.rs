@@ -177,22 +177,28 @@ fn are(calls: u64) -> String {
 }
 
 impl Answer<'_> {
-    /// How many records state counts that are none.
-    fn odd_counts(&self) -> u64 {
-        self.ledger
-            .decisions
-            .iter()
-            .find(|decision| decision.reason == Reason::Odd)
-            .map_or(0, |decision| decision.count)
+    /// How many records were left out for a reason.
+    fn left_out(&self, reason: Reason) -> u64 {
+        let decision = self.ledger.decisions.iter().find(|decision| decision.reason == reason);
+        decision.map_or(0, |decision| decision.count)
     }
 
     /// Says what the numbers do not have in them.
     fn say_left(&self, options: &Options, range: &Range, output: &mut Output<'_>) {
-        let odd = self.odd_counts();
-        if odd > 0 {
-            let records = if odd == 1 { "1 record states" } else { &format!("{} state", counted(odd, "record")) };
-            let hint = if options.explain { "" } else { "; --explain says where" };
-            output.say(&format!("note: {records} a count that is none, which counts as nothing{hint}"));
+        let hint = if options.explain { "" } else { "; --explain says where" };
+        for (reason, one, many) in [
+            (
+                Reason::Odd,
+                "1 record states a count that is none, which counts",
+                "state a count that is none, which counts",
+            ),
+            (Reason::Oversize, "1 record is too large to be read, and counts", "are too large to be read, and count"),
+        ] {
+            match self.left_out(reason) {
+                0 => {}
+                1 => output.say(&format!("note: {one} as nothing{hint}")),
+                count => output.say(&format!("note: {} {many} as nothing{hint}", counted(count, "record"))),
+            }
         }
         let mut projects = Projects::default();
         let is_timeless =
@@ -209,7 +215,10 @@ impl Answer<'_> {
     }
 
     fn json(&self, options: &Options) -> String {
-        let fields = self.peer.as_ref().map_or_else(|| view::left(self.odd_counts(), &self.left), peers::Peer::json);
+        let fields = self.peer.as_ref().map_or_else(
+            || view::left([Reason::Odd, Reason::Oversize].map(|reason| self.left_out(reason)), &self.left),
+            peers::Peer::json,
+        );
         view::json(&self.report, &self.ledger, options.by, self.prices, options.explain, &fields)
     }
 

@@ -108,7 +108,7 @@ fn days_begin_where_the_asker_is_and_the_last_one_asked_for_is_in_it() {
     assert_eq!(calls("--timezone UTC --since 2026-01-31 --until 2026-02-01"), 2);
     assert_eq!(calls("--timezone Europe/Berlin --since 2026-02-01 --until 2026-02-01"), 2);
     assert_eq!(calls("--since 2026-01-31T23:30:00Z --until 2026-01-31T23:30:01Z"), 1);
-    folder.run("usage --root home --timezone UTC --until 2026-01-30").finds_nothing("no model call");
+    folder.run("usage --root home --timezone UTC --until 2026-01-30").finds_nothing("no call is asked about");
     folder.run("usage --root home --since soon").fails("soon: is no time");
     folder.run("usage --root home --timezone Mars/Olympus").fails("Mars/Olympus");
 }

@@ -89,7 +89,8 @@ fn a_first_record_of_any_size_hides_no_format() {
     folder.write("home/b.jsonl.gz", packed(&(large + &good("2"))));
     let json = usage(&folder, "--by agent");
     assert_eq!((&json["rows"][0]["key"], &json["total"]["calls"]), (&json!("claude-code"), &json!(2)));
-    assert_eq!(json["unknown_files"], 0);
+    assert_eq!((&json["unknown_files"], &json["oversize_records"]), (&json!(0), &json!(2)));
+    folder.run("usage --root home").ends(0).talks("2 records are too large to be read, and count as nothing");
     folder.run("index --root home").ends(0);
     assert_eq!(usage(&folder, "--by agent"), json);
 }

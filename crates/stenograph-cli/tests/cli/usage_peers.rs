@@ -57,7 +57,7 @@ fn the_rows_of_a_rule_are_asked_like_ours() {
     assert_eq!(by_model.ends(0).json()[0]["rows"][0]["key"], "claude-sonnet-4-20250514");
     let some = folder.run("usage --root home --as ccusage-20 --since 2026-03-02T09:14:06Z --json");
     assert_eq!(some.ends(0).json()[0]["total"]["calls"], 1);
-    folder.run("usage --root home --as ccusage-20 --since 2026-04-01").finds_nothing("no model call");
+    folder.run("usage --root home --as ccusage-20 --since 2026-04-01").finds_nothing("no call is asked about");
     folder.run("usage --root home --as first-row --by tool").fails("ccstat looks at no tools");
     folder.run("usage --root home --as nobody").ends(2);
 }

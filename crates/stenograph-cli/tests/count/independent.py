@@ -70,6 +70,7 @@ class Count:
         self.claude = {}  # call -> counters
         self.codex = {}  # (thread, how often its count began anew, totals) -> counters
         self.copied, self.older = {}, {}  # a thread's call -> whose it is; -> whose it may be, from further back
+        self.own = set()  # what a thread's own file tells as its own
         self.devflow, self.chibi = {}, {}
 
     def keep(self, calls, key, counters):
@@ -116,6 +117,7 @@ class Count:
             if elsewhere and at == 0:  # The total before stands in another file.
                 read, cached, written, out, _ = last_call
             if totals != before:
+                self.own |= set() if burst else {call}
                 self.keep(self.codex, call, (max(0, read - cached - written), out, cached, written))
             before = totals
 
@@ -127,7 +129,8 @@ class Count:
             while first and first not in seen:
                 seen.add(first)
                 call = first
-                told = sorted(older for older in self.older.get(call, ()) if older in self.codex)
+                older = self.older.get(call, ()) if call not in self.own else ()
+                told = sorted(older for older in older if older in self.codex)
                 first = self.copied.get(call) or next(iter(told), None)
             calls[call] = tuple(map(min, calls.get(call, counters), counters))
         return calls.values()

@@ -183,8 +183,11 @@ impl Book {
         if self.origins.is_empty() {
             return;
         }
-        let is_there = |key: &u128| self.by_key.place(*key, &self.entries).is_some();
-        let older = |key: &u128| self.kin.get(key)?.iter().find(|older| is_there(older));
+        let entry = |key: &u128| self.entries.get(self.by_key.place(*key, &self.entries)?);
+        // What a session's own source tells as its own was nobody's before, though an older total may happen to be the same.
+        let is_own = |key: &u128| entry(key).is_some_and(|entry| entry.own > 0);
+        let kin = |key: &u128| self.kin.get(key).filter(|_| !is_own(key));
+        let older = |key: &u128| kin(key)?.iter().find(|older| entry(older).is_some());
         let origin = |key: &u128| self.origins.get(key).or_else(|| older(key)).copied();
         let trace = |entry: &Entry| {
             let mut key = origin(&entry.row.key)?;

@@ -102,9 +102,12 @@ impl Counting {
         if !is_counted(event) {
             return;
         }
+        let line = event.at.map_or(0, |at| at.line);
+        if event.is_oversize() {
+            return self.aside(Reason::Oversize, line);
+        }
         let told = event.told();
         self.follow(event, &told);
-        let line = event.at.map_or(0, |at| at.line);
         match told.aside {
             Some(Retold::Synthetic) if event.usage.is_some() => return self.aside(Reason::Synthetic, line),
             Some(Retold::Synthetic) => return,

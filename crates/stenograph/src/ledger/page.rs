@@ -121,11 +121,13 @@ pub enum Reason {
     Synthetic,
     /// A count is stated that is none.
     Odd,
+    /// A record is too large to be read.
+    Oversize,
 }
 
 impl Reason {
     /// Every reason.
-    pub const ALL: [Reason; 9] = [
+    pub const ALL: [Reason; 10] = [
         Reason::Streamed,
         Reason::Copied,
         Reason::PassedOn,
@@ -135,6 +137,7 @@ impl Reason {
         Reason::Sum,
         Reason::Synthetic,
         Reason::Odd,
+        Reason::Oversize,
     ];
 
     /// The word in JSON.
@@ -149,6 +152,7 @@ impl Reason {
             Reason::Sum => "sum",
             Reason::Synthetic => "synthetic",
             Reason::Odd => "odd",
+            Reason::Oversize => "oversize",
         }
     }
 
@@ -166,6 +170,7 @@ impl Reason {
             Reason::Odd => {
                 "a count that is negative, has a fraction, is too large or is no number; it counts as nothing"
             }
+            Reason::Oversize => "a record that is too large to be read; what it may tell of is not counted",
         }
     }
 
@@ -173,7 +178,8 @@ impl Reason {
     pub fn is_merged(self) -> bool {
         match self {
             Reason::Streamed | Reason::Copied | Reason::PassedOn | Reason::Replayed => true,
-            Reason::RepeatedTotal | Reason::WithinTotal | Reason::Sum | Reason::Synthetic | Reason::Odd => false,
+            Reason::RepeatedTotal | Reason::WithinTotal | Reason::Sum | Reason::Synthetic => false,
+            Reason::Odd | Reason::Oversize => false,
         }
     }
 }

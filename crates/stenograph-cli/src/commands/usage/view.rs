@@ -135,7 +135,7 @@ pub fn json(
 }
 
 /// What was not counted, as fields.
-pub fn left(odd_counts: u64, left: &super::Left) -> Vec<(&'static str, String)> {
+pub fn left([odd_counts, oversize_records]: [u64; 2], left: &super::Left) -> Vec<(&'static str, String)> {
     let unread: Vec<String> = left
         .unread
         .iter()
@@ -145,6 +145,7 @@ pub fn left(odd_counts: u64, left: &super::Left) -> Vec<(&'static str, String)> 
         .collect();
     vec![
         ("odd_counts", odd_counts.to_string()),
+        ("oversize_records", oversize_records.to_string()),
         ("unknown_files", left.strangers.count.to_string()),
         ("unread", format!("[{}]", unread.join(","))),
     ]
