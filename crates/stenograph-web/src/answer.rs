@@ -119,6 +119,10 @@ async fn play(shared: &Shared, vendor: Vendor, request: &Request, busy: crate::s
             put(&mut response, CACHE_CONTROL, "no-cache");
             response
         }
+        Some(Spelled::Failed(status, json)) => {
+            let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+            respond(status, json.into(), "application/json")
+        }
         None => {
             let (trouble, message) = refused(&played);
             error(vendor, trouble, &message)
@@ -128,6 +132,9 @@ async fn play(shared: &Shared, vendor: Vendor, request: &Request, busy: crate::s
 }
 
 fn spell(vendor: Vendor, answer: &Answer, request: &Request) -> Spelled {
+    if let Some(failed) = &answer.failed {
+        return Spelled::Failed(failed.status, vendor.failure(failed));
+    }
     match request.delivery {
         Delivery::Whole => {
             let after_ms = answer.blocks.iter().map(|block| block.after_ms).max().unwrap_or_default();
@@ -142,6 +149,8 @@ enum Spelled {
     /// As one object, and how long after the question it came.
     Whole(String, u64),
     Frames(Vec<stenograph::cassette::Frame>),
+    /// As the error that was recorded. Who asked may ask again, as it did then.
+    Failed(u16, String),
 }
 
 /// Why the tape gives nothing.

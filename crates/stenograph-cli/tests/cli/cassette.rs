@@ -333,6 +333,30 @@ fn what_is_asked_beside_the_conversation_moves_nothing() {
 }
 
 #[test]
+fn recorded_errors_are_given_where_that_is_asked_for() {
+    let failure = |status: u16| {
+        format!("{{\"v\":1,\"kind\":\"failure\",\"extra\":{{\"agent\":{{\"error\":{{\"status\":{status}}}}}}}}}\n")
+    };
+    let (first, rest) = TIDES.split_once('\n').unwrap();
+    let session = format!("{first}\n{}{}{rest}", failure(529), failure(429));
+    let serving = Serving::start(&session, "--errors --strict");
+    for (path, status, shape) in [
+        ("/v1/messages", 529, "{\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\""),
+        ("/v1/chat/completions", 429, "{\"error\":{\"message\":\"the recorded error 429\""),
+    ] {
+        let answer = serving.post(path, QUESTION);
+        assert_eq!((answer.status, answer.body.starts_with(shape)), (status, true), "{}", answer.body);
+        // Who asked is free to ask again.
+        assert!(!answer.head.contains("x-should-retry"), "{}", answer.head);
+    }
+    let answer = serving.post("/v1/messages", QUESTION);
+    assert_eq!((answer.status, answer.body.contains("I look in two places.")), (200, true), "{}", answer.body);
+    serving.says("request 1: gets the error 529, as it was recorded");
+    let without = Serving::start(&session, "--strict");
+    assert_eq!(without.post("/v1/messages", QUESTION).status, 200);
+}
+
+#[test]
 fn a_slow_client_holds_up_nobody_else() {
     let serving = Serving::start(TIDES, "");
     let mut slow = serving.connect();

@@ -197,6 +197,25 @@ pub(super) fn error(trouble: Trouble, message: &str) -> String {
         Trouble::TooLarge => "request_too_large",
         Trouble::Forbidden => "permission_error",
     };
+    spelled(kind, message)
+}
+
+/// An error that was recorded, by its status.
+pub(super) fn failure(status: u16, message: &str) -> String {
+    let kind = match status {
+        401 => "authentication_error",
+        403 => "permission_error",
+        404 => "not_found_error",
+        413 => "request_too_large",
+        429 => "rate_limit_error",
+        529 => "overloaded_error",
+        500.. => "api_error",
+        _ => "invalid_request_error",
+    };
+    spelled(kind, message)
+}
+
+fn spelled(kind: &str, message: &str) -> String {
     format!("{{\"type\":\"error\",\"error\":{{\"type\":{},\"message\":{}}}}}", quote(kind), quote(message))
 }
 

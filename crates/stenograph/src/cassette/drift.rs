@@ -69,6 +69,8 @@ pub enum Remark {
     Asides,
     /// The request is no part of the recorded conversation; so it begins.
     Beside(String),
+    /// What was recorded is an error of this status.
+    Failed(u16),
     /// The answer calls this tool, which the request does not offer.
     Tool(String),
 }
@@ -134,6 +136,7 @@ impl Remark {
                 "what the agent adds by itself, such as its folder and the date, is not what was recorded".to_owned()
             }
             Remark::Beside(begin) => format!("is beside the recorded conversation: {}", quote(begin)),
+            Remark::Failed(status) => format!("gets the error {status}, as it was recorded"),
             Remark::Tool(name) => format!("the answer calls {}, which the request does not offer", quote(name)),
         }
     }
@@ -167,6 +170,7 @@ pub(super) fn remarks(tape: &Tape, answer: &Answer, request: &Request) -> Vec<Re
     if tape.asides(answer) != request.asides {
         found.push(Remark::Asides);
     }
+    found.extend(answer.failed.as_ref().map(|failed| Remark::Failed(failed.status)));
     for block in &answer.blocks {
         if let Said::Call { name, .. } = &block.said
             && !request.tools.contains(name)

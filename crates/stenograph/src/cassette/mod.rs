@@ -15,7 +15,7 @@ mod vendor;
 pub use drift::{Drift, Remark, What};
 pub use player::{Manner, Played, Player, Verdict};
 pub use said::Said;
-pub use tape::{Answer, Block, Stop, Tape, Taping};
+pub use tape::{Answer, Block, Errors, Failed, Stop, Tape, Taping};
 pub use vendor::{Delivery, Frame, Request, Trouble, Vendor};
 
 #[cfg(test)]

@@ -204,6 +204,20 @@ pub(super) fn error(trouble: Trouble, message: &str) -> String {
         Trouble::Drifted => ("conflict_error", "\"steno_drift\""),
         Trouble::Ended => ("invalid_request_error", "\"steno_end\""),
     };
+    spelled(kind, code, message)
+}
+
+/// An error that was recorded, by its status.
+pub(super) fn failure(status: u16, message: &str) -> String {
+    match status {
+        401 => spelled("invalid_request_error", "\"invalid_api_key\"", message),
+        429 => spelled("requests", "\"rate_limit_exceeded\"", message),
+        500.. => spelled("server_error", "null", message),
+        _ => spelled("invalid_request_error", "null", message),
+    }
+}
+
+fn spelled(kind: &str, code: &str, message: &str) -> String {
     format!("{{\"error\":{{\"message\":{},\"type\":{},\"param\":null,\"code\":{code}}}}}", quote(message), quote(kind))
 }
 

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::said::{Said, left, normal};
-use crate::model::{Body, Event, Kind, Pairing, Role, Spine, Usage};
+use crate::model::{Body, Event, Kind, Pairing, Residue, Role, Spine, Usage};
 use crate::time::Time;
 
 /// A recording in the order in which it is played.
@@ -37,6 +37,8 @@ pub struct Answer {
     pub stop: Stop,
     /// When it was given, in seconds since 1970.
     pub time_seconds: Option<i64>,
+    /// The error that the service gave instead.
+    pub failed: Option<Failed>,
     /// The part of the tape that a request for it holds.
     told: Range<usize>,
     /// How many prompts stand before it.
@@ -45,6 +47,25 @@ pub struct Answer {
     asides: Range<usize>,
     /// When it was asked for, in milliseconds since 1970.
     asked_ms: Option<i64>,
+}
+
+/// An error of the service, as it was recorded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failed {
+    /// The status by which HTTP knows it.
+    pub status: u16,
+    /// What it says, where that was recorded.
+    pub message: String,
+}
+
+/// What is done with errors of the service that were recorded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Errors {
+    /// They are left out: whoever asks gets the answer that came at last.
+    #[default]
+    Left,
+    /// They are on the tape, each where it came.
+    Played,
 }
 
 /// A part of an answer.
@@ -78,6 +99,9 @@ const SIZE_MAX: usize = 1 << 30;
 
 /// No answer takes longer than this, whatever a clock said: agents give up before.
 const WAIT_MS_MAX: i64 = 10 * 60 * 1000;
+
+/// Where a record of an error may state its status, in what is left of it.
+const STATUS: [&str; 2] = ["error.status", "status"];
 
 /// How long an id may be that vendors take.
 const ID_LENGTH_MAX: usize = 64;
@@ -137,6 +161,7 @@ enum Item {
 #[derive(Default)]
 pub struct Taping {
     thread: Option<String>,
+    errors: Errors,
     threads: Vec<String>,
     spine: Spine,
     /// How many bytes of text are on the tape.
@@ -173,6 +198,11 @@ impl Taping {
     /// A tape of the main conversation, or of the side conversation of that name.
     pub fn new(thread: Option<&str>) -> Taping {
         Taping { thread: thread.map(str::to_owned), ..Taping::default() }
+    }
+
+    /// The same, with this done about errors of the service.
+    pub fn with_errors(self, errors: Errors) -> Taping {
+        Taping { errors, ..self }
     }
 
     /// The event as one of the conversation that is taped, if it belongs to it.
@@ -241,6 +271,10 @@ impl Taping {
                     answer.stop = stop(reason).unwrap_or(answer.stop);
                 }
             }
+            // What went wrong in the middle of an answer was no answer to a request.
+            Kind::Failure if self.errors == Errors::Played && self.state != State::Answering => {
+                self.failure(event, time_ms);
+            }
             Kind::Stop | Kind::Fact | Kind::Failure | Kind::Other => {}
         }
         // Some agents state what an answer took only after it.
@@ -295,6 +329,26 @@ impl Taping {
             _ => answer.stop,
         };
         self.state = State::Answering;
+    }
+
+    /// An error of the service stands on the tape like an answer, if the status is known by which it was told.
+    fn failure(&mut self, event: &Event<'_>, time_ms: Option<i64>) {
+        let stated =
+            |(_, residue): (_, &Residue<'_>)| STATUS.iter().find_map(|path| residue.word_at(path)?.parse().ok());
+        let Some(status) = event.extra.iter().find_map(stated).filter(|status| (400..600).contains(status)) else {
+            return;
+        };
+        let message = event.content().map(|content| content.joined().decode().into_owned()).unwrap_or_default();
+        self.size += message.len();
+        self.items.push(Item::Answer(self.answers.len()));
+        self.answers.push(Answer {
+            number: self.answers.len() + 1,
+            prompts: self.prompts.len(),
+            asked_ms: self.told_ms.or(time_ms),
+            failed: Some(Failed { status, message }),
+            ..Answer::default()
+        });
+        self.state = State::Asked;
     }
 
     fn told(&mut self, event: &Event<'_>, time_ms: Option<i64>) {

@@ -2,7 +2,7 @@
 //! each spells them is in the file of its vendor.
 
 use super::said::{Said, normal};
-use super::tape::{Answer, Tape};
+use super::tape::{Answer, Failed, Tape};
 use super::{anthropic, openai, responses};
 use crate::json::Object;
 
@@ -171,6 +171,16 @@ impl Vendor {
         match self {
             Vendor::OpenAi | Vendor::Responses => openai::error(trouble, message),
             Vendor::Anthropic => anthropic::error(trouble, message),
+        }
+    }
+
+    /// An error of the service that was recorded.
+    pub fn failure(self, failed: &Failed) -> String {
+        let recorded = format!("the recorded error {}", failed.status);
+        let message = if failed.message.is_empty() { &recorded } else { &failed.message };
+        match self {
+            Vendor::OpenAi | Vendor::Responses => openai::failure(failed.status, message),
+            Vendor::Anthropic => anthropic::failure(failed.status, message),
         }
     }
 

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use stenograph::cassette::{Manner, Played, Tape, Taping, Verdict};
+use stenograph::cassette::{Errors, Manner, Played, Tape, Taping, Verdict};
 use stenograph::json::Draft;
 use stenograph_web::{Account, Happening, Pace, Until};
 
@@ -29,6 +29,9 @@ pub struct Serving {
     /// With --serve: let answers take the time they took
     #[arg(long, requires = "serve")]
     timing: bool,
+    /// With --serve: give the errors of the service, too, that were recorded
+    #[arg(long, requires = "serve")]
+    errors: bool,
     /// With --serve: answer from this side conversation, by the id of its agent
     #[arg(long, value_name = "ID", requires = "serve")]
     thread: Option<String>,
@@ -50,7 +53,10 @@ pub fn run(options: &super::Options, output: &mut Output<'_>) -> Result<Status, 
 
 /// Makes the tape of a conversation.
 fn tape(options: &Serving, conversation: &mut Conversation, output: &mut Output<'_>) -> Result<Tape, CommandError> {
-    let mut taping = Taping::new(options.thread.as_deref());
+    let mut taping = Taping::new(options.thread.as_deref()).with_errors(match options.errors {
+        true => Errors::Played,
+        false => Errors::Left,
+    });
     conversation.through(&mut |event| {
         taping.notice(event);
         Go::On

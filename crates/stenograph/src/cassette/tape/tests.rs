@@ -1,7 +1,9 @@
 //! What of a session is on its tape, and in which order.
 
 use super::*;
+use crate::formats::steno::Steno;
 use crate::model::{Content, Input};
+use crate::read::all;
 
 fn user(text: &'static str) -> Event<'static> {
     Event::new(Body::Message { role: Role::User, content: Content::text(text) })
@@ -169,4 +171,30 @@ fn times_go_forward_and_nobody_waits_for_ever() {
 fn a_session_without_an_answer_is_an_empty_tape() {
     assert!(Tape::of(&[], None).answers().is_empty());
     assert!(Tape::of(&[user("go"), answered(None, "so")], None).answers().is_empty());
+}
+
+#[test]
+fn errors_of_the_service_are_answers_where_that_is_asked_for() {
+    let session = r#"{"v":1,"kind":"message","role":"user","content":"go"}
+{"v":1,"kind":"failure","content":"Overloaded","extra":{"x":{"error":{"status":529}}}}
+{"v":1,"kind":"failure","content":"no status","extra":{"x":{"error":{"status":"none"}}}}
+{"v":1,"kind":"failure","content":"no error","extra":{"x":{"status":200}}}
+{"v":1,"kind":"message","model":"m","role":"assistant","content":"Done."}
+{"v":1,"kind":"failure","content":"in the middle","extra":{"x":{"status":500}}}
+"#;
+    let events = all(&Steno, session.as_bytes()).events;
+    let taped = |errors: Errors| {
+        let mut taping = Taping::new(None).with_errors(errors);
+        events.iter().for_each(|event| taping.notice(event));
+        taping.decide();
+        events.iter().for_each(|event| taping.add(event));
+        taping.finish()
+    };
+    assert_eq!(taped(Errors::Left).answers().len(), 1);
+    let tape = taped(Errors::Played);
+    let [failed, answer] = tape.answers() else { panic!("{tape:?}") };
+    assert_eq!(failed.failed, Some(Failed { status: 529, message: "Overloaded".into() }));
+    assert_eq!((answer.failed.as_ref(), answer.number), (None, 2));
+    // Both are asked for with the same words.
+    assert_eq!((tape.told(failed), tape.told(failed).len()), (tape.told(answer), 1));
 }
