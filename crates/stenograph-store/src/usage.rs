@@ -128,10 +128,8 @@ pub fn pages(asked: &Asked<'_>, watch: &mut dyn Watch, each: &mut dyn FnMut(Told
         let has_journal = !told.path.ends_with(JOURNAL) && journals.contains(&told.path.with_file_name(JOURNAL));
         each(if has_journal { Told { page: told.page.without_runs(), ..told } } else { told });
     };
-    // Each page is made when it is given: together they take more memory than the ledger.
-    for known in known {
-        known.recall(&pages, &mut give, &mut jobs, &mut report);
-    }
+    recall_all(known, &pages, &mut give, &mut jobs, &mut report);
+    drop(pages);
     // The largest first, so that nobody waits for one at the end.
     jobs.sort_by_key(|job| std::cmp::Reverse(job.size()));
     read_all(asked, &jobs, archive.as_ref(), watch, &mut give, &mut report);
@@ -168,16 +166,26 @@ impl Known {
         }
     }
 
-    /// Gives its pages out of the index. If they cannot be read there, it has to be read itself.
-    fn recall(self, pages: &Pages, give: &mut dyn FnMut(Told), jobs: &mut Vec<Job>, report: &mut Report) {
-        let (Known::There { source, .. } | Known::Gone { source, .. }) = &self;
-        match (pages.of(source), self) {
+    fn source(&self) -> &Paged {
+        let (Known::There { source, .. } | Known::Gone { source, .. }) = self;
+        source
+    }
+
+    /// Gives its pages. If they cannot be read in the index, it has to be read itself.
+    fn hand_in(
+        self,
+        pages: Option<Vec<Page>>,
+        give: &mut dyn FnMut(Told),
+        jobs: &mut Vec<Job>,
+        report: &mut Report,
+    ) {
+        match (pages, self) {
             (Some(pages), known) => {
                 match known {
                     Known::There { .. } => report.known += 1,
                     Known::Gone { .. } => report.kept += 1,
                 }
-                let (path, session) = (known.path(), Some(known.session()));
+                let (path, session) = (known.path(), Some(known.source().session.clone()));
                 for page in pages {
                     give(Told { path: path.to_owned(), session: session.clone(), page });
                 }
@@ -189,11 +197,32 @@ impl Known {
             }
         }
     }
+}
 
-    fn session(&self) -> String {
-        let (Known::There { source, .. } | Known::Gone { source, .. }) = self;
-        source.session.clone()
-    }
+/// Gives the pages of what the index knows. Another thread unpacks them while those before are taken in; all of them at once would take
+/// more memory than the ledger.
+fn recall_all(
+    known: Vec<Known>,
+    pages: &Pages,
+    give: &mut dyn FnMut(Told),
+    jobs: &mut Vec<Job>,
+    report: &mut Report,
+) {
+    std::thread::scope(|scope| {
+        let (sender, unpacked) = sync_channel(QUEUE);
+        scope.spawn(move || {
+            for known in known {
+                let found = pages.of(known.source());
+                // Nobody listens any more when the other side has gone.
+                if sender.send((known, found)).is_err() {
+                    break;
+                }
+            }
+        });
+        for (known, found) in unpacked {
+            known.hand_in(found, give, jobs, report);
+        }
+    });
 }
 
 /// What the index knows of all sources.
