@@ -1,27 +1,29 @@
 //! The pages of the ledger of all sources there are: out of the index where that knows them, else read from the files, and what is gone
 //! from the archive. What is counted, and how, is in [`stenograph::ledger`].
 
-use std::collections::{HashMap, HashSet};
-use std::fs::File;
-use std::io::{self, Read};
+mod job;
+mod known;
+
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
-use stenograph::format::{Detected, Format, Head, Want, detect_like};
-use stenograph::ledger::{Calls, Counting, Page};
-use stenograph::read::Reading;
+use stenograph::ledger::{Calls, Page};
 
-use crate::archive::{Archive, CopyInfo, Label, Which};
-use crate::decode::{Container, Counter, Guard, decode};
+use crate::Error;
+use crate::archive::{Archive, CopyInfo};
 use crate::discover::{Found, Named, Places, discover};
 use crate::files::Disk;
-use crate::index::catalogue::{Catalogue, Gone, Paged, Pages, Stamp, Stamped};
+use crate::index::catalogue::{Catalogue, Gone, Pages, Stamp, Stamped};
 use crate::index::{Progress, Store, Watch, is_missing, is_unchanged};
 use crate::tail::Remark;
-use crate::{Error, Place, Problem};
+use job::{Hand, Job, Outcome};
+use known::{Known, Recalled, recall_all};
+
+pub(crate) use job::{claimed, said};
 
 /// What is asked.
 #[derive(Debug)]
@@ -102,17 +104,11 @@ impl Strangers {
 /// How many files are given as examples.
 const EXAMPLES_MAX: usize = 5;
 
-/// How much is read at a time.
-const CHUNK_SIZE: usize = 128 << 10;
-
 /// The journal of a recording that fills a folder: it tells of the calls whose sum the document beside it states.
 const JOURNAL: &str = "journal.steno";
 
 /// How often whoever watches is told.
 const BEAT: Duration = Duration::from_millis(50);
-
-/// How many calls stand on one page of what is read in pieces, so that much of it can be let go as it is taken in.
-const ROWS_MAX: usize = 4096;
 
 /// Gives the pages of all sources, in any order; those of one source follow each other.
 pub fn pages(asked: &Asked<'_>, watch: &mut dyn Watch, each: &mut dyn FnMut(Told)) -> Result<Report, Error> {
@@ -136,109 +132,12 @@ pub fn pages(asked: &Asked<'_>, watch: &mut dyn Watch, each: &mut dyn FnMut(Told
     Ok(report)
 }
 
-/// What has to be read.
-enum Job {
-    File { path: PathBuf, size: u64, named: Named },
-    Kept(CopyInfo),
-}
-
 struct Surveyed {
     jobs: Vec<Job>,
     known: Vec<Known>,
     pages: Pages,
     /// The archive, where it is needed.
     archive: Option<Archive>,
-}
-
-/// A source that the index knows as it is.
-enum Known {
-    /// It stands where it stood.
-    There { job: Job, source: Paged },
-    /// It is gone.
-    Gone { path: PathBuf, source: Paged },
-}
-
-impl Known {
-    fn path(&self) -> &Path {
-        match self {
-            Known::There { job, .. } => job.path(),
-            Known::Gone { path, .. } => path,
-        }
-    }
-
-    fn source(&self) -> &Paged {
-        let (Known::There { source, .. } | Known::Gone { source, .. }) = self;
-        source
-    }
-
-    /// Gives its pages. If they cannot be read in the index, it has to be read itself.
-    fn hand_in(
-        self,
-        pages: Option<Vec<Page>>,
-        give: &mut dyn FnMut(Told),
-        jobs: &mut Vec<Job>,
-        report: &mut Report,
-    ) {
-        match (pages, self) {
-            (Some(pages), known) => {
-                match known {
-                    Known::There { .. } => report.known += 1,
-                    Known::Gone { .. } => report.kept += 1,
-                }
-                let (path, session) = (known.path(), Some(known.source().session.clone()));
-                for page in pages {
-                    give(Told { path: path.to_owned(), session: session.clone(), page });
-                }
-            }
-            (None, Known::There { job, .. }) => jobs.push(job),
-            (None, Known::Gone { path, .. }) => {
-                let said = "its page of the ledger is damaged; --no-index reads what is kept";
-                report.remarks.push(Remark::new(&path, said));
-            }
-        }
-    }
-}
-
-/// Gives the pages of what the index knows. Another thread unpacks them while those before are taken in; all of them at once would take
-/// more memory than the ledger.
-fn recall_all(
-    known: Vec<Known>,
-    pages: &Pages,
-    give: &mut dyn FnMut(Told),
-    jobs: &mut Vec<Job>,
-    report: &mut Report,
-) {
-    std::thread::scope(|scope| {
-        let (sender, unpacked) = sync_channel(QUEUE);
-        scope.spawn(move || {
-            for known in known {
-                let found = pages.of(known.source());
-                // Nobody listens any more when the other side has gone.
-                if sender.send((known, found)).is_err() {
-                    break;
-                }
-            }
-        });
-        for (known, found) in unpacked {
-            known.hand_in(found, give, jobs, report);
-        }
-    });
-}
-
-/// What the index knows of all sources.
-#[derive(Default)]
-struct Recalled {
-    known: HashMap<PathBuf, Stamped>,
-    strangers: HashMap<PathBuf, (u64, i64)>,
-    paged: HashMap<PathBuf, Paged>,
-    pages: Pages,
-}
-
-impl Recalled {
-    fn of(catalogue: &Catalogue) -> Result<Recalled, Error> {
-        let (known, strangers) = (catalogue.stamps()?, catalogue.strangers()?);
-        Ok(Recalled { known, strangers, paged: catalogue.paged()?, pages: catalogue.pages()? })
-    }
 }
 
 /// The files that may be sources, and what could not be looked into.
@@ -311,7 +210,7 @@ fn read_all(
     let (next, done) = (AtomicUsize::new(0), AtomicU64::new(0));
     let mut progress =
         Progress { files: jobs.len() as u64, bytes: jobs.iter().map(Job::size).sum(), ..Progress::default() };
-    let work = |sender: SyncSender<(usize, Result<Option<Counted>, Error>)>| {
+    let work = |sender: SyncSender<(usize, Result<Outcome, Error>)>| {
         let mut hand = Hand::default();
         loop {
             let at = next.fetch_add(1, Ordering::Relaxed);
@@ -353,230 +252,3 @@ fn read_all(
 
 /// How many sources that were read wait to be taken in.
 const QUEUE: usize = 64;
-
-/// What one thread uses again and again.
-#[derive(Default)]
-struct Hand {
-    buffer: Vec<u8>,
-    /// The format of the last file: the next one beside it is likely to be of the same.
-    last: Option<&'static dyn Format>,
-    /// The format that a source shows behind its first record, which is too long to show it.
-    shown: Option<&'static dyn Format>,
-}
-
-impl Job {
-    fn size(&self) -> u64 {
-        match self {
-            Job::File { size, .. } => *size,
-            Job::Kept(copy) => copy.length,
-        }
-    }
-
-    fn path(&self) -> &Path {
-        match self {
-            Job::File { path, .. } => path,
-            Job::Kept(copy) => &copy.path,
-        }
-    }
-
-    /// Gives what was counted.
-    fn hand_in(&self, counted: Result<Option<Counted>, Error>, give: &mut dyn FnMut(Told), report: &mut Report) {
-        match counted {
-            Ok(Some(Counted { pages, damage })) => {
-                match self {
-                    Job::File { .. } => report.read += 1,
-                    Job::Kept(_) => report.kept += 1,
-                }
-                let session = self.session();
-                for page in pages {
-                    give(Told { path: self.path().to_owned(), session: session.clone(), page });
-                }
-                report.remarks.extend(damage.map(|damage| Remark::new(self.path(), said(self.path(), &damage))));
-            }
-            Ok(None) => report.strangers.add(self.path()),
-            Err(error) => report.remarks.push(Remark::new(self.path(), said(self.path(), &error))),
-        }
-    }
-
-    /// The session that rows are of which name none.
-    fn session(&self) -> Option<String> {
-        match self {
-            Job::Kept(copy) => copy.label.session.clone(),
-            Job::File { path, named, .. } => named.session.clone().or_else(|| {
-                let stem = path.file_name()?.to_string_lossy();
-                stem.split('.').next().map(str::to_owned)
-            }),
-        }
-    }
-
-    /// Its page; nothing for what is no transcript.
-    fn read(
-        &self,
-        calls: Calls,
-        archive: Option<&Archive>,
-        hand: &mut Hand,
-        done: &AtomicU64,
-    ) -> Result<Option<Counted>, Error> {
-        match self.read_once(calls, archive, hand, done)? {
-            None if hand.shown.is_some() => self.read_once(calls, archive, hand, done),
-            counted => Ok(counted),
-        }
-    }
-
-    /// Its page, unless it has yet to be read as what shows in the hand.
-    fn read_once(
-        &self,
-        calls: Calls,
-        archive: Option<&Archive>,
-        hand: &mut Hand,
-        done: &AtomicU64,
-    ) -> Result<Option<Counted>, Error> {
-        let place = Place::Path(self.path().to_owned());
-        let unreadable = |error| Error::at(self.path(), Problem::Unreadable, error);
-        hand.buffer.resize(CHUNK_SIZE, 0);
-        match self {
-            Job::File { path, named, .. } => {
-                let mut file = File::open(path).map_err(unreadable)?;
-                if !file.metadata().is_ok_and(|metadata| metadata.is_file()) {
-                    return Ok(None);
-                }
-                let likely = named.format.or(named.like).or(hand.last);
-                let is_forgotten = |format: &dyn Format, begin: &[u8]| {
-                    let label = Label { format: format.info().name.to_owned(), session: named.session.clone() };
-                    let begin = begin.get(..PRINT_SIZE).unwrap_or(begin);
-                    archive.is_some_and(|archive| archive.is_forgotten(&label, begin))
-                };
-                let filled = fill(&mut file, &mut hand.buffer);
-                let begin = hand.buffer.get(..filled.length).unwrap_or_default();
-                if Container::of(begin) == Container::Plain {
-                    return count(&mut file, filled, likely, &is_forgotten, calls, hand, done).map_err(unreadable);
-                }
-                let file = File::open(path).map_err(unreadable)?;
-                let mut stream = decode(file, &place, &Counter::default(), Guard::USUAL)?;
-                let filled = fill(&mut stream, &mut hand.buffer);
-                count(&mut stream, filled, likely, &is_forgotten, calls, hand, done).map_err(unreadable)
-            }
-            Job::Kept(copy) => {
-                let Some(archive) = archive else { return Ok(None) };
-                let stream = archive.read(copy.id, Which::Last, 0)?;
-                let mut stream = decode(stream, &place, &Counter::default(), Guard::USUAL)?;
-                let filled = fill(&mut stream, &mut hand.buffer);
-                let likely = stenograph::format::named(&copy.label.format);
-                count(&mut stream, filled, likely, &|_, _| false, calls, hand, done).map_err(unreadable)
-            }
-        }
-    }
-}
-
-/// The pages of a source, and what ended them before it did.
-struct Counted {
-    pages: Vec<Page>,
-    damage: Option<io::Error>,
-}
-
-/// By how many bytes at its beginning a source that was forgotten is known.
-const PRINT_SIZE: usize = 4 << 10;
-
-/// Counts what a stream says, of which the first bytes are in hand.
-fn count(
-    stream: &mut dyn Read,
-    filled: Filled,
-    likely: Option<&'static dyn Format>,
-    is_forgotten: &dyn Fn(&dyn Format, &[u8]) -> bool,
-    calls: Calls,
-    hand: &mut Hand,
-    done: &AtomicU64,
-) -> io::Result<Option<Counted>> {
-    let Filled { length, mut damage } = filled;
-    if length == 0
-        && let Some(damage) = damage
-    {
-        return Err(damage);
-    }
-    let mut head = Vec::new();
-    let begin = hand.buffer.get(..length).unwrap_or_default();
-    if !Head::is_whole(begin) && length == CHUNK_SIZE && damage.is_none() {
-        // The first line is longer than what is read at a time: the format may only show at its end.
-        head.extend_from_slice(begin);
-        damage = Head::read(stream, &mut head).err();
-    }
-    let begin = if head.is_empty() { begin } else { head.as_slice() };
-    let format = hand.shown.take().or_else(|| claimed(begin, likely));
-    if format.is_none() && damage.is_none() && Head::is_cut(begin) {
-        hand.shown = claimed(&Head::beyond(stream)?, likely);
-        return Ok(None);
-    }
-    let Some(format) = format.filter(|format| !is_forgotten(*format, begin)) else { return Ok(None) };
-    hand.last = Some(format);
-    let want = match calls {
-        Calls::Numbers => Want::Usage,
-        Calls::Tools => Want::All,
-    };
-    let mut counting = Counting::new(format.info().agent, calls);
-    let mut reading = Reading::new(format, want);
-    let mut pages = Vec::new();
-    reading.feed(begin, &mut counting);
-    done.fetch_add(begin.len() as u64, Ordering::Relaxed);
-    // What stands before some damage counts.
-    let damage = loop {
-        if damage.is_some() {
-            break damage;
-        }
-        match stream.read(&mut hand.buffer) {
-            Ok(0) => break None,
-            Ok(length) => {
-                reading.feed(hand.buffer.get(..length).unwrap_or_default(), &mut counting);
-                done.fetch_add(length as u64, Ordering::Relaxed);
-                if counting.rows() >= ROWS_MAX && format.info().traits.pieces {
-                    pages.push(counting.turn());
-                }
-            }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => break Some(error),
-        }
-    };
-    reading.end(&mut counting);
-    pages.push(counting.page());
-    Ok(Some(Counted { pages, damage }))
-}
-
-/// The format of a source that begins like this; its place settles what the beginning leaves open.
-pub(crate) fn claimed(begin: &[u8], likely: Option<&'static dyn Format>) -> Option<&'static dyn Format> {
-    match detect_like(begin, likely) {
-        Detected::Format(format) => Some(format),
-        Detected::Tie(formats) => {
-            let by_place = formats.iter().find(|format| likely.is_some_and(|likely| is_same(likely, **format)));
-            by_place.or(formats.first()).copied()
-        }
-        Detected::Unknown => None,
-    }
-}
-
-fn is_same(one: &dyn Format, other: &dyn Format) -> bool {
-    one.info().name == other.info().name
-}
-
-/// How much of a buffer was filled, and what ended that early.
-struct Filled {
-    length: usize,
-    damage: Option<io::Error>,
-}
-
-/// What there is to say of an error about a file whose name is said before it.
-pub(crate) fn said(path: &Path, error: &dyn std::error::Error) -> String {
-    error.to_string().replace(&format!("{}: ", path.display()), "")
-}
-
-/// Fills a buffer as far as there is something.
-fn fill(stream: &mut dyn Read, buffer: &mut [u8]) -> Filled {
-    let mut length = 0;
-    while let Some(rest) = buffer.get_mut(length..).filter(|rest| !rest.is_empty()) {
-        match stream.read(rest) {
-            Ok(0) => break,
-            Ok(read) => length += read,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Filled { length, damage: Some(error) },
-        }
-    }
-    Filled { length, damage: None }
-}

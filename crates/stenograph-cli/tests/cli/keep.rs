@@ -167,6 +167,10 @@ fn what_was_pruned_does_not_come_back_until_it_is_recalled() {
     folder.run("index --root home").ends(0).talks("4 forgotten");
     folder.run("keep --root home").ends(0).talks("4 forgotten");
     assert_eq!(sessions(&folder), 0);
+    // Nobody counts it, and it is not taken for something that nobody can read.
+    for line in ["usage --root home --json", "usage --root home --json --no-index"] {
+        assert_eq!(folder.run(line).json()[0]["unknown_files"], 0, "{line}");
+    }
     // Not when the index is made anew either.
     fs::remove_dir_all(folder.path("store/index")).unwrap();
     folder.run("index --root home").ends(0).talks("4 forgotten");

@@ -1,0 +1,272 @@
+//! One source of which the ledger wants the pages: read from its file, or from the archive where it is gone.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use stenograph::format::{Detected, Format, Head, Want, detect_like};
+use stenograph::ledger::{Calls, Counting, Page};
+use stenograph::read::Reading;
+
+use super::{Report, Told};
+use crate::archive::{Archive, CopyInfo, Label, Which};
+use crate::decode::{Container, Counter, Guard, decode};
+use crate::discover::Named;
+use crate::tail::Remark;
+use crate::{Error, Place, Problem};
+
+/// How much is read at a time.
+const CHUNK_SIZE: usize = 128 << 10;
+
+/// How many calls stand on one page of what is read in pieces, so that much of it can be let go as it is taken in.
+const ROWS_MAX: usize = 4096;
+
+/// What has to be read.
+pub(super) enum Job {
+    File { path: PathBuf, size: u64, named: Named },
+    Kept(CopyInfo),
+}
+
+/// What one thread uses again and again.
+#[derive(Default)]
+pub(super) struct Hand {
+    buffer: Vec<u8>,
+    /// The format of the last file: the next one beside it is likely to be of the same.
+    last: Option<&'static dyn Format>,
+}
+
+impl Job {
+    pub fn size(&self) -> u64 {
+        match self {
+            Job::File { size, .. } => *size,
+            Job::Kept(copy) => copy.length,
+        }
+    }
+
+    pub fn path(&self) -> &Path {
+        match self {
+            Job::File { path, .. } => path,
+            Job::Kept(copy) => &copy.path,
+        }
+    }
+
+    /// Gives what was counted.
+    pub fn hand_in(&self, outcome: Result<Outcome, Error>, give: &mut dyn FnMut(Told), report: &mut Report) {
+        match outcome {
+            Ok(Outcome::Counted { pages, damage }) => {
+                match self {
+                    Job::File { .. } => report.read += 1,
+                    Job::Kept(_) => report.kept += 1,
+                }
+                let session = self.session();
+                for page in pages {
+                    give(Told { path: self.path().to_owned(), session: session.clone(), page });
+                }
+                report.remarks.extend(damage.map(|damage| Remark::new(self.path(), said(self.path(), &damage))));
+            }
+            Ok(Outcome::Stranger | Outcome::Shown(_)) => report.strangers.add(self.path()),
+            Ok(Outcome::Nothing) => {}
+            Err(error) => report.remarks.push(Remark::new(self.path(), said(self.path(), &error))),
+        }
+    }
+
+    /// The session that rows are of which name none.
+    fn session(&self) -> Option<String> {
+        match self {
+            Job::Kept(copy) => copy.label.session.clone(),
+            Job::File { path, named, .. } => named.session.clone().or_else(|| {
+                let stem = path.file_name()?.to_string_lossy();
+                stem.split('.').next().map(str::to_owned)
+            }),
+        }
+    }
+
+    /// Its pages.
+    pub fn read(
+        &self,
+        calls: Calls,
+        archive: Option<&Archive>,
+        hand: &mut Hand,
+        done: &AtomicU64,
+    ) -> Result<Outcome, Error> {
+        match self.read_as(None, calls, archive, hand, done)? {
+            Outcome::Shown(format) => self.read_as(Some(format), calls, archive, hand, done),
+            outcome => Ok(outcome),
+        }
+    }
+
+    /// Its pages, as those of a format where that is known.
+    fn read_as(
+        &self,
+        format: Option<&'static dyn Format>,
+        calls: Calls,
+        archive: Option<&Archive>,
+        hand: &mut Hand,
+        done: &AtomicU64,
+    ) -> Result<Outcome, Error> {
+        let place = Place::Path(self.path().to_owned());
+        let unreadable = |error| Error::at(self.path(), Problem::Unreadable, error);
+        hand.buffer.resize(CHUNK_SIZE, 0);
+        match self {
+            Job::File { path, named, .. } => {
+                let mut file = File::open(path).map_err(unreadable)?;
+                if !file.metadata().is_ok_and(|metadata| metadata.is_file()) {
+                    return Ok(Outcome::Nothing);
+                }
+                let meant = Meant { format, likely: named.format.or(named.like).or(hand.last) };
+                let is_forgotten = |format: &dyn Format, begin: &[u8]| {
+                    let label = Label { format: format.info().name.to_owned(), session: named.session.clone() };
+                    let begin = begin.get(..PRINT_SIZE).unwrap_or(begin);
+                    archive.is_some_and(|archive| archive.is_forgotten(&label, begin))
+                };
+                let filled = fill(&mut file, &mut hand.buffer);
+                let begin = hand.buffer.get(..filled.length).unwrap_or_default();
+                if Container::of(begin) == Container::Plain {
+                    return count(&mut file, filled, meant, &is_forgotten, calls, hand, done).map_err(unreadable);
+                }
+                let file = File::open(path).map_err(unreadable)?;
+                let mut stream = decode(file, &place, &Counter::default(), Guard::USUAL)?;
+                let filled = fill(&mut stream, &mut hand.buffer);
+                count(&mut stream, filled, meant, &is_forgotten, calls, hand, done).map_err(unreadable)
+            }
+            Job::Kept(copy) => {
+                let Some(archive) = archive else { return Ok(Outcome::Nothing) };
+                let stream = archive.read(copy.id, Which::Last, 0)?;
+                let mut stream = decode(stream, &place, &Counter::default(), Guard::USUAL)?;
+                let filled = fill(&mut stream, &mut hand.buffer);
+                let meant = Meant { format, likely: stenograph::format::named(&copy.label.format) };
+                count(&mut stream, filled, meant, &|_, _| false, calls, hand, done).map_err(unreadable)
+            }
+        }
+    }
+}
+
+/// What came of a source.
+pub(super) enum Outcome {
+    /// Its pages, and what ended them before it did.
+    Counted { pages: Vec<Page>, damage: Option<io::Error> },
+    /// It has to be read again, as what shows behind its first record, which is too long to show it.
+    Shown(&'static dyn Format),
+    /// It is of no format that is read.
+    Stranger,
+    /// It is no file, or was forgotten on purpose.
+    Nothing,
+}
+
+/// What a source is taken for.
+struct Meant {
+    /// Known to be.
+    format: Option<&'static dyn Format>,
+    /// Likely to be.
+    likely: Option<&'static dyn Format>,
+}
+
+/// By how many bytes at its beginning a source that was forgotten is known.
+const PRINT_SIZE: usize = 4 << 10;
+
+/// Counts what a stream says, of which the first bytes are in hand.
+fn count(
+    stream: &mut dyn Read,
+    filled: Filled,
+    meant: Meant,
+    is_forgotten: &dyn Fn(&dyn Format, &[u8]) -> bool,
+    calls: Calls,
+    hand: &mut Hand,
+    done: &AtomicU64,
+) -> io::Result<Outcome> {
+    let Filled { length, mut damage } = filled;
+    if length == 0
+        && let Some(damage) = damage
+    {
+        return Err(damage);
+    }
+    let mut head = Vec::new();
+    let begin = hand.buffer.get(..length).unwrap_or_default();
+    if !Head::is_whole(begin) && length == CHUNK_SIZE && damage.is_none() {
+        // The first line is longer than what is read at a time: the format may only show at its end.
+        head.extend_from_slice(begin);
+        damage = Head::read(stream, &mut head).err();
+    }
+    let begin = if head.is_empty() { begin } else { head.as_slice() };
+    let Some(format) = meant.format.or_else(|| claimed(begin, meant.likely)) else {
+        let is_cut = damage.is_none() && Head::is_cut(begin);
+        let shown = if is_cut { claimed(&Head::beyond(stream)?, meant.likely) } else { None };
+        return Ok(shown.map_or(Outcome::Stranger, Outcome::Shown));
+    };
+    if is_forgotten(format, begin) {
+        return Ok(Outcome::Nothing);
+    }
+    hand.last = Some(format);
+    let want = match calls {
+        Calls::Numbers => Want::Usage,
+        Calls::Tools => Want::All,
+    };
+    let mut counting = Counting::new(format.info().agent, calls);
+    let mut reading = Reading::new(format, want);
+    let mut pages = Vec::new();
+    reading.feed(begin, &mut counting);
+    done.fetch_add(begin.len() as u64, Ordering::Relaxed);
+    // What stands before some damage counts.
+    let damage = loop {
+        if damage.is_some() {
+            break damage;
+        }
+        match stream.read(&mut hand.buffer) {
+            Ok(0) => break None,
+            Ok(length) => {
+                reading.feed(hand.buffer.get(..length).unwrap_or_default(), &mut counting);
+                done.fetch_add(length as u64, Ordering::Relaxed);
+                if counting.rows() >= ROWS_MAX && format.info().traits.pieces {
+                    pages.push(counting.turn());
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => break Some(error),
+        }
+    };
+    reading.end(&mut counting);
+    pages.push(counting.page());
+    Ok(Outcome::Counted { pages, damage })
+}
+
+/// The format of a source that begins like this; its place settles what the beginning leaves open.
+pub(crate) fn claimed(begin: &[u8], likely: Option<&'static dyn Format>) -> Option<&'static dyn Format> {
+    match detect_like(begin, likely) {
+        Detected::Format(format) => Some(format),
+        Detected::Tie(formats) => {
+            let by_place = formats.iter().find(|format| likely.is_some_and(|likely| is_same(likely, **format)));
+            by_place.or(formats.first()).copied()
+        }
+        Detected::Unknown => None,
+    }
+}
+
+fn is_same(one: &dyn Format, other: &dyn Format) -> bool {
+    one.info().name == other.info().name
+}
+
+/// How much of a buffer was filled, and what ended that early.
+struct Filled {
+    length: usize,
+    damage: Option<io::Error>,
+}
+
+/// What there is to say of an error about a file whose name is said before it.
+pub(crate) fn said(path: &Path, error: &dyn std::error::Error) -> String {
+    error.to_string().replace(&format!("{}: ", path.display()), "")
+}
+
+/// Fills a buffer as far as there is something.
+fn fill(stream: &mut dyn Read, buffer: &mut [u8]) -> Filled {
+    let mut length = 0;
+    while let Some(rest) = buffer.get_mut(length..).filter(|rest| !rest.is_empty()) {
+        match stream.read(rest) {
+            Ok(0) => break,
+            Ok(read) => length += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Filled { length, damage: Some(error) },
+        }
+    }
+    Filled { length, damage: None }
+}
