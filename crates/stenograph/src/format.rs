@@ -270,7 +270,7 @@ impl<'a> Head<'a> {
                 found.extend(self.document());
                 break;
             }
-            found.extend(values.into_iter().filter_map(|(_, value)| Object::within(value)));
+            found.extend(values.into_iter().filter_map(|(_, value)| Object::parse(value)));
         }
         found
     }
@@ -286,7 +286,7 @@ impl<'a> Head<'a> {
         let start = self.text.trim_start();
         let mended = self.mended.get_or_init(|| start.starts_with('{').then(|| mend(start))).as_deref()?;
         let (values, _) = crate::json::values(mended);
-        Object::within(values.first()?.1)
+        Object::parse(values.first()?.1)
     }
 }
 

@@ -5,7 +5,7 @@
 //! joined by `&`). A field is a path (`message.content[].type` speaks of every element); its types are joined by `|`, out of `text`,
 //! `number`, `flag`, `object`, `list`, `null` and `any`; a `?` at the end allows it to be absent.
 
-use crate::json::{Object, items_within};
+use crate::json::{Object, items};
 
 /// A sheet, ready to be used.
 #[derive(Debug, Default)]
@@ -63,7 +63,7 @@ impl<'a> Parsed<'a> {
     fn value(&mut self, path: &'static str) -> Option<&'a str> {
         let Some((parent, key)) = path.rsplit_once('.') else { return self.root.peek(path) };
         if !self.opened.iter().any(|(opened, _)| *opened == parent) {
-            let object = self.value(parent).and_then(Object::within);
+            let object = self.value(parent).and_then(Object::parse);
             self.opened.push((parent, object));
         }
         let (_, object) = self.opened.iter().find(|(opened, _)| *opened == parent)?;
@@ -73,10 +73,10 @@ impl<'a> Parsed<'a> {
     /// The raw values at a path.
     fn values(&mut self, path: &'static str) -> Vec<&'a str> {
         let Some((list, below)) = path.split_once("[]") else { return self.value(path).into_iter().collect() };
-        let elements = self.value(list).and_then(items_within).unwrap_or_default();
+        let elements = self.value(list).and_then(items).unwrap_or_default();
         let below = below.strip_prefix('.').unwrap_or(below);
         let at = |element: &'a str| {
-            below.split('.').filter(|key| !key.is_empty()).try_fold(element, |raw, key| Object::within(raw)?.peek(key))
+            below.split('.').filter(|key| !key.is_empty()).try_fold(element, |raw, key| Object::parse(raw)?.peek(key))
         };
         elements.into_iter().filter_map(at).collect()
     }

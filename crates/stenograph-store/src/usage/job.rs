@@ -155,6 +155,7 @@ pub(super) enum Outcome {
 }
 
 /// What a source is taken for.
+#[derive(Clone, Copy)]
 struct Meant {
     /// Known to be.
     format: Option<&'static dyn Format>,

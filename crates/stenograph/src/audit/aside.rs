@@ -126,7 +126,7 @@ impl Auditor {
         }
         let Some(changes) = residue.at(twin.changes).and_then(Object::parse) else { return };
         for (path, raw) in changes.pairs().take(CHANGES_MAX) {
-            let kind = Object::within(raw).and_then(|change| change.peek("type").and_then(word).map(Str::into_owned));
+            let kind = Object::parse(raw).and_then(|change| change.peek("type").and_then(word).map(Str::into_owned));
             let how = match kind.as_deref() {
                 Some("add") => TouchHow::Written,
                 Some("delete") => TouchHow::Deleted,

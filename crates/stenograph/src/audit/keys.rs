@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use crate::format::marks::{Script, word};
-use crate::json::{Object, items_within};
+use crate::json::{Object, items};
 use crate::model::Input;
 use crate::text::{Text, beginning};
 
@@ -107,7 +107,7 @@ impl Keys {
         let mut keys = Keys::default();
         match input {
             Input::Text(text) => keys.text(tool, &text.decode(), paths, script),
-            Input::Json(raw) => match Object::within(raw).or_else(|| Object::parse(raw)) {
+            Input::Json(raw) => match Object::parse(raw).or_else(|| Object::parse(raw)) {
                 Some(object) => keys.object(tool, &object, paths),
                 None => keys.text(tool, &word(raw).unwrap_or_default(), paths, script),
             },
@@ -243,7 +243,7 @@ fn words(raw: &str) -> Vec<String> {
     if !raw.starts_with('[') {
         return word(raw).map(Cow::into_owned).into_iter().collect();
     }
-    items_within(raw).unwrap_or_default().into_iter().filter_map(|item| Some(word(item)?.into_owned())).collect()
+    items(raw).unwrap_or_default().into_iter().filter_map(|item| Some(word(item)?.into_owned())).collect()
 }
 
 /// A command as it would be typed. A list that only hands a script to a shell is that script.

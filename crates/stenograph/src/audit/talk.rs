@@ -9,7 +9,7 @@ use super::window::{Preserved, PutAside};
 use super::{Auditor, LIST_MAX, TEXT_SIZE_MAX};
 use crate::format::marks::word;
 use crate::format::named;
-use crate::json::items_within;
+use crate::json::items;
 use crate::model::{Body, Content, Event, Role};
 use crate::status::is_markup;
 use crate::text::beginning;
@@ -143,7 +143,7 @@ fn preserved(event: &Event<'_>) -> Preserved {
         let Some(format) = named(origin) else { continue };
         let marks = format.marks();
         let lists = |paths: &[&str]| -> Vec<&str> {
-            paths.iter().filter_map(|path| residue.at(path).and_then(items_within)).flatten().collect()
+            paths.iter().filter_map(|path| residue.at(path).and_then(items)).flatten().collect()
         };
         lists(marks.preserved).into_iter().filter_map(word).for_each(|id| preserved.record(&id));
         for event in Inside::of(format, &lists(marks.handed_over)) {

@@ -3,7 +3,7 @@
 use super::keys::is_named;
 use super::report::{Place, Todo, Todos};
 use crate::format::marks::{Script, word};
-use crate::json::{Object, items_within};
+use crate::json::{Object, items};
 use crate::model::Input;
 use crate::text::beginning;
 
@@ -36,10 +36,10 @@ pub(super) fn change(tool: &str, input: &Input<'_>, script: Option<Script>) -> O
         Input::Json(raw) => raw,
         Input::Text(text) => return scripted(&text.decode(), &script?),
     };
-    let object = Object::within(raw)?;
+    let object = Object::parse(raw)?;
     let text = |key: &str| object.peek(key).and_then(word).map(|text| beginning(&text, TEXT_SIZE_MAX).to_owned());
     if let Some(list) = LISTS.iter().find_map(|key| object.peek(key).filter(|raw| raw.starts_with('['))) {
-        let raws = items_within(list)?;
+        let raws = items(list)?;
         let items: Vec<Todo> = raws.iter().take(ITEMS_MAX).filter_map(|raw| item(raw)).collect();
         // An empty list is one that was cleared, if the tool is about such lists at all.
         let is_list = !items.is_empty() || raws.is_empty() && is_named(tool, &["todo", "plan", "todos"]);
@@ -73,7 +73,7 @@ fn scripted(text: &str, script: &Script) -> Option<Change> {
 }
 
 fn item(raw: &str) -> Option<Todo> {
-    let object = Object::within(raw)?;
+    let object = Object::parse(raw)?;
     let text = |key: &str| object.peek(key).and_then(word).map(|text| beginning(&text, TEXT_SIZE_MAX).to_owned());
     let status = text("status").or_else(|| {
         let done = text("completed").or_else(|| text("done"))?;

@@ -4,7 +4,7 @@ use super::said::Said;
 use super::tape::{Answer, Stop, Tape};
 use super::vendor::{Delivery, Form, Frame, Frames, Request, Trouble, deltas, id, model, number};
 use crate::formats::anthropic::blocks;
-use crate::json::{Draft, Object, items_within};
+use crate::json::{Draft, Object, items};
 use crate::model::{Body, Content, Role};
 use crate::text::{Text, quote};
 
@@ -13,22 +13,22 @@ pub(super) const PING: &str = "event: ping\ndata: {\"type\":\"ping\"}\n\n";
 
 /// Reads a request.
 pub(super) fn request(object: &Object<'_>) -> Result<Request, String> {
-    let list = object.peek("messages").and_then(items_within).ok_or("messages: Field required, and must be a list")?;
+    let list = object.peek("messages").and_then(items).ok_or("messages: Field required, and must be a list")?;
     let mut told = Vec::with_capacity(list.len());
     for (at, raw) in list.into_iter().enumerate() {
         let bad = || format!("messages.{at}: must be a message with a role and a content");
-        let message = Object::within(raw).ok_or_else(bad)?;
+        let message = Object::parse(raw).ok_or_else(bad)?;
         let role = message.peek_str("role").and_then(|role| Role::named(&role));
         let role = role.filter(|role| *role != Role::Unknown && *role != Role::Tool).ok_or_else(bad)?;
         told.extend(content(message.peek("content").ok_or_else(bad)?, role).ok_or_else(bad)?);
     }
     let prompts = object.peek("system").and_then(|raw| content(raw, Role::System)).unwrap_or_default();
     let prompts = prompts.iter().map(Said::text).collect();
-    let tools = object.peek("tools").and_then(items_within).unwrap_or_default();
-    let name = |raw: &str| Object::within(raw)?.peek_str("name").map(String::from);
+    let tools = object.peek("tools").and_then(items).unwrap_or_default();
+    let name = |raw: &str| Object::parse(raw)?.peek_str("name").map(String::from);
     let tools = tools.into_iter().filter_map(name).collect();
     let delivery = if object.peek_true("stream") { Delivery::Streamed } else { Delivery::Whole };
-    let config = object.peek("output_config").and_then(Object::within);
+    let config = object.peek("output_config").and_then(Object::parse);
     let form = Form::stated(config.as_ref().and_then(|config| config.peek("format")).or(object.peek("output_format")));
     let model = object.peek_str("model").map(String::from);
     let tokens_max = number(object, "max_tokens");
@@ -40,7 +40,7 @@ fn content(raw: &str, role: Role) -> Option<Vec<Said>> {
     if let Some(text) = Text::from_json(raw) {
         return Some(Said::of(&Body::Message { role, content: Content::Text(text) }, ""));
     }
-    let said = blocks(items_within(raw)?, role, &mut Vec::new());
+    let said = blocks(items(raw)?, role, &mut Vec::new());
     let said = said.iter().flat_map(|said| match &said.body {
         body @ (Body::ToolCall { call, .. } | Body::ToolResult { call, .. }) => {
             Said::of(body, call.as_deref().unwrap_or_default())

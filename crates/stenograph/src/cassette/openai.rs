@@ -5,7 +5,7 @@ use super::said::{GAP, Said};
 use super::tape::{Answer, Stop, Tape};
 use super::vendor::{Delivery, Form, Frame, Frames, Request, Trouble, deltas, id, model, number};
 use crate::formats::chat;
-use crate::json::{Draft, Object, items_within};
+use crate::json::{Draft, Object, items};
 use crate::model::{Body, Input};
 use crate::text::quote;
 
@@ -14,7 +14,7 @@ const ORIGIN: &str = "api";
 
 /// Reads a request.
 pub(super) fn request(object: &Object<'_>) -> Result<Request, String> {
-    let list = object.peek("messages").and_then(items_within).ok_or("messages: must be a list")?;
+    let list = object.peek("messages").and_then(items).ok_or("messages: must be a list")?;
     let mut told = Vec::with_capacity(list.len());
     for (at, raw) in list.into_iter().enumerate() {
         for event in chat::element(raw, ORIGIN) {
@@ -24,17 +24,17 @@ pub(super) fn request(object: &Object<'_>) -> Result<Request, String> {
             told.extend(Said::of(&event.body, event.call().unwrap_or_default()));
         }
     }
-    let options = object.peek("stream_options").and_then(Object::within);
+    let options = object.peek("stream_options").and_then(Object::parse);
     let delivery = match (object.peek_true("stream"), options.is_some_and(|options| options.peek_true("include_usage")))
     {
         (false, _) => Delivery::Whole,
         (true, false) => Delivery::Streamed,
         (true, true) => Delivery::StreamedWithUsage,
     };
-    let tools = object.peek("tools").and_then(items_within).unwrap_or_default();
+    let tools = object.peek("tools").and_then(items).unwrap_or_default();
     let tool = |raw: &str| {
-        let tool = Object::within(raw)?;
-        let inner = tool.peek("function").or_else(|| tool.peek("custom")).and_then(Object::within)?;
+        let tool = Object::parse(raw)?;
+        let inner = tool.peek("function").or_else(|| tool.peek("custom")).and_then(Object::parse)?;
         inner.peek_str("name").map(String::from)
     };
     let tools = tools.into_iter().filter_map(tool).collect();

@@ -6,7 +6,7 @@ use super::said::Said;
 use super::tape::{Answer, Stop};
 use super::vendor::{Delivery, Form, Frame, Frames, Request, deltas, id, model, number};
 use crate::formats::chat::address;
-use crate::json::{Draft, Object, items_within};
+use crate::json::{Draft, Object, items};
 use crate::model::{Body, Content, Input, Piece, PieceKind, Residue, Role};
 use crate::text::{Text, quote};
 
@@ -17,20 +17,20 @@ pub(super) fn request(object: &Object<'_>) -> Result<Request, String> {
     if let Some(text) = Text::from_json(input) {
         told.extend(Said::of(&Body::Message { role: Role::User, content: Content::Text(text) }, ""));
     } else {
-        for (at, raw) in items_within(input).ok_or("input: must be a text or a list")?.into_iter().enumerate() {
+        for (at, raw) in items(input).ok_or("input: must be a text or a list")?.into_iter().enumerate() {
             told.extend(item(raw).ok_or_else(|| format!("input[{at}]: must be an item with a type or a role"))?);
         }
     }
-    let tools = object.peek("tools").and_then(items_within).unwrap_or_default();
+    let tools = object.peek("tools").and_then(items).unwrap_or_default();
     let tool = |raw: &str| {
-        let tool = Object::within(raw)?;
+        let tool = Object::parse(raw)?;
         // Tools of the service itself are known by their type.
         tool.peek_str("name").or_else(|| tool.peek_str("type")).map(String::from)
     };
     let tools = tools.into_iter().filter_map(tool).collect();
     let delivery = if object.peek_true("stream") { Delivery::Streamed } else { Delivery::Whole };
     let prompts = object.peek_str("instructions").map(String::from).into_iter().collect();
-    let text = object.peek("text").and_then(Object::within);
+    let text = object.peek("text").and_then(Object::parse);
     let form = Form::stated(text.as_ref().and_then(|text| text.peek("format")));
     let model = object.peek_str("model").map(String::from);
     let tokens_max = number(object, "max_output_tokens");
@@ -39,7 +39,7 @@ pub(super) fn request(object: &Object<'_>) -> Result<Request, String> {
 
 /// What an item says; nothing for one that no model is told in words, such as thoughts that are sealed.
 fn item(raw: &str) -> Option<Vec<Said>> {
-    let object = Object::within(raw)?;
+    let object = Object::parse(raw)?;
     let kind = object.peek_str("type");
     let kind = kind.as_deref().or_else(|| object.has("role").then_some("message"))?;
     let call = object.peek_str("call_id").or_else(|| object.peek_str("id")).unwrap_or_default();
@@ -74,7 +74,7 @@ fn content(raw: &str) -> Option<Content<'_>> {
         return Some(Content::Text(text));
     }
     let piece = |raw: &'_ str| -> Piece<'_> {
-        let kind = Object::within(raw).and_then(|object| {
+        let kind = Object::parse(raw).and_then(|object| {
             if let Some(text) = object.peek("text").and_then(Text::from_json) {
                 return Some(PieceKind::Text(text.into_owned()));
             }
@@ -84,12 +84,12 @@ fn content(raw: &str) -> Option<Content<'_>> {
         });
         Piece { kind: kind.unwrap_or_else(|| PieceKind::Other(raw.to_owned().into())), extra: Residue::default() }
     };
-    Some(Content::Pieces(items_within(raw)?.into_iter().map(piece).collect()))
+    Some(Content::Pieces(items(raw)?.into_iter().map(piece).collect()))
 }
 
 /// An answer as one object.
 pub(super) fn whole(answer: &Answer, request: &Request) -> String {
-    let items: Vec<String> = items(answer).iter().map(Item::whole).collect();
+    let items: Vec<String> = output(answer).iter().map(Item::whole).collect();
     let status = if answer.stop == Stop::Length { "incomplete" } else { "completed" };
     object(answer, request, status, &items)
 }
@@ -102,7 +102,7 @@ pub(super) fn frames(answer: &Answer, request: &Request) -> Vec<Frame> {
         sending.put(kind, &begun);
         sending.end(0);
     }
-    let items = items(answer);
+    let items = output(answer);
     for (index, item) in items.iter().enumerate() {
         item.send(index, &mut sending);
         sending.end(item.after_ms);
@@ -192,7 +192,7 @@ struct Item<'a> {
 }
 
 /// The items of an answer.
-fn items(answer: &Answer) -> Vec<Item<'_>> {
+fn output(answer: &Answer) -> Vec<Item<'_>> {
     let mut items = Vec::with_capacity(answer.blocks.len());
     for (place, block) in answer.blocks.iter().enumerate() {
         let prefix = match &block.said {

@@ -51,7 +51,7 @@ pub(super) enum Form {
 impl Form {
     /// The form that this field of a request states.
     pub fn stated(raw: Option<&str>) -> Form {
-        let kind = raw.and_then(Object::within).and_then(|format| format.peek_str("type").map(String::from));
+        let kind = raw.and_then(Object::parse).and_then(|format| format.peek_str("type").map(String::from));
         if kind.is_some_and(|kind| kind.starts_with("json")) { Form::Json } else { Form::Free }
     }
 }

@@ -278,7 +278,7 @@ impl Residue<'_> {
 
 /// The value at a path in a JSON object.
 pub(crate) fn value_at<'a>(raw: &'a str, path: &str) -> Option<&'a str> {
-    path.split('.').try_fold(raw, |raw, key| crate::json::Object::within(raw)?.peek(key))
+    path.split('.').try_fold(raw, |raw, key| crate::json::Object::parse(raw)?.peek(key))
 }
 
 /// A text without its quotes, or a number or a truth as it is spelled.

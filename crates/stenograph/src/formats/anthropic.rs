@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use crate::json::{Draft, Object, items_within};
+use crate::json::{Draft, Object, items};
 use crate::model::{Body, Content, Data, Input, NoteKind, Piece, PieceKind, Residue, Role};
 use crate::text::Text;
 
@@ -61,7 +61,7 @@ enum Read<'a> {
 }
 
 fn block<'a>(raw: &'a str, remarks: &mut Vec<Remark>) -> Read<'a> {
-    let Some(mut object) = Object::within(raw) else { return Read::Piece(piece(raw, remarks)) };
+    let Some(mut object) = Object::parse(raw) else { return Read::Piece(piece(raw, remarks)) };
     let body = match object.peek_str("type").as_deref() {
         Some("thinking") => object.take_text("thinking").map(|text| Body::Thinking { content: Content::Text(text) }),
         // Sealed thoughts have nothing to read: the seal stays with what is left of the block.
@@ -100,7 +100,7 @@ pub fn take_content<'a>(object: &mut Object<'a>, key: &str, remarks: &mut Vec<Re
     if let Some(text) = object.take_text(key) {
         return Some(Content::Text(text));
     }
-    let list = items_within(object.peek(key)?)?;
+    let list = items(object.peek(key)?)?;
     if list.is_empty() {
         return None;
     }
@@ -110,7 +110,7 @@ pub fn take_content<'a>(object: &mut Object<'a>, key: &str, remarks: &mut Vec<Re
 
 /// One element of a list as a piece.
 fn piece<'a>(raw: &'a str, remarks: &mut Vec<Remark>) -> Piece<'a> {
-    match (Object::within(raw), Text::from_json(raw)) {
+    match (Object::parse(raw), Text::from_json(raw)) {
         (Some(object), _) => piece_of(object, raw, remarks),
         // A bare string among blocks: nothing is left of it, and by that the writer knows it.
         (None, Some(text)) => Piece::text(text),

@@ -30,13 +30,8 @@ pub fn items(raw: &str) -> Option<Vec<&str>> {
     Scan::new(raw).elements()
 }
 
-/// The elements of an array that stands inside a value that was parsed: they are not checked again.
-pub fn items_within(raw: &str) -> Option<Vec<&str>> {
-    Scan::new(raw).elements()
-}
-
-/// The raw values of a few fields of an object that stands inside a value that was parsed, for whoever wants no more of it.
-pub fn fields_within<'a, const N: usize>(raw: &'a str, keys: [&str; N]) -> [Option<&'a str>; N] {
+/// The raw values of a few fields of an object, for whoever wants no more of it.
+pub fn fields<'a, const N: usize>(raw: &'a str, keys: [&str; N]) -> [Option<&'a str>; N] {
     let scan = Scan::new(raw);
     let (mut found, mut plain) = ([None; N], true);
     let end = scan.members(scan.start(), |name, from| {
@@ -50,7 +45,7 @@ pub fn fields_within<'a, const N: usize>(raw: &'a str, keys: [&str; N]) -> [Opti
     match end {
         Some(end) if plain && scan.ends(end) => found,
         // Keys with escapes are for the parser to spell out.
-        _ => keys.map(|key| Object::within(raw)?.peek(key)),
+        _ => keys.map(|key| Object::parse(raw)?.peek(key)),
     }
 }
 

@@ -37,11 +37,6 @@ impl<'a> Object<'a> {
         Object::scanned(Scan::new(text), path)
     }
 
-    /// Splits an object that stands inside a value that was parsed.
-    pub fn within(text: &'a str) -> Option<Object<'a>> {
-        Object::parse(text)
-    }
-
     /// The object that is all of a text, if its keys have no escapes.
     fn scanned(scan: Scan<'a>, path: &[&str]) -> Option<Object<'a>> {
         let mut fields = Vec::with_capacity(FIELDS);
@@ -107,7 +102,7 @@ impl<'a> Object<'a> {
 
     /// The object in a field, without taking it.
     pub fn peek_object(&self, key: &str) -> Option<Object<'a>> {
-        self.peek(key).and_then(Object::within)
+        self.peek(key).and_then(Object::parse)
     }
 
     /// Whether a field is `true`, without taking it.
@@ -173,7 +168,7 @@ impl<'a> Object<'a> {
 
     /// Takes the elements of an array.
     pub fn take_items(&mut self, key: &str) -> Option<Vec<&'a str>> {
-        self.take_as(key, super::items_within)
+        self.take_as(key, super::items)
     }
 
     /// Opens an object in it, to take from. What is left must be given back with [`Object::close`].
@@ -181,7 +176,7 @@ impl<'a> Object<'a> {
         if let Some(Held::Object(_)) = self.held(key) {
             return self.opened(key);
         }
-        self.take_as(key, Object::within)
+        self.take_as(key, Object::parse)
     }
 
     /// An object in it that was opened as it was parsed.

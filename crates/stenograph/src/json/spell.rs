@@ -93,11 +93,6 @@ pub fn canonical(raw: &str) -> Cow<'_, str> {
     canonical_below(raw, 0)
 }
 
-/// An object by its fields. Below the first level it stands in a value that was checked already.
-fn split(raw: &str, depth: u32) -> Option<super::Object<'_>> {
-    if depth == 0 { super::Object::parse(raw) } else { super::Object::within(raw) }
-}
-
 /// Values nested deeper than this are compared as they are spelled: no input may exhaust the stack.
 const DEPTH_MAX: u32 = 12;
 
@@ -105,7 +100,7 @@ fn canonical_below(raw: &str, depth: u32) -> Cow<'_, str> {
     if depth > DEPTH_MAX {
         return compact(raw);
     }
-    if let Some(object) = split(raw, depth)
+    if let Some(object) = super::Object::parse(raw)
         && object.duplicate().is_none()
     {
         let field =
@@ -114,8 +109,7 @@ fn canonical_below(raw: &str, depth: u32) -> Cow<'_, str> {
         fields.sort();
         return Cow::Owned(format!("{{{}}}", fields.join(",")));
     }
-    let items = if depth == 0 { super::items(raw) } else { super::items_within(raw) };
-    if let Some(items) = items {
+    if let Some(items) = super::items(raw) {
         let items: Vec<Cow<'_, str>> = items.into_iter().map(|item| canonical_below(item, depth + 1)).collect();
         return Cow::Owned(format!("[{}]", items.join(",")));
     }

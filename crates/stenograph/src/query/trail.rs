@@ -10,7 +10,7 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 use super::entry::{self, Entry};
 use super::touch;
 use crate::format::Format;
-use crate::json::{Object, items_within};
+use crate::json::{Object, items};
 use crate::model::{Body, Content, Event, Kind, Role, print, speaker};
 use crate::text::{Text, quote};
 
@@ -291,7 +291,7 @@ fn save_calls(calls: &VecDeque<Call>) -> String {
 }
 
 fn restore_calls(raw: &str) -> VecDeque<Call> {
-    let items = items_within(raw).unwrap_or_default();
+    let items = items(raw).unwrap_or_default();
     let mut texts = items.into_iter().filter_map(|item| Text::from_json(item)?.exact());
     let mut calls = VecDeque::new();
     while let (Some(id), Some(tool)) = (texts.next(), texts.next()) {

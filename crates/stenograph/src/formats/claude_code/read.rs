@@ -9,7 +9,7 @@ use super::NAME;
 use super::record::{Dialect, NAMELESS, SUBTYPES, known};
 use crate::format::Want;
 use crate::formats::anthropic::{Remark, blocks, take_content};
-use crate::json::{At, Object, Objects, items_within};
+use crate::json::{At, Object, Objects, items};
 use crate::model::{Body, Content, Event, Extra, Held, NoteKind, Residue, Role, Usage};
 use crate::read::Sink;
 use crate::text::Str;
@@ -155,7 +155,7 @@ impl Records {
         let said = match message.take_text("content") {
             Some(text) => vec![(Body::Message { role, content: Content::Text(text) }, None)],
             None => {
-                let list = message.peek("content").and_then(items_within).filter(|list| !list.is_empty());
+                let list = message.peek("content").and_then(items).filter(|list| !list.is_empty());
                 if list.is_some() {
                     message.take("content");
                 }

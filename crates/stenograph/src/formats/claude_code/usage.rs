@@ -1,7 +1,7 @@
 //! What Claude Code tells about model calls beyond their numbers: the request, the pace, how long a cache lives, and calls of
 //! sub-agents within `progress` records. Reads leftovers only.
 
-use crate::json::{Object, fields_within, number};
+use crate::json::{Object, fields, number};
 use crate::ledger::{Inner, Pace, Retold, Tokens, Told, is_odd};
 use crate::model::{Event, Residue, Usage};
 
@@ -35,7 +35,7 @@ const SERVER_TOOLS: [&str; 2] = ["web_search_requests", "web_fetch_requests"];
 
 /// Whether one of the counters is none. `counter` gives what stands there and was not taken.
 fn is_any_odd<'r>(counter: impl Fn(&'static str) -> Option<&'r str>, lifetimes: Option<&'r str>) -> bool {
-    let lifetimes = lifetimes.map_or([None; 2], |raw| fields_within(raw, LIFETIMES));
+    let lifetimes = lifetimes.map_or([None; 2], |raw| fields(raw, LIFETIMES));
     COUNTERS.into_iter().map(counter).chain(lifetimes).flatten().any(is_odd)
 }
 
@@ -54,7 +54,7 @@ fn more(usage: Option<&Usage>, lifetimes: Option<&str>, server_tools: Option<&st
 }
 
 fn counters<const N: usize>(object: Option<&str>, keys: [&str; N]) -> [u64; N] {
-    let fields = object.map_or([None; N], |raw| fields_within(raw, keys));
+    let fields = object.map_or([None; N], |raw| fields(raw, keys));
     fields.map(|raw| raw.and_then(number).unwrap_or(0))
 }
 
@@ -69,16 +69,16 @@ fn pace(speed: Option<&str>, tier: Option<&str>) -> Pace {
 
 /// Whether the result of a tool adds up what a sub-agent took.
 fn is_sum(raw: &str) -> bool {
-    let [usage] = fields_within(raw, ["usage"]);
-    usage.is_some_and(|usage| fields_within(usage, ["input_tokens"]) != [None])
+    let [usage] = fields(raw, ["usage"]);
+    usage.is_some_and(|usage| fields(usage, ["input_tokens"]) != [None])
 }
 
 /// The message of a sub-agent, as it was passed on while it worked, if it states a count, and whether one of its counts is none.
 fn progress(data: &str) -> Option<(Option<Inner<'_>>, bool)> {
-    let mut data = Object::within(data)?;
-    let mut record = data.peek("message").and_then(Object::within)?;
-    let mut message = record.peek("message").and_then(Object::within)?;
-    let mut usage = message.peek("usage").and_then(Object::within)?;
+    let mut data = Object::parse(data)?;
+    let mut record = data.peek("message").and_then(Object::parse)?;
+    let mut message = record.peek("message").and_then(Object::parse)?;
+    let mut usage = message.peek("usage").and_then(Object::parse)?;
     if message.peek("model") == Some(SYNTHETIC) {
         return None;
     }

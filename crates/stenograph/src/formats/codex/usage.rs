@@ -42,9 +42,9 @@ fn total(payload: &Residue<'_>) -> Option<(Total, bool)> {
 /// The thread whose history is replayed before this one's own: the one it was forked from, or the one that spawned it.
 fn parent(payload: &Residue<'_>, own: Option<&str>) -> Option<Str<'static>> {
     let spawned = || {
-        let source = payload.raw("source").filter(|raw| raw.starts_with('{')).and_then(Object::within)?;
-        let subagent = source.peek("subagent").and_then(Object::within)?;
-        subagent.peek("thread_spawn").and_then(Object::within)?.take_name("parent_thread_id")
+        let source = payload.raw("source").filter(|raw| raw.starts_with('{')).and_then(Object::parse)?;
+        let subagent = source.peek("subagent").and_then(Object::parse)?;
+        subagent.peek("thread_spawn").and_then(Object::parse)?.take_name("parent_thread_id")
     };
     let named = |key: &str| payload.raw(key).and_then(Text::from_json).and_then(Text::exact);
     let parent = named("forked_from_id").or_else(|| named("parent_thread_id")).or_else(spawned)?;

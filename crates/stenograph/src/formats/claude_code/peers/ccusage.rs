@@ -5,7 +5,7 @@ use memchr::memmem;
 use super::calls::{Call, Calls};
 use super::{amount, counter, flag, text};
 use crate::formats::claude_code::NAME;
-use crate::json::{Object, items_within, nulls};
+use crate::json::{Object, items, nulls};
 use crate::ledger::{Pace, Rule, Tallied, Tally, Tokens};
 use crate::text::Str;
 
@@ -204,13 +204,13 @@ impl<'a> Told<'a> {
     /// Calls of models that advised: each is a call beside this one.
     fn advisors(&self) -> Vec<(Usage, Str<'a>)> {
         let advisor = |raw: &&'a str| {
-            let iteration = Object::within(raw)?;
+            let iteration = Object::parse(raw)?;
             let is_advisor = iteration.peek_str("type").as_deref() == Some("advisor_message");
             let model = iteration.peek_str("model");
             let model = model.filter(|model| is_advisor && !model.is_empty())?;
             Some((Usage::of(&iteration)?, model))
         };
-        let iterations = self.iterations.and_then(items_within).unwrap_or_default();
+        let iterations = self.iterations.and_then(items).unwrap_or_default();
         iterations.iter().filter_map(advisor).collect()
     }
 }
