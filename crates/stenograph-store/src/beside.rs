@@ -19,9 +19,6 @@ pub struct Side {
     pub path: PathBuf,
 }
 
-/// How many side conversations are looked for. Who has more has an index.
-const SIDES_MAX: usize = 10_000;
-
 /// The side conversations beside a source of this format, by their paths. They stand in a folder that is called as the session, or beside
 /// the source; then it counts what they say themselves about their session.
 pub fn sides(path: &Path, format: &'static dyn Format) -> Vec<Side> {
@@ -46,7 +43,6 @@ pub fn sides(path: &Path, format: &'static dyn Format) -> Vec<Side> {
     }
     found.sort_by(|one, other| one.path.cmp(&other.path));
     found.dedup();
-    found.truncate(SIDES_MAX);
     found
 }
 
@@ -58,7 +54,7 @@ fn walk(folder: &Path, steps: &str, thread: Option<&str>, each: &mut dyn FnMut(S
     let (step, rest) = steps.split_once('/').map_or((steps, None), |(step, rest)| (step, Some(rest)));
     let pattern = Pattern::of(step);
     let Ok(entries) = std::fs::read_dir(folder) else { return };
-    for entry in entries.flatten().take(SIDES_MAX) {
+    for entry in entries.flatten() {
         let name = entry.file_name();
         let Some(names) = name.to_str().and_then(|name| pattern.fits(name)) else { continue };
         let (path, thread) = (entry.path(), names.thread.or(thread));

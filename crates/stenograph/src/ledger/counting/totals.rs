@@ -1,0 +1,102 @@
+//! Running totals: what one has more than the last one is a call, and what a source replays of another session's is that one's.
+
+use super::Counting;
+use crate::ledger::Tokens;
+use crate::ledger::key::key;
+use crate::ledger::page::Reason;
+use crate::ledger::row::{How, Row};
+use crate::ledger::told::{Input, Total};
+use crate::model::{Body, Event};
+
+/// How long a pause may be in a history that is replayed: it is written at one go.
+const REPLAY_GAP_MS: i64 = 1000;
+
+impl Counting {
+    /// A running total: what it has more than the last one is a call.
+    pub(super) fn total(&mut self, event: &Event<'_>, total: &Total) {
+        let line = event.at.map_or(0, |at| at.line);
+        let is_first = self.state.total.is_none();
+        let mut before = self.state.total.replace(total.tokens).unwrap_or_default();
+        if before.exceeds(&total.tokens) {
+            // A counter that goes down began anew, and may come by the same totals again.
+            self.state.beginnings = self.state.beginnings.saturating_add(1);
+            before = Tokens::default();
+        }
+        if before == total.tokens {
+            return self.aside(Reason::RepeatedTotal, line);
+        }
+        let mut taken = total.tokens.less(&before);
+        if total.input == Input::WithCache {
+            // The numbers need not add up: a share of the cache larger than all that was read leaves nothing beside it.
+            taken.input = taken.input.saturating_sub(taken.cache_read).saturating_sub(taken.cache_write);
+        }
+        // The total before the first one may stand in another source; then the answer says itself what it took.
+        if let Some(usage) = event.usage.as_ref().filter(|_| is_first && self.state.apart) {
+            taken = Tokens::of(usage);
+        }
+        // What comes with an answer is a difference; what stands in the header is all of a run.
+        let is_header = matches!(&event.body, Body::Fact { name, .. } if name == "session" || name == "session_end");
+        let how = if is_header { How::Run } else { How::Difference };
+        let mut row = self.row(event, how, taken);
+        (row.stated, row.tools) = (total.cost, std::mem::take(&mut self.tools));
+        let own = self.session(event).map(str::to_owned);
+        row.key = self.total_key(own.as_deref(), &row, total);
+        let lineage = self.replayed(row.time);
+        if let Some((parent, older)) = lineage.split_first() {
+            let key = self.total_key(Some(parent), &row, total);
+            self.origins.push((std::mem::replace(&mut row.key, key), key));
+            for session in older {
+                let older = self.total_key(Some(session), &row, total);
+                self.kin.push((key, older));
+            }
+            (row.session, row.how) = (Some(self.names.number(parent)), How::Replayed);
+        }
+        self.put(row);
+    }
+
+    /// The key of a call that is known by the total it led to. Of a run there is but one total, which grows.
+    fn total_key(&self, session: Option<&str>, row: &Row, total: &Total) -> u128 {
+        let time = row.time.filter(|_| session.is_none()).map(|time| time.to_string());
+        if row.how == How::Run {
+            return key("run", &[session, time.as_deref()]);
+        }
+        let counters = total.tokens.counters().map(|counter| counter.to_string()).join(",");
+        let beginnings = self.state.beginnings.to_string();
+        key("total", &[session, time.as_deref(), Some(&beginnings), Some(&counters)])
+    }
+
+    /// The session whose history a record at this time still belongs to, and those that one's may have come from.
+    fn replayed(&mut self, time: Option<i64>) -> Vec<String> {
+        match (&mut self.state.replay, time) {
+            (Some(replay), Some(time)) if time.saturating_sub(replay.last) <= REPLAY_GAP_MS => {
+                replay.last = time.max(replay.last);
+                replay.of.clone()
+            }
+            (replay, _) => {
+                *replay = None;
+                Vec::new()
+            }
+        }
+    }
+
+    /// In a source that states what the whole run took, what its turns took is told within it.
+    pub(super) fn leave_to_total(&mut self) {
+        let mut within = Vec::new();
+        self.rows.retain(|row| {
+            let stays = matches!(row.how, How::Difference | How::Replayed | How::Run | How::Cost);
+            if !stays {
+                within.push((row.line, row.tokens.output > 0));
+            }
+            stays
+        });
+        if let [run] = self.rows.as_mut_slice()
+            && run.how == How::Run
+        {
+            let answers = within.iter().filter(|(_, answers)| *answers).count();
+            run.calls = u32::try_from(answers.max(1)).unwrap_or(u32::MAX);
+        }
+        for (line, _) in within {
+            self.aside(Reason::WithinTotal, line);
+        }
+    }
+}
