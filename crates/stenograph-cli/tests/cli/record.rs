@@ -101,12 +101,16 @@ fn a_signal_ends_a_command_even_if_what_it_started_lives_on() {
     let folder = Folder::with("in.jsonl", NATIVE);
     let mut command = folder.command("record --to steno:run.jsonl -- sh -c");
     // The shell dies of the signal; what it started holds its output open for longer than anybody waits.
-    let mut child = command.arg("sleep 300 & cat in.jsonl; wait").stdout(Stdio::piped()).spawn().unwrap();
+    let mut child =
+        command.arg("sleep 300 & echo $! > left; cat in.jsonl; wait").stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     assert_eq!(lines.by_ref().take(4).count(), 4);
     let killed = std::process::Command::new("kill").args(["-TERM", &child.id().to_string()]).status();
     assert!(killed.unwrap().success());
     assert_eq!(child.wait().unwrap().code(), Some(143));
+    // It lives on indeed, and whoever reads what the tests print would wait for it.
+    let left = String::from_utf8(folder.read("left")).unwrap();
+    assert!(std::process::Command::new("kill").arg(left.trim()).status().unwrap().success());
     let last = folder.run("show run.jsonl --json --last 1").ends(0).json();
     assert_eq!(last[0]["reason"], "canceled");
 }
