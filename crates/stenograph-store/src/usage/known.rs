@@ -95,8 +95,9 @@ pub(super) struct Recalled {
 }
 
 impl Recalled {
-    /// Looks it up.
+    /// Looks it up, all of one moment: a source and its pages must not be of two, whoever indexes meanwhile.
     pub fn of(catalogue: &Catalogue) -> Result<Recalled, Error> {
+        catalogue.hold()?;
         let (known, strangers) = (catalogue.stamps()?, catalogue.strangers()?);
         Ok(Recalled { known, strangers, paged: catalogue.paged()?, pages: catalogue.pages()? })
     }
