@@ -7,7 +7,7 @@ use stenograph::format::Format;
 use stenograph::model::{Event, Note, Outline, Spine};
 use stenograph::read::Sink;
 use stenograph_store::recall::Recall;
-use stenograph_store::{Passes, Source, beside, folder};
+use stenograph_store::{Passes, Source, folder, sides};
 
 use crate::error::CommandError;
 use crate::input::{self, Go, Input};
@@ -83,7 +83,7 @@ impl Conversation {
             Asked::Session(chosen) => chosen,
             Asked::File(path) => {
                 let format = main.format().filter(|_| main.source().is_some());
-                for side in format.map(|format| beside::sides(&path, format)).unwrap_or_default() {
+                for side in format.map(|format| sides::beside(&path, format)).unwrap_or_default() {
                     match input::open(&side.path, from, Passes::Many) {
                         Ok(input) => threads.push((side.thread, Conversation::of(input))),
                         Err(error) => output.error(&error),

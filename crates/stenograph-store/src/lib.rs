@@ -7,7 +7,6 @@
 //! way out.
 
 pub mod archive;
-pub mod beside;
 mod decode;
 pub mod discover;
 pub mod document;
@@ -27,6 +26,7 @@ pub mod project;
 pub mod recall;
 mod recorder;
 pub mod recover;
+pub mod sides;
 mod source;
 pub mod tail;
 pub mod tally;

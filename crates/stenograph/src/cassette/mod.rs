@@ -2,13 +2,13 @@
 //! vendors' APIs spell both. Pure: what is asked comes as text and what is answered goes as text; nothing here knows HTTP.
 
 mod anthropic;
-mod aside;
 mod beside;
 mod drift;
 mod openai;
 mod player;
 mod responses;
 mod said;
+mod surroundings;
 mod tape;
 mod vendor;
 

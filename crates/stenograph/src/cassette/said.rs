@@ -1,7 +1,7 @@
 //! One thing that was said in a conversation, as requests and recordings have it in common, and the order in which both are
 //! compared. Events and the messages of every vendor become the same here; what differs is not decided here.
 
-use super::aside::{lasting, part};
+use super::surroundings::{lasting, part};
 use crate::json::canonical;
 use crate::model::{Body, Content, Data, Event, Input, PieceKind, Role};
 

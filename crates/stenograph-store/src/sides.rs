@@ -21,7 +21,7 @@ pub struct Side {
 
 /// The side conversations beside a source of this format, by their paths. They stand in a folder that is called as the session, or beside
 /// the source; then it counts what they say themselves about their session.
-pub fn sides(path: &Path, format: &'static dyn Format) -> Vec<Side> {
+pub fn beside(path: &Path, format: &'static dyn Format) -> Vec<Side> {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name().and_then(|name| name.to_str())) else {
         return Vec::new();
     };
@@ -118,7 +118,7 @@ mod tests {
         }
         let format = stenograph::format::named("claude-code").unwrap();
         let found = |name: &str| -> Vec<String> {
-            sides(&root.join(name), format).into_iter().map(|side| side.thread).collect()
+            beside(&root.join(name), format).into_iter().map(|side| side.thread).collect()
         };
         assert_eq!(found("s1.jsonl"), ["a4", "a1", "a2"]);
         assert!(found("s3.jsonl").is_empty());
