@@ -1,5 +1,7 @@
 //! Lines of comma-separated values: for spreadsheets, which run what looks like a formula, and for programs.
 
+use crate::output::harmless;
+
 /// A line of these cells.
 pub fn line<S: AsRef<str>>(cells: impl IntoIterator<Item = S>) -> String {
     cells.into_iter().map(|cell| quoted(cell.as_ref())).collect::<Vec<_>>().join(",")
@@ -7,7 +9,7 @@ pub fn line<S: AsRef<str>>(cells: impl IntoIterator<Item = S>) -> String {
 
 /// A cell: quoted where it must be, on one line, and nothing that a spreadsheet would run.
 fn quoted(text: &str) -> String {
-    let text: String = text.chars().map(|char| if char.is_control() { ' ' } else { char }).collect();
+    let text = harmless(text).replace(['\n', '\t'], " ");
     let is_number = text.parse::<f64>().is_ok();
     let text = if !is_number && text.starts_with(['=', '+', '-', '@']) { format!("'{text}") } else { text };
     if text.contains([',', '"']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
@@ -23,5 +25,7 @@ mod tests {
             line(["a,b", "say \"x\"", "=1+1", "-3", "-x", "two\nlines"]),
             "\"a,b\",\"say \"\"x\"\"\",'=1+1,-3,'-x,two lines"
         );
+        // Nor does it do anything to a terminal, or to a reader's eyes.
+        assert_eq!(line(["\u{1b}[2J\u{202e}x"]), "␛[2J\\u{202e}x");
     }
 }
