@@ -4,8 +4,8 @@ use clap::builder::PossibleValuesParser;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    audit, branches, check, compact, completions, config, context, r#continue, convert, cut, demo, diff, export, find,
-    formats, inbox, index, keep, list, man, prune, record, recover, replay, resume, run, show, status, tail, trim,
+    archive, audit, branches, check, compact, completions, config, context, r#continue, convert, cut, demo, diff,
+    export, find, formats, inbox, index, list, man, record, recover, replay, resume, run, show, status, tail, trim,
     usage,
 };
 
@@ -43,8 +43,7 @@ pub enum Command {
     Find(find::Options),
     List(list::Options),
     Resume(resume::Options),
-    Keep(keep::Options),
-    Prune(prune::Options),
+    Archive(archive::Options),
     Usage(usage::Options),
     Replay(replay::Options),
     Export(export::Options),

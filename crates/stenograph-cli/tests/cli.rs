@@ -8,6 +8,8 @@
     reason = "a test may fail loudly"
 )]
 
+#[path = "cli/archive.rs"]
+mod archive;
 #[path = "cli/audit.rs"]
 mod audit;
 #[path = "cli/audit_diff.rs"]
@@ -52,8 +54,6 @@ mod find;
 mod help;
 #[path = "cli/inbox.rs"]
 mod inbox;
-#[path = "cli/keep.rs"]
-mod keep;
 #[path = "cli/leslie.rs"]
 mod leslie;
 #[path = "cli/list.rs"]

@@ -219,8 +219,8 @@ impl Error {
             Problem::Odd => "replace it by what it stands for, or remove it",
             Problem::Running => "wait until it ends; if it was broken off, steno recover completes it",
             Problem::TooMany { .. } => "name a folder that is a single run",
-            Problem::NotKept => "steno keep list shows what is kept",
-            Problem::Damaged => "steno keep verify says what else is damaged; an older version of it may be whole",
+            Problem::NotKept => "steno archive list shows what is kept",
+            Problem::Damaged => "steno archive verify says what else is damaged; an older version of it may be whole",
             Problem::Newer => "use the version of steno that wrote it, or a later one",
             Problem::Full if self.place == Place::Temporary => {
                 "make room there, or let the variable TMPDIR name a folder that has some"

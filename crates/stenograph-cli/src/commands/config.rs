@@ -1,5 +1,7 @@
 //! `steno config`: shows and changes the settings. What settings there are and which place counts is in `config.rs`.
 
+mod folder;
+
 use stenograph::text::quote;
 
 use crate::config::{self, Config, Origin, SETTINGS, Scope, Setting, Value};
@@ -27,7 +29,8 @@ Examples:
   steno config set App.AutoSaveChatHistory false
   steno config set App.MaxChatTokens 160000 --local     for this folder only
   steno config get app.maxchattokens
-  steno config unset App.AutoSaveChatHistory")]
+  steno config unset App.AutoSaveChatHistory
+  steno config folder add ~/transcripts                 index this folder too")]
 pub struct Options {
     #[command(subcommand)]
     action: Action,
@@ -76,6 +79,8 @@ enum Action {
         #[arg(long)]
         json: bool,
     },
+    /// Choose the folders that steno index searches besides the usual places
+    Folder(folder::Options),
     /// Take a setting out of its file
     #[command(after_help = "Examples:\n  steno config unset App.AutoSaveTrajectory")]
     Unset {
@@ -133,6 +138,7 @@ impl Manner {
 pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
     match &options.action {
         Action::List { scope, json } => list(*scope, Manner::of(*json), output),
+        Action::Folder(options) => folder::run(options, output),
         Action::Get { key, scope, json } => show(config::setting(key)?, *scope, Manner::of(*json), output),
         Action::Set { key, value, scope, json } => {
             set(config::setting(key)?, value, scope.to_write(), Manner::of(*json), output)

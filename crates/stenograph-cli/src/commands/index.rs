@@ -29,7 +29,7 @@ Examples:
   steno index --watch                  and on, as agents write
   steno index --root /mnt/backup/home  a home folder that stands somewhere else
   steno index ~/transcripts            a folder of transcripts, this time
-  steno keep folder add ~/transcripts  the same, from now on
+  steno config folder add ~/transcripts  the same, from now on
 
 The store is the folder STENO_HOME names, else the usual folder for data. The index in it can be deleted at any time.
 

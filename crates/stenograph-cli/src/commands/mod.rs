@@ -1,5 +1,6 @@
 //! The commands, one file each: what may be typed, and what it does.
 
+pub mod archive;
 pub mod audit;
 pub mod branches;
 pub mod check;
@@ -17,10 +18,8 @@ pub mod find;
 pub mod formats;
 pub mod inbox;
 pub mod index;
-pub mod keep;
 pub mod list;
 pub mod man;
-pub mod prune;
 pub mod record;
 pub mod recover;
 pub mod replay;
@@ -45,8 +44,7 @@ pub fn run(command: &Command, output: &mut Output<'_>) -> Result<Status, Command
         Command::Index(options) => index::run(options, output),
         Command::Find(options) => find::run(options, output),
         Command::List(options) => list::run(options, output),
-        Command::Keep(options) => keep::run(options, output),
-        Command::Prune(options) => prune::run(options, output),
+        Command::Archive(options) => archive::run(options, output),
         Command::Resume(options) => resume::run(options, output),
         Command::Record(options) => record::run(options, output),
         Command::Recover(options) => recover::run(options, output),

@@ -4,7 +4,7 @@ use stenograph::formats::FORMATS;
 
 use crate::runner::{Folder, names};
 
-const COMMANDS: [&str; 31] = [
+const COMMANDS: [&str; 30] = [
     "formats",
     "check",
     "convert",
@@ -14,8 +14,7 @@ const COMMANDS: [&str; 31] = [
     "find",
     "list",
     "resume",
-    "keep",
-    "prune",
+    "archive",
     "usage",
     "replay",
     "export",
@@ -39,7 +38,7 @@ const COMMANDS: [&str; 31] = [
 ];
 
 /// What some of them do in several ways.
-const ACTIONS: [(&str, &str); 19] = [
+const ACTIONS: [(&str, &str); 21] = [
     ("config", "get"),
     ("config", "list"),
     ("config", "set"),
@@ -50,11 +49,13 @@ const ACTIONS: [(&str, &str); 19] = [
     ("inbox", "peek"),
     ("inbox", "send"),
     ("inbox", "take"),
-    ("keep", "folder"),
-    ("keep", "list"),
-    ("keep", "recall"),
-    ("keep", "restore"),
-    ("keep", "verify"),
+    ("archive", "add"),
+    ("archive", "list"),
+    ("archive", "prune"),
+    ("archive", "restore"),
+    ("archive", "unforget"),
+    ("archive", "verify"),
+    ("config", "folder"),
     ("run", "archive"),
     ("run", "clean"),
     ("run", "list"),

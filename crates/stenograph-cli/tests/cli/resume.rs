@@ -35,7 +35,7 @@ fn what_is_gone_has_to_be_restored_first() {
     let folder = home();
     fs::remove_file(folder.path(&path(THREE))).unwrap();
     index(&folder);
-    folder.run("resume ffff").finds_nothing("its file is gone").talks("steno keep restore ffff0000");
+    folder.run("resume ffff").finds_nothing("its file is gone").talks("steno archive restore ffff0000");
     folder.run("tail ffff").finds_nothing("its file is gone").talks("steno show ffff");
 }
 

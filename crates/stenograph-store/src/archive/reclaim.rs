@@ -80,7 +80,8 @@ impl Keeper {
         // All of it is read before anything is moved: half a pack that was moved would be in two places.
         for (_, _, number) in &needed {
             if packs.piece(&self.history.state, *number).is_err() {
-                let text = "some of what is kept in it is damaged, so it stays as it is: steno keep verify says what";
+                let text =
+                    "some of what is kept in it is damaged, so it stays as it is: steno archive verify says what";
                 return Ok(Some(Remark::new(&pack_path(&self.folder, pack), text)));
             }
         }

@@ -1,4 +1,4 @@
-//! `steno keep verify`: reads everything that is kept, and says which copies are not what they were. It repairs nothing.
+//! `steno archive verify`: reads everything that is kept, and says which copies are not what they were. It repairs nothing.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,8 +19,8 @@ use crate::store::{self, Where};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  steno keep verify
-  steno keep verify --json | jq '.damaged[].path'
+  steno archive verify
+  steno archive verify --json | jq '.damaged[].path'
 
 Exit codes: 0 everything is what it was, 1 something is damaged, 2 error")]
 pub struct Options {
@@ -68,7 +68,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
         bad => format!("{copies}, {bytes} are what they were; {bad} damaged"),
     });
     if !verified.damaged.is_empty() {
-        output.say("hint: other versions of a copy may be whole: steno keep restore PATH --version N -o FILE");
+        output.say("hint: other versions of a copy may be whole: steno archive restore PATH --version N -o FILE");
     }
     Ok(status)
 }

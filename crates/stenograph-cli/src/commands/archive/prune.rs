@@ -1,4 +1,4 @@
-//! `steno prune`: lets go of kept sessions. It never touches a file of an agent's; unless forced it lets go only of what was just
+//! `steno archive prune`: lets go of kept sessions. It never touches a file of an agent's; unless forced it lets go only of what was just
 //! read, byte for byte, in the agent's own file. What is chosen is decided here, what may go in `prune/verdict.rs`.
 
 mod verdict;
@@ -8,9 +8,9 @@ use stenograph_store::archive::CopyId;
 use stenograph_store::index::catalogue::{Catalogue, Session, SourceRow};
 use stenograph_store::index::{Keep, Plan, Scope, Store, remove};
 
-use super::find::parsed;
-use super::keep::{Shelf, archive, keeper, tell_remarks};
-use super::list::narrow;
+use super::super::find::parsed;
+use super::super::list::narrow;
+use super::{Shelf, archive, keeper, tell_remarks};
 use crate::clock;
 use crate::error::{CommandError, Status};
 use crate::output::{Output, counted, harmless_json, harmless_line, shortened, size};
@@ -22,7 +22,7 @@ use verdict::{Verdict, verdict};
 /// Forget kept sessions, the oldest first
 ///
 /// Takes sessions out of the archive and the index and gives their room back. The archive's log remembers that they were forgotten, so that
-/// they do not come back when they are found again; steno keep recall takes that back. The files of agents are never touched.
+/// they do not come back when they are found again; steno archive unforget takes that back. The files of agents are never touched.
 ///
 /// A session goes only if everything that is kept of it was just read in the agent's own files, byte for byte; for each that stays it is
 /// said why. With --force the only copy goes too.
@@ -32,11 +32,11 @@ use verdict::{Verdict, verdict};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  steno prune --older-than 90d --dry-run        what would go, and how much room that gives
-  steno prune --older-than 90d
-  steno prune project:scratch --force           even where it is the only copy
-  steno prune --max-size 2GB --max-count 5000
-  steno keep recall SESSION                     let one come back
+  steno archive prune --older-than 90d --dry-run        what would go, and how much room that gives
+  steno archive prune --older-than 90d
+  steno archive prune project:scratch --force           even where it is the only copy
+  steno archive prune --max-size 2GB --max-count 5000
+  steno archive unforget SESSION                     let one come back
 
 Exit codes: 0 done, 1 nothing goes, 2 error")]
 pub struct Options {
@@ -142,7 +142,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
         unindex(options, &store, &decided)?;
         let reclaimed = keeper.reclaim(clock::millis())?;
         tell_remarks(&reclaimed.remarks, output);
-        after = super::keep::archive(&store)?.size().stored;
+        after = super::archive(&store)?.size().stored;
     }
     end(options, &decided, before.saturating_sub(after), output)?;
     Ok(if decided.goes.is_empty() { Status::No } else { Status::Done })

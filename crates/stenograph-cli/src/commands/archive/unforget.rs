@@ -1,4 +1,4 @@
-//! `steno keep recall`: lets a session that was pruned come back. It keeps nothing itself.
+//! `steno archive unforget`: lets a session that was pruned come back. It keeps nothing itself.
 
 use std::collections::BTreeSet;
 
@@ -13,12 +13,12 @@ use stenograph::json::Draft;
 
 /// Let a session that was pruned come back
 ///
-/// A session that steno prune forgot is passed over wherever it is found. This takes that back: the next steno index or steno keep takes the
-/// session in again, if its files are still there.
+/// A session that steno archive prune forgot is passed over wherever it is found. This takes that back: the next steno index or
+/// steno archive add takes the session in again, if its files are still there.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  steno keep recall 0198f2c4 && steno index
+  steno archive unforget 0198f2c4 && steno index
 
 Exit codes: 0 done, 1 no such session was pruned, 2 error")]
 pub struct Options {
@@ -63,7 +63,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
     keeper.commit(clock::millis())?;
     if options.json {
         let mut draft = Draft::new();
-        draft.set_str("recalled", &session);
+        draft.set_str("unforgotten", &session);
         output.line(&harmless_json(&draft.render(None)))?;
     } else {
         output.say(&format!("{session}: may come back; steno index takes it in if its files are still there"));

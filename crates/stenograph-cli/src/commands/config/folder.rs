@@ -1,11 +1,11 @@
-//! `steno keep folder`: the folders that are looked through besides the usual places. The archive's log remembers them, so that they
+//! `steno config folder`: the folders that are looked through besides the usual places. The archive's log remembers them, so that they
 //! outlive an index.
 
 use std::path::PathBuf;
 
 use clap::Subcommand;
 
-use super::{archive, keeper};
+use super::super::archive::{archive, keeper};
 use crate::clock;
 use crate::error::{CommandError, Status};
 use crate::output::{Output, harmless, harmless_json};
@@ -13,13 +13,13 @@ use crate::store::{Where, path_json};
 
 /// Look through a folder too, from now on
 ///
-/// steno index and steno keep look through these folders as a whole, besides the places where agents write.
+/// steno index and steno archive add look through these folders as a whole, besides the places where agents write.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  steno keep folder add ~/transcripts
-  steno keep folder list
-  steno keep folder remove ~/transcripts      what was kept from there stays
+  steno config folder add ~/transcripts
+  steno config folder list
+  steno config folder remove ~/transcripts      what was kept from there stays
 
 Exit codes: 0 done, 1 there is no such folder among them, 2 error")]
 pub struct Options {
@@ -31,13 +31,13 @@ pub struct Options {
 #[derive(Debug, Subcommand)]
 enum Action {
     /// Add a folder
-    #[command(after_help = "Examples:\n  steno keep folder add ~/transcripts")]
+    #[command(after_help = "Examples:\n  steno config folder add ~/transcripts")]
     Add(Which),
     /// Remove a folder; what was kept from there stays
-    #[command(after_help = "Examples:\n  steno keep folder remove ~/transcripts")]
+    #[command(after_help = "Examples:\n  steno config folder remove ~/transcripts")]
     Remove(Which),
     /// List the folders that were added
-    #[command(after_help = "Examples:\n  steno keep folder list --json")]
+    #[command(after_help = "Examples:\n  steno config folder list --json")]
     List {
         #[command(flatten)]
         place: Where,
@@ -72,19 +72,22 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
             let folder = which.whole()?;
             if !folder.is_dir() {
                 return Err(CommandError::new(format!("{}: is no folder", folder.display()))
-                    .hint("name a folder that is there; steno keep FILE keeps a single file"));
+                    .hint("name a folder that is there; steno archive add FILE keeps a single file"));
             }
             let mut keeper = keeper(&which.place.store()?)?;
             keeper.add_folder(&folder)?;
             keeper.commit(clock::millis())?;
-            output.say(&format!("{}: is looked through from now on, by steno index and steno keep", folder.display()));
+            output.say(&format!(
+                "{}: is looked through from now on, by steno index and steno archive add",
+                folder.display()
+            ));
         }
         Action::Remove(which) => {
             let folder = which.whole()?;
             let mut keeper = keeper(&which.place.store()?)?;
             if !keeper.folders().contains(&folder) {
                 return Err(CommandError::nothing(format!("{}: was not added", folder.display()))
-                    .hint("steno keep folder list shows those that were"));
+                    .hint("steno config folder list shows those that were"));
             }
             keeper.remove_folder(&folder)?;
             keeper.commit(clock::millis())?;

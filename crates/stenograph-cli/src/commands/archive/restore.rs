@@ -1,4 +1,4 @@
-//! `steno keep restore`: gives the bytes of sources back, as they were. Nothing that is there is written over unasked, and all of that is
+//! `steno archive restore`: gives the bytes of sources back, as they were. Nothing that is there is written over unasked, and all of that is
 //! looked at before the first file is written.
 
 use std::path::{Component, Path, PathBuf};
@@ -18,9 +18,9 @@ use crate::store::{self, Where};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  steno keep restore 0198f2c4                         to where it stood
-  steno keep restore 0198f2c4 -o rescued/
-  steno keep restore ~/old/session.jsonl -o session.jsonl --version 2
+  steno archive restore 0198f2c4                         to where it stood
+  steno archive restore 0198f2c4 -o rescued/
+  steno archive restore ~/old/session.jsonl -o session.jsonl --version 2
 
 Exit codes: 0 done, 1 nothing of it is kept, 2 error")]
 pub struct Options {
@@ -32,7 +32,7 @@ pub struct Options {
     /// Write to this file, or into this folder
     #[arg(short, long, value_name = "FILE|DIR")]
     output: Option<PathBuf>,
-    /// What a file was before it was written anew; steno keep list --json names the versions
+    /// What a file was before it was written anew; steno archive list --json names the versions
     #[arg(long, value_name = "N")]
     version: Option<u32>,
     /// Write over what is there
@@ -83,7 +83,7 @@ fn which(options: &Options, copies: &[CopyInfo]) -> Result<Which, CommandError> 
     let [copy] = copies else {
         let count = counted(copies.len() as u64, "file");
         return Err(CommandError::new(format!("--version is of one file, and {} has {count}", options.session))
-            .hint("name the file by its path; steno keep list shows them"));
+            .hint("name the file by its path; steno archive list shows them"));
     };
     if copy.versions.iter().any(|version| version.number == number) {
         return Ok(Which::Number(number));

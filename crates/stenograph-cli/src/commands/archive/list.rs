@@ -1,4 +1,4 @@
-//! `steno keep list`: the copies that the archive has.
+//! `steno archive list`: the copies that the archive has.
 
 use stenograph::json::Draft;
 use stenograph_store::archive::{CopyInfo, VersionInfo};
@@ -16,8 +16,8 @@ use crate::table::{self, Side};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  steno keep list
-  steno keep list --json | jq -r 'select(.gone).path'     what only the archive has
+  steno archive list
+  steno archive list --json | jq -r 'select(.gone).path'     what only the archive has
 
 Exit codes: 0 there are some, 1 nothing is kept, 2 error")]
 pub struct Options {
@@ -48,9 +48,8 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
     let copies: Vec<CopyInfo> = archive.copies().filter(is_inside).collect();
     tell_remarks(archive.remarks(), output);
     if copies.is_empty() {
-        return Err(
-            CommandError::nothing("nothing is kept yet").hint("steno index keeps what it finds; so does steno keep")
-        );
+        return Err(CommandError::nothing("nothing is kept yet")
+            .hint("steno index keeps what it finds; so does steno archive add"));
     }
     if options.json {
         for copy in &copies {

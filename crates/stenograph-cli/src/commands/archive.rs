@@ -1,0 +1,141 @@
+//! `steno archive`: copies sources into the archive, checks the copies, and gives them back. What each action does is in `archive/`.
+
+mod add;
+mod list;
+mod prune;
+mod restore;
+mod shelf;
+mod unforget;
+mod verify;
+
+use std::sync::Arc;
+
+use clap::Subcommand;
+use stenograph::json::Draft;
+use stenograph_store::archive::{Archive, CopyInfo, Keeper};
+use stenograph_store::files::Disk;
+use stenograph_store::index::Store;
+use stenograph_store::{Problem, Remark};
+
+use crate::error::{CommandError, Status};
+use crate::output::{self, Output};
+use crate::store::Where;
+use shelf::{Held, Shelf};
+
+/// Keep copies of what agents wrote
+///
+/// The archive holds a copy of every transcript that steno index finds. A copy stays when the agent deletes its file.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  steno archive add                            copy every transcript on this machine
+  steno archive add ~/transcripts one.jsonl    copy only these
+  steno archive list
+  steno archive verify                         check every copy
+  steno archive restore 0198f2c4               write a session's files back, byte for byte
+  steno archive prune --older-than 90d --dry-run
+  steno archive unforget 0198f2c4              allow a pruned session to come back
+
+Exit codes: 0 done, 1 no (something is damaged, or nothing was found), 2 error")]
+pub struct Options {
+    /// What to do
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    Add(add::Options),
+    List(list::Options),
+    Verify(verify::Options),
+    Restore(restore::Options),
+    Prune(prune::Options),
+    Unforget(unforget::Options),
+}
+
+/// How many remarks are told.
+const REMARKS_MAX: usize = 20;
+
+/// Runs it.
+pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
+    match &options.action {
+        Action::Add(options) => add::run(options, output),
+        Action::List(options) => list::run(options, output),
+        Action::Verify(options) => verify::run(options, output),
+        Action::Restore(options) => restore::run(options, output),
+        Action::Prune(options) => prune::run(options, output),
+        Action::Unforget(options) => unforget::run(options, output),
+    }
+}
+
+/// The archive, to read.
+pub(super) fn archive(store: &Store) -> Result<Archive, CommandError> {
+    Ok(Archive::open(Arc::new(Disk), &store.archive())?)
+}
+
+/// The archive, to write.
+pub(super) fn keeper(store: &Store) -> Result<Keeper, CommandError> {
+    Ok(Keeper::open(Arc::new(Disk), &store.archive())?)
+}
+
+/// Tells what is odd, if not too much of it.
+pub(super) fn tell_remarks(remarks: &[Remark], output: &mut Output<'_>) {
+    for remark in remarks.iter().take(REMARKS_MAX) {
+        let (path, text) = (remark.path.display().to_string(), &remark.text);
+        output.say(&format!("note: {}: {}", output::harmless_line(&path), output::harmless_line(text)));
+    }
+    if remarks.len() > REMARKS_MAX {
+        output.say(&format!("note: and {} more", remarks.len() - REMARKS_MAX));
+    }
+}
+
+fn remarks_json(remarks: &[Remark]) -> String {
+    let remark = |remark: &Remark| {
+        let mut draft = Draft::new();
+        draft.set_str("path", &remark.path.display().to_string());
+        draft.set_str("text", &remark.text);
+        draft.render(None)
+    };
+    format!("[{}]", remarks.iter().map(remark).collect::<Vec<_>>().join(","))
+}
+
+/// The copies that a word means: of the file of that name, or of the session that begins so. The archive answers where the index cannot.
+fn meant(place: &Where, store: &Store, archive: &Archive, name: &str) -> Result<Vec<CopyInfo>, CommandError> {
+    let paths = [std::fs::canonicalize(name), std::path::absolute(name)];
+    if let Some(copy) = paths.iter().flatten().find_map(|path| archive.copy_at(path)) {
+        return Ok(vec![copy]);
+    }
+    match store.catalogue() {
+        Ok(catalogue) => match place.session(name) {
+            Ok(chosen) => {
+                let rows = catalogue.sources_of(chosen.session.id)?;
+                let Held { own, others } = Shelf::new(archive, &catalogue)?.of(&chosen.session, &rows);
+                match (own.is_empty(), others.is_empty()) {
+                    (false, _) => return Ok(own),
+                    (true, false) => return Ok(others),
+                    (true, true) => {}
+                }
+            }
+            // What was kept and not indexed is known to the archive alone.
+            Err(CommandError::Nothing { .. }) => {}
+            Err(error) => return Err(error),
+        },
+        Err(error) if matches!(error.problem, Problem::IndexMissing | Problem::IndexDamaged) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let begins = |copy: &CopyInfo| {
+        let session = copy.label.session.as_deref().and_then(|session| session.get(..name.len()));
+        !name.is_empty() && session.is_some_and(|session| session.eq_ignore_ascii_case(name))
+    };
+    let copies: Vec<CopyInfo> = archive.copies().filter(begins).collect();
+    let first = copies.first().map(|copy| copy.label.clone());
+    match first {
+        None => Err(CommandError::nothing(format!("{name}: nothing of it is kept"))
+            .hint("steno archive list shows what is kept")),
+        Some(first) if copies.iter().any(|copy| copy.label != first) => {
+            Err(CommandError::new(format!("{name}: copies of several sessions can be meant"))
+                .hint("write more of the id; steno archive list shows what is kept"))
+        }
+        Some(_) => Ok(copies),
+    }
+}

@@ -1,0 +1,136 @@
+//! `steno archive add`: copies sources into the archive, and indexes nothing.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use stenograph::json::Draft;
+use stenograph_store::Remark;
+use stenograph_store::discover::{Found, Named, Places, Stat, discover};
+use stenograph_store::gather::{Gathered, gather};
+use stenograph_store::index::Store;
+
+use super::{archive, remarks_json, tell_remarks};
+use crate::clock;
+use crate::error::{CommandError, Status};
+use crate::output::{Output, harmless_json};
+use crate::progress::Progress;
+use crate::store::{self, Where};
+
+/// Copy transcripts into the archive, without indexing them
+///
+/// Copies everything that steno index would find, or only the files and folders named here. What the archive has already is not stored
+/// again: a file that has grown costs its new bytes. steno index copies too, so this is only needed where nothing is to be indexed.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  steno archive add
+  steno archive add ~/transcripts session.jsonl
+
+Exit codes: 0 done, 1 nothing was found, 2 error")]
+pub struct Options {
+    /// Only these files and folders
+    #[arg(value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    #[command(flatten)]
+    place: Where,
+    /// Report as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs it.
+pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
+    let store = options.place.store()?;
+    let stop = Arc::new(AtomicBool::new(false));
+    store::on_interrupt(&stop);
+    let mut remarks = Vec::new();
+    let mut found = Vec::new();
+    if options.paths.is_empty() {
+        remarks = discover(&options.place.places(&store)?, &mut |file| found.push(file));
+    }
+    for path in &options.paths {
+        remarks.extend(find(path, &store, &mut found)?);
+    }
+    let bar = Progress::rate("keeping", found.iter().map(|file| file.stat.size).sum());
+    let gathered = gather(&store, &found, clock::millis(), &mut |done| {
+        bar.at(done);
+        !stop.load(Ordering::Relaxed)
+    })?;
+    drop(bar);
+    remarks.extend(gathered.remarks.iter().cloned());
+    if !options.paths.is_empty() {
+        let stranger = |path: &PathBuf| Remark::new(path, "not kept: it is of no known format");
+        let named = gathered.strangers.iter().filter(|path| options.paths.iter().any(|named| path.ends_with(named)));
+        remarks.extend(named.map(stranger));
+    }
+    tell(options, &gathered, &remarks, &store, output)?;
+    let nothing = gathered.new + gathered.grown + gathered.rewritten + gathered.unchanged + gathered.forgotten == 0;
+    Ok(if nothing && !gathered.stopped { Status::No } else { Status::Done })
+}
+
+/// What there is at a path: a file as it is, a folder with all that is below it.
+fn find(path: &Path, store: &Store, found: &mut Vec<Found>) -> Result<Vec<Remark>, CommandError> {
+    let whole = std::fs::canonicalize(path).map_err(|error| {
+        CommandError::new(format!("{}: cannot be read: {error}", path.display()))
+            .hint("check the spelling; steno archive add alone looks where agents write")
+    })?;
+    if whole.is_dir() {
+        let mut places = Places::below(whole);
+        places.passed_over.push(store.folder().to_owned());
+        return Ok(discover(&places, &mut |file| found.push(file)));
+    }
+    let stat = Stat::of(&whole).map_err(|error| CommandError::new(format!("{}: {error}", path.display())))?;
+    found.push(Found { path: whole, stat, named: Named::default() });
+    Ok(Vec::new())
+}
+
+fn tell(
+    options: &Options,
+    gathered: &Gathered,
+    remarks: &[Remark],
+    store: &Store,
+    output: &mut Output<'_>,
+) -> Result<(), CommandError> {
+    let size = archive(store)?.size();
+    if options.json {
+        let mut draft = Draft::new();
+        let numbers = [
+            ("new", gathered.new),
+            ("grown", gathered.grown),
+            ("rewritten", gathered.rewritten),
+            ("unchanged", gathered.unchanged),
+            ("forgotten", gathered.forgotten),
+            ("strangers", gathered.strangers.len() as u64),
+            ("bytes", gathered.bytes),
+            ("added", gathered.added),
+            ("archive", size.stored),
+        ];
+        numbers.into_iter().for_each(|(name, number)| draft.set_number(name, Some(number)));
+        draft.set("stopped", gathered.stopped.to_string());
+        draft.set("remarks", remarks_json(remarks));
+        return output.line(&harmless_json(&draft.render(None)));
+    }
+    tell_remarks(remarks, output);
+    let counts = [
+        (gathered.new, "new"),
+        (gathered.grown, "grown"),
+        (gathered.rewritten, "rewritten"),
+        (gathered.unchanged, "unchanged"),
+        (gathered.forgotten, "forgotten"),
+    ];
+    let counts: Vec<String> =
+        counts.iter().filter(|(count, _)| *count > 0).map(|(count, name)| format!("{count} {name}")).collect();
+    if counts.is_empty() {
+        output.say("no transcripts found");
+        output.say("hint: steno formats says where transcripts are looked for; name a folder of others, or --root DIR");
+        return Ok(());
+    }
+    let (added, sources, stored) =
+        (store::bytes(gathered.added), store::bytes(size.sources), store::bytes(size.stored));
+    output.say(&format!("{}; {added} kept; the archive has {sources} in {stored}", counts.join(", ")));
+    if gathered.stopped {
+        output.say("stopped: what is done is kept, and the next run goes on from there");
+    }
+    Ok(())
+}
