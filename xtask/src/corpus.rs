@@ -66,26 +66,49 @@ pub fn make(options: &Options) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Where a tree ends.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// It has about so many bytes.
+    pub bytes: u64,
+    /// It has at most so many files.
+    pub files: u64,
+    /// No file of it has more bytes.
+    pub file_size_max: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { bytes: u64::MAX, files: u64::MAX, file_size_max: usize::MAX }
+    }
+}
+
 /// Makes a tree of about `size` bytes from the files in `from`.
 pub fn tree(folder: &Path, from: &Path, size: u64, seed: u64) -> Result<Made, Failure> {
+    limited(folder, from, Limits { bytes: size, ..Limits::default() }, seed)
+}
+
+/// Makes a tree within limits from the files in `from`.
+pub fn limited(folder: &Path, from: &Path, limits: Limits, seed: u64) -> Result<Made, Failure> {
     if fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some()) {
         return Err(format!("{}: something is here already", folder.display()).into());
     }
     let mut vocabulary = Vocabulary::default();
-    let sources = homes::sources(from, &mut vocabulary)?;
+    let mut sources = homes::sources(from, &mut vocabulary)?;
+    sources.retain(|source| source.bytes.len() <= limits.file_size_max);
     if sources.is_empty() {
         return Err(format!("{}: no file here has a home", from.display()).into());
     }
     let mut made = Made::default();
-    if size >= LARGE_FROM {
-        made = large(&folder.join(LARGE_PATH), size / LARGE_SHARE)?;
+    if limits.bytes >= LARGE_FROM && limits.bytes < u64::MAX {
+        made = large(&folder.join(LARGE_PATH), limits.bytes / LARGE_SHARE)?;
     }
     let mut bytes = Vec::new();
     for number in 0.. {
         let copy = Copy::new(seed, number, &vocabulary);
         made.copies += 1;
         for source in &sources {
-            if made.bytes >= size {
+            if made.bytes >= limits.bytes || made.files >= limits.files {
                 return Ok(made);
             }
             let path = folder.join(source.path(&copy, &vocabulary));

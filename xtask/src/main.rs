@@ -6,6 +6,9 @@ mod bench;
 mod code;
 mod corpus;
 mod generate;
+mod lines;
+mod measurements;
+mod names;
 mod prices;
 mod scaffold;
 mod synthetic;
@@ -35,8 +38,14 @@ enum Task {
         #[arg(long)]
         check: bool,
     },
-    /// Check the style that matters: file heads, format names, fixtures, lengths, documents
-    Tidy,
+    /// Check the style that matters: file heads, names, fixtures, lengths, documents
+    Tidy {
+        /// Lower the counts of type names that several types may share to what they are now, and check nothing
+        #[arg(long)]
+        shrink: bool,
+    },
+    /// Count the lines of code of each crate
+    Lines(lines::Options),
     /// Start a new format: its folder, and its line in formats/mod.rs
     NewFormat {
         /// Its name, such as `my-agent`
@@ -63,13 +72,17 @@ enum Bench {
     Store(bench::store::Options),
     /// Counting tokens, against a plain search and other counters
     Usage(bench::usage::Options),
+    /// What each command costs as the number of sessions and the size of a file grow
+    Scale(bench::scale::Options),
 }
 
 fn main() -> ExitCode {
     let done = match Arguments::parse().task {
         Task::Gen { check: true } => generate::check(),
         Task::Gen { check: false } => generate::write(),
-        Task::Tidy => tidy::tidy(),
+        Task::Tidy { shrink: false } => tidy::tidy(),
+        Task::Tidy { shrink: true } => names::shrink(),
+        Task::Lines(options) => lines::lines(&options),
         Task::NewFormat { name } => scaffold::new_format(&name),
         Task::Corpus(options) => corpus::make(&options),
         Task::Prices(options) => prices::write(&options),
@@ -77,6 +90,7 @@ fn main() -> ExitCode {
         Task::Bench { what: Bench::Record(options) } => bench::record::record(&options),
         Task::Bench { what: Bench::Store(options) } => bench::store::store(&options),
         Task::Bench { what: Bench::Usage(options) } => bench::usage::usage(&options),
+        Task::Bench { what: Bench::Scale(options) } => bench::scale::scale(&options),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

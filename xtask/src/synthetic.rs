@@ -1,5 +1,5 @@
-//! A large session that nobody had: records in the shape of the largest real files, made from a counter. It must not
-//! contain a word of anybody's transcript.
+//! Large sessions that nobody had: records in the shape of the largest real files, made from a counter. They must not contain a word
+//! of anybody's transcript.
 
 use std::io::{self, Write};
 
@@ -75,6 +75,104 @@ fn turn(number: u64) -> [String; 5] {
         assistant(
             3,
             &format!("{{\"type\":\"text\",\"text\":\"It prints {number}. {}\"}}", "Nothing else moved. ".repeat(12)),
+        ),
+    ]
+}
+
+/// A line that can be added to such a session.
+pub fn line() -> String {
+    "{\"parentUuid\":null,\"isSidechain\":false,\"userType\":\"external\",\"cwd\":\"/home/ada/engine\",\
+     \"sessionId\":\"5e551000-0000-4000-8000-000000000000\",\"version\":\"2.1.0\",\"gitBranch\":\"main\",\"type\":\"user\",\
+     \"message\":{\"role\":\"user\",\"content\":\"Turn it once more.\"},\"uuid\":\"5e551000-0000-4000-8001-000000000000\",\
+     \"timestamp\":\"2026-01-29T00:00:00.000Z\"}\n"
+        .to_owned()
+}
+
+/// Writes turns of another agent's until `size` bytes are out, and gives how many records that took.
+pub fn codex(size: u64, out: &mut dyn Write) -> io::Result<u64> {
+    let (mut written, mut records) = (0, 0);
+    let mut put = |records: u64, kind: &str, payload: &str| {
+        let line = codex_record(records, kind, payload);
+        written += line.len() as u64;
+        out.write_all(line.as_bytes()).map(|()| written)
+    };
+    let head = "{\"id\":\"5e551000-0000-4000-8000-000000000001\",\"timestamp\":\"2026-01-01T00:00:00.000Z\",\"cwd\":\"/home/ada/engine\",\
+                \"originator\":\"codex_cli_rs\",\"cli_version\":\"0.60.0\",\"source\":\"cli\",\"git\":{\"branch\":\"main\"}}";
+    let mut total = put(0, "session_meta", head)?;
+    while total < size {
+        for (kind, payload) in codex_turn(records) {
+            records += 1;
+            total = put(records, kind, &payload)?;
+        }
+    }
+    Ok(records + 1)
+}
+
+/// A line that can be added to such a session.
+pub fn codex_line() -> String {
+    codex_record(28 * 86_400, "event_msg", "{\"type\":\"agent_message\",\"message\":\"It turned once more.\"}")
+}
+
+fn codex_record(number: u64, kind: &str, payload: &str) -> String {
+    let seconds = number % 86_400;
+    let (hours, minutes, rest) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    let (day, millis) = (1 + number / 86_400 % 28, number % 1000);
+    format!(
+        "{{\"timestamp\":\"2026-01-{day:02}T{hours:02}:{minutes:02}:{rest:02}.{millis:03}Z\",\"type\":\"{kind}\",\"payload\":{payload}}}\n"
+    )
+}
+
+/// One question, a thought, a call, its result, an answer, and what it took.
+fn codex_turn(number: u64) -> Vec<(&'static str, String)> {
+    let listing: String = (0..60)
+        .map(|line| format!("{line:>5}\\tlet value_{} = wheel(\\\"{}\\\");\\n", number + line, line * 7))
+        .collect();
+    let question = format!("Turn the wheel number {number} and say what it prints.\\nThen stop.");
+    let answer = format!("It prints {number}. {}", "Nothing else moved. ".repeat(12));
+    let (call, moved) = (format!("call_{number:020x}"), "It turns. ".repeat(20));
+    let usage = format!(
+        "{{\"input_tokens\":{},\"cached_input_tokens\":{},\"output_tokens\":{},\"reasoning_output_tokens\":3,\"total_tokens\":{}}}",
+        1 + number % 97,
+        number % 11,
+        1 + number % 811,
+        2 + number % 97 + number % 811
+    );
+    let item = "response_item";
+    vec![
+        (
+            "turn_context",
+            "{\"cwd\":\"/home/ada/engine\",\"approval_policy\":\"on-request\",\"sandbox_policy\":{\"type\":\"read-only\"},\
+             \"model\":\"gpt-5-codex\",\"summary\":\"auto\"}"
+                .to_owned(),
+        ),
+        (item, format!("{{\"type\":\"message\",\"role\":\"user\",\"content\":[{{\"type\":\"input_text\",\"text\":\"{question}\"}}]}}")),
+        ("event_msg", format!("{{\"type\":\"user_message\",\"message\":\"{question}\",\"images\":[]}}")),
+        (
+            item,
+            format!(
+                "{{\"type\":\"reasoning\",\"summary\":[{{\"type\":\"summary_text\",\"text\":\"The wheel {number} has a lever. {moved}\"}}],\
+                 \"encrypted_content\":null}}"
+            ),
+        ),
+        (
+            item,
+            format!(
+                "{{\"type\":\"function_call\",\"name\":\"shell\",\"arguments\":\"{{\\\"command\\\":[\\\"cat\\\",\\\"wheel_{number}.rs\\\"]}}\",\
+                 \"call_id\":\"{call}\"}}"
+            ),
+        ),
+        (item, format!("{{\"type\":\"function_call_output\",\"call_id\":\"{call}\",\"output\":\"{listing}\"}}")),
+        (
+            item,
+            format!("{{\"type\":\"message\",\"role\":\"assistant\",\"content\":[{{\"type\":\"output_text\",\"text\":\"{answer}\"}}]}}"),
+        ),
+        ("event_msg", format!("{{\"type\":\"agent_message\",\"message\":\"{answer}\"}}")),
+        (
+            "event_msg",
+            format!(
+                "{{\"type\":\"token_count\",\"info\":{{\"total_token_usage\":{usage},\"last_token_usage\":{usage},\"model_context_window\":272000}},\
+                 \"rate_limits\":null}}"
+            ),
         ),
     ]
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use stenograph::formats::FORMATS;
 
-use crate::{Failure, code, tree};
+use crate::{Failure, code, names, tree};
 
 const FILE_LINES_MAX: usize = 400;
 const FUNCTION_LINES_MAX: usize = 70;
@@ -31,6 +31,7 @@ pub fn tidy() -> Result<(), Failure> {
     }
     fixtures(&mut findings);
     commands(&mut findings);
+    findings.failures.extend(names::check()?);
     for warning in &findings.warnings {
         eprintln!("warning: {warning}");
     }

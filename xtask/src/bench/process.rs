@@ -2,7 +2,10 @@
 
 use std::fs;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+
+use wait4::Wait4 as _;
 
 use crate::Failure;
 
@@ -20,37 +23,40 @@ pub struct Ran {
 }
 
 /// How often a running process is looked at.
-const LOOK_MS: u64 = 2;
+const LOOK: Duration = Duration::from_millis(2);
 
-/// The kernel counts processor time in hundredths of a second for everybody who asks.
-const TICK_MS: u64 = 10;
-
-/// Runs a program to its end, looking at it all the while. Exit 1 means no, and is no failure.
+/// Runs a program to its end. The kernel tells what it took; its own memory is looked at all the while. Exit 1 means no, and is no
+/// failure.
 pub fn watched(command: &mut Command) -> Result<Ran, Failure> {
     let start = Instant::now();
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
-    let folder = format!("/proc/{}", child.id());
-    let mut ran = Ran::default();
-    // A process that ended stays readable until somebody waits for it, and only then its time is complete.
-    while let Some((state, processor)) = stat(&folder) {
-        (ran.wall, ran.processor) = (start.elapsed(), processor);
-        if state == "Z" {
-            break;
+    let status_file = format!("/proc/{}/status", child.id());
+    let has_ended = AtomicBool::new(false);
+    let (ended, wall, own_kb) = std::thread::scope(|scope| {
+        let looking = scope.spawn(|| own_memory(&status_file, &has_ended));
+        let ended = child.wait4();
+        let wall = start.elapsed();
+        has_ended.store(true, Ordering::Relaxed);
+        (ended, wall, looking.join().unwrap_or(0))
+    });
+    let ended = ended?;
+    let took = ended.rusage;
+    match ended.status.code() {
+        Some(0 | 1) => Ok(Ran { wall, processor: took.utime + took.stime, peak_kb: took.maxrss / 1024, own_kb }),
+        _ => Err(format!("{} ended with {}", command.get_program().display(), ended.status).into()),
+    }
+}
+
+/// The most memory of its own that a process is seen to hold until it ends, in KB.
+fn own_memory(status_file: &str, has_ended: &AtomicBool) -> u64 {
+    let mut most = 0;
+    while !has_ended.load(Ordering::Relaxed) {
+        if let Ok(status) = fs::read_to_string(status_file) {
+            most = figure(&status, "RssAnon:").max(most);
         }
-        if let Ok(status) = fs::read_to_string(format!("{folder}/status")) {
-            ran.peak_kb = figure(&status, "VmHWM:").max(ran.peak_kb);
-            ran.own_kb = figure(&status, "RssAnon:").max(ran.own_kb);
-        }
-        std::thread::sleep(Duration::from_millis(LOOK_MS));
+        std::thread::sleep(LOOK);
     }
-    let status = child.wait()?;
-    if ran.wall.is_zero() {
-        return Err("this system does not tell what a process took".into());
-    }
-    match status.code() {
-        Some(0 | 1) => Ok(ran),
-        _ => Err(format!("{} ended with {status}", command.get_program().display()).into()),
-    }
+    most
 }
 
 /// Runs a program to its end, undisturbed, and gives what it printed and how long it took.
@@ -65,15 +71,6 @@ pub fn timed(command: &mut Command) -> Result<(Vec<u8>, Duration), Failure> {
             Err(format!("{} ended with {}: {said}", command.get_program().display(), output.status).into())
         }
     }
-}
-
-/// The state of a process and its time on processors.
-fn stat(folder: &str) -> Option<(String, Duration)> {
-    let stat = fs::read_to_string(format!("{folder}/stat")).ok()?;
-    // The name of the program stands in parentheses and may hold anything.
-    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
-    let ticks: u64 = fields.get(11..15)?.iter().filter_map(|field| field.parse::<u64>().ok()).sum();
-    Some(((*fields.first()?).to_owned(), Duration::from_millis(ticks * TICK_MS)))
 }
 
 fn figure(status: &str, name: &str) -> u64 {
