@@ -25,38 +25,40 @@ pub struct Ran {
 /// How often a running process is looked at.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// Runs a program to its end. The kernel tells what it took; its own memory is looked at all the while. Exit 1 means no, and is no
+/// Runs a program to its end. The kernel tells the time it took; its memory is looked at all the while. Exit 1 means no, and is no
 /// failure.
 pub fn watched(command: &mut Command) -> Result<Ran, Failure> {
     let start = Instant::now();
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
     let status_file = format!("/proc/{}/status", child.id());
     let has_ended = AtomicBool::new(false);
-    let (ended, wall, own_kb) = std::thread::scope(|scope| {
-        let looking = scope.spawn(|| own_memory(&status_file, &has_ended));
+    let (ended, wall, (peak_kb, own_kb)) = std::thread::scope(|scope| {
+        let looking = scope.spawn(|| memory(&status_file, &has_ended));
         let ended = child.wait4();
         let wall = start.elapsed();
         has_ended.store(true, Ordering::Relaxed);
-        (ended, wall, looking.join().unwrap_or(0))
+        (ended, wall, looking.join().unwrap_or_default())
     });
     let ended = ended?;
     let took = ended.rusage;
     match ended.status.code() {
-        Some(0 | 1) => Ok(Ran { wall, processor: took.utime + took.stime, peak_kb: took.maxrss / 1024, own_kb }),
+        Some(0 | 1) => Ok(Ran { wall, processor: took.utime + took.stime, peak_kb, own_kb }),
         _ => Err(format!("{} ended with {}", command.get_program().display(), ended.status).into()),
     }
 }
 
-/// The most memory of its own that a process is seen to hold until it ends, in KB.
-fn own_memory(status_file: &str, has_ended: &AtomicBool) -> u64 {
-    let mut most = 0;
+/// The most memory that a process is seen to hold until it ends, and of its own, in KB. What the kernel tells at the end (`ru_maxrss`)
+/// is no use: it counts what the parent held when it started the process.
+fn memory(status_file: &str, has_ended: &AtomicBool) -> (u64, u64) {
+    let (mut peak, mut own) = (0, 0);
     while !has_ended.load(Ordering::Relaxed) {
         if let Ok(status) = fs::read_to_string(status_file) {
-            most = figure(&status, "RssAnon:").max(most);
+            peak = figure(&status, "VmHWM:").max(peak);
+            own = figure(&status, "RssAnon:").max(own);
         }
         std::thread::sleep(LOOK);
     }
-    most
+    (peak, own)
 }
 
 /// Runs a program to its end, undisturbed, and gives what it printed and how long it took.
