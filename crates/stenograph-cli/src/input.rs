@@ -3,10 +3,12 @@
 use std::io::Read;
 use std::path::Path;
 
-use stenograph::format::{Detected, Format, Want, named};
+use stenograph::format::{Format, Want, claims, named};
 use stenograph::read::{Reading, Sink};
+use stenograph_store::discover::{self, place_of};
 use stenograph_store::index::catalogue::SourceRow;
 use stenograph_store::index::{Held, Store};
+use stenograph_store::source_file::{Confidence, Recognized};
 use stenograph_store::{Passes, Place, Problem, Source};
 
 use crate::error::CommandError;
@@ -38,7 +40,7 @@ pub fn open(path: &Path, from: Option<&str>, passes: Passes) -> Result<Input, Co
     let source = if path == Path::new("-") { Source::standard_input(passes)? } else { Source::open(path, passes)? };
     let format = match from {
         Some(name) => format_named(name)?,
-        None => format_of(&source)?,
+        None => recognized(&source)?.format,
     };
     Ok(Input { source, format })
 }
@@ -68,10 +70,15 @@ pub fn open_known(
 
 /// The format of a source that may still be empty: then it has none.
 pub fn format_so_far(source: &Source, from: Option<&str>) -> Result<Option<&'static dyn Format>, CommandError> {
+    Ok(recognized_so_far(source, from)?.map(|recognized| recognized.format))
+}
+
+/// What a source that may still be empty is recognised as so far.
+pub fn recognized_so_far(source: &Source, from: Option<&str>) -> Result<Option<Recognized>, CommandError> {
     match from {
-        Some(name) => format_named(name).map(Some),
+        Some(name) => Ok(Some(Recognized::certain(format_named(name)?))),
         None if source.head().is_empty() => Ok(None),
-        None => format_of(source).map(Some),
+        None => recognized(source).map(Some),
     }
 }
 
@@ -81,16 +88,17 @@ pub fn format_named(name: &str) -> Result<&'static dyn Format, CommandError> {
         .ok_or_else(|| CommandError::new(format!("no format is called {name}")).hint("steno formats lists the formats"))
 }
 
-fn format_of(source: &Source) -> Result<&'static dyn Format, CommandError> {
+fn recognized(source: &Source) -> Result<Recognized, CommandError> {
     let place = source.place();
-    match source.detect() {
-        Detected::Format(format) => Ok(format),
-        Detected::Tie(formats) => {
-            let names: Vec<&str> = formats.iter().map(|format| format.info().name).collect();
+    let named = if let Place::Path(path) = place { place_of(path) } else { discover::Named::default() };
+    match source.recognize(&named) {
+        Some(Recognized { confidence: Confidence::Tied, .. }) => {
+            let names: Vec<&str> = claims(source.head()).1.iter().map(|format| format.info().name).collect();
             Err(CommandError::new(format!("{place}: could be {}", names.join(" or ")))
                 .hint("say which with --from FORMAT"))
         }
-        Detected::Unknown => {
+        Some(recognized) => Ok(recognized),
+        None => {
             const LIST: &str = "steno formats lists what can be read; --from FORMAT says what this is";
             let (what, hint) = match source.head() {
                 [] => ("the file is empty", "there is nothing to read yet; an agent may still be about to write it"),

@@ -124,6 +124,11 @@ fn unpack<'a>(whole: impl BufRead + 'a, container: Container) -> io::Result<Box<
 }
 
 impl Decoded<'_> {
+    /// What the bytes are wrapped in.
+    pub(crate) fn container(&self) -> Container {
+        self.container
+    }
+
     fn explain(&self, error: io::Error) -> Error {
         // A disk that fails is no reason to blame the container.
         let problem = match (self.container, error.kind(), error.raw_os_error()) {

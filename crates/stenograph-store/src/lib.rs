@@ -28,6 +28,7 @@ mod recorder;
 pub mod recover;
 pub mod sides;
 mod source;
+pub mod source_file;
 pub mod tail;
 pub mod tally;
 pub mod undo;

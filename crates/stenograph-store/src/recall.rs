@@ -6,7 +6,6 @@ use std::fs::File;
 use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
 
 use stenograph::format::{Format, Want};
-use stenograph::frame::is_lines;
 use stenograph::json::Object;
 use stenograph::model::{Event, Note, Span};
 use stenograph::read::{Reading, Sink};
@@ -14,6 +13,7 @@ use stenograph::wire;
 
 use crate::error::{Error, Place, Problem};
 use crate::source::Source;
+use crate::source_file::Access;
 
 /// Where an event is found again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,9 +48,7 @@ struct Aside {
 impl Recall {
     /// Of the events of a source, which is read to its end before any is asked for.
     pub fn over(source: &Source, format: &'static dyn Format) -> Recall {
-        let info = format.info();
-        let is_in_pieces = info.traits.pieces && is_lines(info.framing, source.head());
-        let file = is_in_pieces.then(|| source.plain_file()).flatten();
+        let file = (source.access(format) == Access::ByRecord).then(|| source.plain_file()).flatten();
         Recall { source: file.map(|file| (file, format)), aside: None }
     }
 

@@ -5,12 +5,14 @@ use std::fs::File;
 use std::io::{self, Cursor, Read, Seek};
 use std::path::Path;
 
-use stenograph::format::{Detected, Head, detect};
+use stenograph::format::{Detected, Format, Head, detect};
 
 use crate::decode::{Container, Counter, Decoded, Guard, decode};
+use crate::discover::Named;
 use crate::error::{Error, Place, Problem};
 use crate::identity::Identity;
 use crate::output::Spool;
+use crate::source_file::{Access, Recognized, recognize};
 
 /// How often a source will be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -147,6 +149,30 @@ impl Source {
         }
     }
 
+    /// Which format it is, and how surely; where its content leaves a choice, the place where it lies decides.
+    pub fn recognize(&self, place: &Named) -> Option<Recognized> {
+        recognize(&self.head, place)
+            .or_else(|| (!self.beyond.is_empty()).then(|| recognize(&self.beyond, place)).flatten())
+    }
+
+    /// How its records are reached as those of this format.
+    pub fn access(&self, format: &dyn Format) -> Access {
+        Access::of(format, self.container(), &self.head)
+    }
+
+    /// What its bytes are wrapped in.
+    pub fn container(&self) -> Container {
+        match &self.origin {
+            Origin::File { file, .. } => {
+                let (mut reader, mut first) = (file, Vec::new());
+                let read = reader.rewind().and_then(|()| reader.take(4).read_to_end(&mut first));
+                read.map_or(Container::Plain, |_| Container::of(&first))
+            }
+            Origin::Stream(Some(Rest::Bytes(rest))) => rest.container(),
+            Origin::Stream(_) => Container::Plain,
+        }
+    }
+
     /// The first bytes, decoded, as many as detection looks at.
     pub fn head(&self) -> &[u8] {
         &self.head
@@ -210,10 +236,7 @@ impl Source {
     /// The file itself, if its bytes are the source: what is compressed or comes from a stream has none.
     pub(crate) fn plain_file(&self) -> Option<File> {
         let Origin::File { file, .. } = &self.origin else { return None };
-        let (mut reader, mut first) = (file, Vec::new());
-        reader.rewind().ok()?;
-        reader.take(4).read_to_end(&mut first).ok()?;
-        (Container::of(&first) == Container::Plain).then(|| file.try_clone().ok()).flatten()
+        (self.container() == Container::Plain).then(|| file.try_clone().ok()).flatten()
     }
 
     fn explain(&self, error: io::Error) -> Error {

@@ -393,6 +393,20 @@ pub fn detect(head: &[u8]) -> Detected {
 }
 
 fn detect_in(head: &Head<'_>) -> Detected {
+    let (_, found) = claims_in(head);
+    match found.as_slice() {
+        [] => Detected::Unknown,
+        [format] => Detected::Format(*format),
+        _ => Detected::Tie(found),
+    }
+}
+
+/// The formats that are surest about a source that begins like this, and how sure they are: at least [`Sniff::Likely`], or there are none.
+pub fn claims(head: &[u8]) -> (Sniff, Vec<&'static dyn Format>) {
+    claims_in(&Head::new(head))
+}
+
+fn claims_in(head: &Head<'_>) -> (Sniff, Vec<&'static dyn Format>) {
     let mut best = Sniff::Maybe;
     let mut found: Vec<&'static dyn Format> = Vec::new();
     for format in crate::formats::FORMATS {
@@ -405,11 +419,7 @@ fn detect_in(head: &Head<'_>) -> Detected {
             found.push(*format);
         }
     }
-    match found.as_slice() {
-        [] => Detected::Unknown,
-        [format] => Detected::Format(*format),
-        _ => Detected::Tie(found),
-    }
+    (best, found)
 }
 
 /// The format of that name.

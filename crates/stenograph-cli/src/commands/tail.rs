@@ -63,13 +63,13 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
     if options.file.as_ref().is_none_or(|name| name.symlink_metadata().is_err()) {
         output.say(&name);
     }
-    let format = input::format_so_far(&Source::open(&path, Passes::Once)?, options.from.as_deref())?;
-    if format.is_none() && !options.follow {
+    let recognized = input::recognized_so_far(&Source::open(&path, Passes::Once)?, options.from.as_deref())?;
+    if recognized.is_none() && !options.follow {
         return Err(CommandError::nothing(format!("{name}: the file is empty"))
             .hint("steno tail -f FILE waits for what will be written"));
     }
     let manner = if options.json { Manner::Json } else { Manner::View(output.colour()) };
-    let mut follow = Follow::open(&path, format)?;
+    let mut follow = Follow::open_recognized(&path, recognized)?;
     // The bell is hung before the first look, so that nothing is missed in between.
     let bell = options.follow.then(|| Bell::over(std::slice::from_ref(&path)));
     let last_line = if options.follow { LastLine::Held } else { LastLine::Given };
@@ -152,6 +152,7 @@ impl Listener for Showing<'_, '_> {
             Turn::Rotated => "another file has this name now; it is shown from its beginning",
             Turn::Truncated => "became shorter; it is shown from its beginning",
             Turn::Rewritten => "was written anew; it is shown from its beginning",
+            Turn::Recognized => "has another format than its first records showed; it is shown from its beginning",
             Turn::Gone => "is gone; waiting for another of this name",
         };
         self.output.say(&format!("{}: {what}", self.name));

@@ -131,5 +131,10 @@ pub fn discover(places: &Places, each: &mut dyn FnMut(Found)) -> Vec<Remark> {
     walk::walk(places, each)
 }
 
+/// What the place of one file says of it, without a look at the file or at what lies around it.
+pub fn place_of(path: &Path) -> Named {
+    walk::place_of(path)
+}
+
 #[cfg(test)]
 mod tests;

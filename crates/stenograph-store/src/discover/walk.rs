@@ -1,7 +1,7 @@
 //! The walk: folders are listed once, files are looked at once, links are followed and never round in circles. It opens no file.
 
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::{fs, io};
 
@@ -10,7 +10,7 @@ use stenograph::formats::FORMATS;
 use super::pattern::{Names, Pattern};
 use super::state::State;
 use super::trie::{At, Leaf, Map, absolute};
-use super::{FileId, Found, Named, Places, Stat};
+use super::{FileId, Found, Machine, Named, Places, Stat};
 use crate::recover;
 use crate::tail::Remark;
 
@@ -80,6 +80,58 @@ pub(super) fn walk(places: &Places, each: &mut dyn FnMut(Found)) -> Vec<Remark> 
         walk.whole(&absolute(folder));
     }
     walk.end()
+}
+
+/// What the place of one file says of it, wherever the homes of agents are: any folder may stand in for a home folder or a project.
+pub(super) fn place_of(path: &Path) -> Named {
+    let path = absolute(path);
+    let map = Map::of(&Places::of(Machine::rooted(PathBuf::new())));
+    let (mut states, mut folder) = (Vec::new(), PathBuf::new());
+    let Some(name) = path.file_name() else { return Named::default() };
+    for step in path.parent().into_iter().flat_map(Path::components) {
+        let within: Arc<Path> = Arc::from(folder.as_path());
+        if let Component::Normal(step) = step {
+            states = next(&map, &within, &step.to_string_lossy(), &states);
+        }
+        folder.push(step);
+        states.push(State::new(map.anywhere, &Arc::from(folder.as_path())));
+    }
+    fitting(&map, &Arc::from(folder.as_path()), bare(&name.to_string_lossy()), &states).unwrap_or_default()
+}
+
+/// The name of a file without the ending that says how it is compressed.
+fn bare(name: &str) -> &str {
+    CONTAINERS.iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(name)
+}
+
+/// What the best home says that a file of this name in this folder fits.
+fn fitting(map: &Map, folder: &Arc<Path>, name: &str, states: &[State]) -> Option<Named> {
+    let mut best: Option<(Leaf, &State, &Pattern, Names<'_>)> = None;
+    for state in states {
+        for (pattern, to) in map.trie.steps(state.at) {
+            let Some(leaf) = map.trie.leaf(*to) else { continue };
+            let better = best.as_ref().is_none_or(|(known, ..)| leaf.rank() < known.rank());
+            if better && let Some(names) = pattern.fits(name) {
+                best = Some((leaf, state, pattern, names));
+            }
+        }
+    }
+    let (leaf, state, pattern, names) = best?;
+    Some(state.named(leaf, pattern.literal().is_none().then_some(folder), names))
+}
+
+/// Where a name leads from here.
+fn next(map: &Map, folder: &Arc<Path>, name: &str, states: &[State]) -> Vec<State> {
+    let mut next = Vec::new();
+    for state in states {
+        for (pattern, to) in map.trie.steps(state.at) {
+            if let Some(names) = pattern.fits(name) {
+                let within = pattern.literal().is_none().then_some(folder);
+                next.push(state.step(*to, within, names));
+            }
+        }
+    }
+    next
 }
 
 /// The endings that a source may have.
@@ -207,23 +259,9 @@ impl Walk<'_> {
         names.dedup();
         let within: Arc<Path> = Arc::from(folder);
         for name in names {
-            let next = self.next(&within, name, states);
+            let next = next(self.map, &within, name, states);
             self.folder(&folder.join(name), &next, Reach::Homes);
         }
-    }
-
-    /// Where a name leads from here.
-    fn next(&self, folder: &Arc<Path>, name: &str, states: &[State]) -> Vec<State> {
-        let mut next = Vec::new();
-        for state in states {
-            for (pattern, to) in self.map.trie.steps(state.at) {
-                if let Some(names) = pattern.fits(name) {
-                    let within = pattern.literal().is_none().then_some(folder);
-                    next.push(state.step(*to, within, names));
-                }
-            }
-        }
-        next
     }
 
     fn entry(&mut self, folder: &Folder, entry: &Entry, states: &[State], reach: Reach) {
@@ -270,7 +308,7 @@ impl Walk<'_> {
     }
 
     fn subfolder(&mut self, folder: &Folder, entry: &Entry, states: &[State], reach: Reach) {
-        let mut next = self.next(&folder.path, &entry.name, states);
+        let mut next = next(self.map, &folder.path, &entry.name, states);
         next.retain(|state| !self.map.trie.steps(state.at).is_empty());
         let reach = match reach {
             Reach::Whole(depth) if !DERIVED.contains(&entry.name.as_str()) => Reach::Whole(depth + 1),
@@ -283,19 +321,8 @@ impl Walk<'_> {
 
     /// What a file is by its place, or `None` when it is of no interest.
     fn named(&self, folder: &Folder, name: &str, states: &[State], reach: Reach) -> Option<Named> {
-        let bare = CONTAINERS.iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(name);
-        let mut best: Option<(Leaf, &State, &Pattern, Names<'_>)> = None;
-        for state in states {
-            for (pattern, to) in self.map.trie.steps(state.at) {
-                let Some(leaf) = self.map.trie.leaf(*to) else { continue };
-                let better = best.as_ref().is_none_or(|(known, ..)| leaf.rank() < known.rank());
-                if better && let Some(names) = pattern.fits(bare) {
-                    best = Some((leaf, state, pattern, names));
-                }
-            }
-        }
-        if let Some((leaf, state, pattern, names)) = best {
-            let mut named = state.named(leaf, pattern.literal().is_none().then_some(&folder.path), names);
+        let bare = bare(name);
+        if let Some(mut named) = fitting(self.map, &folder.path, bare, states) {
             // The home folder is nobody's project.
             named.folder = named.folder.filter(|folder| Some(folder.as_ref()) != self.home.as_deref());
             return Some(named);

@@ -17,16 +17,17 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use stenograph::format::{Detected, Format, Head, detect};
-use stenograph::frame::is_lines;
+use stenograph::format::{Format, Head};
 use stenograph::model::{Event, Note, NoteKind};
 use stenograph::read::Sink;
 
 pub use bell::{Bell, Rang, SWEEP};
 
 use crate::decode::Container;
+use crate::discover::{Named, place_of};
 use crate::error::{Error, Problem};
 use crate::source::{Passes, Source};
+use crate::source_file::{Access, Confidence, Recognized, is_same};
 use lines::Lines;
 use whole::Whole;
 
@@ -45,6 +46,8 @@ pub enum Turn {
     Truncated,
     /// What was read before is there no more; it is read from its beginning again.
     Rewritten,
+    /// It has another format than its first records showed, and is read from its beginning again.
+    Recognized,
     /// There is no file of that name any more.
     Gone,
 }
@@ -75,7 +78,12 @@ pub struct Last<T> {
 #[derive(Debug)]
 pub struct Follow {
     path: PathBuf,
+    /// What its place says of it.
+    place: Named,
     way: Way,
+    confidence: Confidence,
+    /// How long the file was when it was last asked what format it has.
+    asked_length: u64,
     /// Bytes that earlier ways have read.
     consumed: u64,
 }
@@ -101,11 +109,17 @@ enum Looked {
 impl Follow {
     /// Follows a file of this format; one that is still empty has none.
     pub fn open(path: &Path, format: Option<&'static dyn Format>) -> Result<Follow, Error> {
-        let way = match format {
-            Some(format) => Way::open(path, format)?,
+        Follow::open_recognized(path, format.map(Recognized::certain))
+    }
+
+    /// Follows a file that was recognised. It is asked again as it grows, until that is certain.
+    pub fn open_recognized(path: &Path, recognized: Option<Recognized>) -> Result<Follow, Error> {
+        let way = match recognized {
+            Some(Recognized { format, .. }) => Way::open(path, format)?,
             None => Way::Nothing { gone: false },
         };
-        Ok(Follow { path: path.to_owned(), way, consumed: 0 })
+        let confidence = recognized.map_or(Confidence::Provisional, |recognized| recognized.confidence);
+        Ok(Follow { path: path.to_owned(), place: place_of(path), way, confidence, asked_length: 0, consumed: 0 })
     }
 
     /// The last `most` events there are now, of those that `keep` makes something of. It may be asked about an event more than once,
@@ -127,6 +141,12 @@ impl Follow {
 
     /// Looks once, and gives what came since.
     pub fn look(&mut self, listener: &mut dyn Listener) -> Result<(), Error> {
+        if let Some(format) = self.turned_out()? {
+            listener.turn(Turn::Recognized);
+            self.consumed = self.consumed();
+            self.way = Way::Nothing { gone: false };
+            return self.begin(Some(format), listener);
+        }
         let looked = match &mut self.way {
             Way::Nothing { gone } => match fs::metadata(&self.path) {
                 Ok(metadata) if metadata.len() == 0 => Looked::Same,
@@ -150,27 +170,50 @@ impl Follow {
 
     /// Reads the file from its beginning. What it was before, it is still if nothing speaks against it.
     fn begin(&mut self, before: Option<&'static dyn Format>, listener: &mut dyn Listener) -> Result<(), Error> {
-        let head = match Source::open(&self.path, Passes::Once) {
-            Ok(source) => source.head().to_vec(),
+        let source = match Source::open(&self.path, Passes::Once) {
+            Ok(source) => source,
             // It went away between two questions: the next look finds out.
             Err(error) if error.problem == Problem::Missing => return Ok(()),
             Err(error) => return Err(error),
         };
-        let format = match detect(&head) {
-            Detected::Format(format) => format,
+        let head = source.head();
+        let place = Named { like: self.place.like.or(before), ..self.place.clone() };
+        let recognized = match source.recognize(&place) {
+            Some(recognized) => recognized,
             // Half a line is too little to tell by.
-            Detected::Tie(_) | Detected::Unknown if !head.contains(&b'\n') && !Head::is_whole(&head) => return Ok(()),
-            Detected::Tie(_) | Detected::Unknown => match before {
-                Some(format) => format,
+            None if !head.contains(&b'\n') && !Head::is_whole(head) => return Ok(()),
+            None => match before {
+                Some(format) => Recognized { format, confidence: Confidence::Provisional },
                 None => return Err(Error::about(&self.path, Problem::NoFormat)),
             },
         };
+        let format = recognized.format;
+        (self.confidence, self.asked_length) = (recognized.confidence, source.length().unwrap_or(0));
         self.way = Way::open(&self.path, format)?;
         match &mut self.way {
             Way::Nothing { .. } => Ok(()),
             Way::Lines(lines) => lines.all(listener),
             Way::Whole(whole) => whole.all(listener),
         }
+    }
+
+    /// The format that the file turns out to have now that there is more of it, where that is another one.
+    fn turned_out(&mut self) -> Result<Option<&'static dyn Format>, Error> {
+        let Some(before) = self.format().filter(|_| self.confidence != Confidence::Certain) else { return Ok(None) };
+        let length = fs::metadata(&self.path).map_or(0, |metadata| metadata.len());
+        if length <= self.asked_length {
+            return Ok(None);
+        }
+        self.asked_length = length;
+        let source = match Source::open(&self.path, Passes::Once) {
+            Ok(source) => source,
+            Err(error) if error.problem == Problem::Missing => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let place = Named { like: self.place.like.or(Some(before)), ..self.place.clone() };
+        let Some(recognized) = source.recognize(&place) else { return Ok(None) };
+        self.confidence = recognized.confidence;
+        Ok(Some(recognized.format).filter(|format| !is_same(*format, before)))
     }
 
     /// What it is, once that is known.
@@ -196,11 +239,9 @@ impl Follow {
 impl Way {
     fn open(path: &Path, format: &'static dyn Format) -> Result<Way, Error> {
         let lines = Lines::open(path, format)?;
-        let info = format.info();
-        let pieces = info.traits.pieces && is_lines(info.framing, &lines.head);
-        Ok(match pieces && Container::of(&lines.head) == Container::Plain {
-            true => Way::Lines(Box::new(lines)),
-            false => Way::Whole(Box::new(Whole::new(path, format))),
+        Ok(match Access::of(format, Container::of(&lines.head), &lines.head) {
+            Access::ByRecord => Way::Lines(Box::new(lines)),
+            Access::Whole => Way::Whole(Box::new(Whole::new(path, format))),
         })
     }
 }

@@ -326,8 +326,10 @@ fn compressed_files_are_read_from_their_beginning_and_again() {
 
 #[test]
 fn documents_give_what_is_new_in_them() {
-    let format =
-        stenograph::formats::FORMATS.iter().find(|format| !is_lines(format.info().framing, b"{\"a\":1}")).unwrap();
+    let format = stenograph::formats::FORMATS
+        .iter()
+        .find(|format| !stenograph::frame::is_lines(format.info().framing, b"{\"a\":1}"))
+        .unwrap();
     // Members of one object, each of them an event.
     let document = |names: &[&str]| -> String {
         let members = names.iter().map(|name| format!("  \"{name}\": {{\"agent_id\": \"{name}\"}}"));
@@ -358,4 +360,16 @@ fn a_bell_rings_for_its_file_and_not_for_others() {
         fs::rename(place.beside(), &place.path).unwrap();
         assert_eq!(bell.wait(Duration::from_secs(5)), Rang::Yes);
     }
+}
+
+#[test]
+fn what_turns_out_to_be_another_format_is_given_again() {
+    let place = Place::with("{\"role\":\"user\",\"content\":\"look\"}\n");
+    let (mut follow, mut heard) = (Follow::open(&place.path, None).unwrap(), Heard::default());
+    assert_eq!(look(&mut follow, &mut heard), ["look"]);
+    assert_eq!(follow.format().unwrap().info().name, "openai-chat");
+    place.append("{\"type\":\"tool_use\",\"id\":\"t1\",\"name\":\"Bash\",\"input\":{}}\n");
+    assert_eq!(look(&mut follow, &mut heard), ["Recognized", "look", "?"]);
+    assert_eq!(follow.format().unwrap().info().name, "claude-events");
+    assert!(look(&mut follow, &mut heard).is_empty());
 }

@@ -14,7 +14,7 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags};
 
 pub use ledger::{Paged, Pages};
-pub use row::{Gone, Packed, SourceId, SourceRow, Stamp, Tally};
+pub use row::{Gone, SourceId, SourceRow, Stamp, Tally};
 pub use session::{Project, Session, SessionId};
 pub use view::{Lot, Lots, Stamped, Touched, Unknown};
 

@@ -10,7 +10,7 @@ use super::keeper::{Keeper, Kept};
 use super::text::{TextIndex, TextWriter};
 use super::{Behind, Made, Pair, Store};
 use crate::Error;
-use crate::discover::{Found, Named, Places, Stat, discover};
+use crate::discover::{Found, Named, Places, Stat, discover, place_of};
 use crate::tail::Remark;
 
 /// What is to be indexed, and how.
@@ -211,7 +211,7 @@ fn survey_files(
         match Stat::of(path).map(Stamp::from) {
             _ if is_missing(path) => gone.extend((known.gone == Gone::There).then_some(known.id)),
             Ok(stamp) if is_settled(known, &stamp, plan.keep) => report.unchanged += 1,
-            Ok(stamp) => jobs.push(Job { path: path.clone(), stamp, named: Named::default(), known: Some(known.id) }),
+            Ok(stamp) => jobs.push(Job { path: path.clone(), stamp, named: place_of(path), known: Some(known.id) }),
             Err(_) => {}
         }
     }

@@ -4,15 +4,14 @@
 use std::fs::File;
 use std::io::Read;
 
-use stenograph::format::{Detected, Format};
-use stenograph::frame::Framing;
+use stenograph::format::{Format, Head, named};
 
-use super::catalogue::{Gone, Packed, SourceRow, Stamp};
+use super::catalogue::{Gone, SourceRow, Stamp};
 use super::change::{self, Change};
 use super::run::{Job, Progress, Report, Run, Watch, is_missing};
 use crate::archive::Label;
-use crate::decode::Container;
-use crate::discover::{Named, Stat};
+use crate::discover::{Named, Stat, place_of};
+use crate::source_file::Access;
 use crate::tail::Remark;
 use crate::{Error, Passes, Place, Problem, Source};
 
@@ -183,19 +182,22 @@ impl Run<'_> {
         progress: &mut Progress,
         watch: &mut dyn Watch,
     ) -> Result<(), Error> {
-        let Some((format, container)) = self.format_of(job, &row, start, report)? else { return Ok(()) };
-        row.format = format.info().name.to_owned();
-        row.container = if container == Container::Plain { Packed::Plain } else { Packed::Packed };
-        let in_pieces =
-            container == Container::Plain && format.info().traits.pieces && format.info().framing == Framing::Lines;
+        let Some((format, access)) = self.format_of(job, &row, start, report)? else { return Ok(()) };
+        if start == Start::GoOn && format.info().name != row.format {
+            // It turned out to be something else: what was made of it goes, and its session is found again.
+            (report.grown, report.rewritten) = (report.grown.saturating_sub(1), report.rewritten + 1);
+            (row.session, row.thread, start) = (0, None, Start::Anew);
+        }
+        (row.format, row.access) = (format.info().name.to_owned(), access);
         let mut file = file;
         loop {
             self.reading = (row.id != 0).then_some(row.id);
             let writer = self.take_writer()?;
-            let read = if in_pieces {
-                self.read_on(&writer, job, &mut file, format, &mut row, start, report, progress, watch)
-            } else {
-                self.read_whole(&writer, job, format, &mut row, report, progress)
+            let read = match access {
+                Access::ByRecord => {
+                    self.read_on(&writer, job, &mut file, format, &mut row, start, report, progress, watch)
+                }
+                Access::Whole => self.read_whole(&writer, job, format, &mut row, report, progress),
             };
             self.give_writer(writer);
             let reach = read?;
@@ -216,18 +218,19 @@ impl Run<'_> {
         }
     }
 
-    /// Which format a file is: by what it says. Where that leaves a choice, its place decides.
+    /// Which format a file is. A source that goes on is asked again for as long as more of it can change the answer.
     fn format_of(
         &mut self,
         job: &Job,
         row: &SourceRow,
         start: Start,
         report: &mut Report,
-    ) -> Result<Option<(&'static dyn Format, Container)>, Error> {
-        if start == Start::GoOn
-            && let Some(format) = stenograph::format::named(&row.format)
+    ) -> Result<Option<(&'static dyn Format, Access)>, Error> {
+        let before = named(&row.format).filter(|_| start == Start::GoOn);
+        if let Some(format) = before
+            && row.stamp.size >= Head::SIZE_MAX as u64
         {
-            return Ok(Some((format, Container::Plain)));
+            return Ok(Some((format, row.access)));
         }
         let source = match Source::open(&job.path, Passes::Many) {
             Ok(source) => source,
@@ -236,22 +239,9 @@ impl Run<'_> {
                 return Ok(None);
             }
         };
-        let mut first = [0; 4];
-        let read = File::open(&job.path).and_then(|mut file| file.read(&mut first)).unwrap_or(0);
-        let container = Container::of(first.get(..read).unwrap_or_default());
         let expected = job.named.format;
-        let format = match source.detect() {
-            Detected::Format(format) => Some(format),
-            Detected::Tie(formats) => {
-                let is = |format: &&'static dyn Format, other: Option<&'static dyn Format>| {
-                    other.is_some_and(|other| other.info().name == format.info().name)
-                };
-                let by_place =
-                    formats.iter().find(|format| is(format, expected) || is(format, job.named.like)).copied();
-                by_place.or_else(|| formats.first().copied())
-            }
-            Detected::Unknown => None,
-        };
+        let place = Named { like: job.named.like.or(before), ..job.named.clone() };
+        let format = source.recognize(&place).map(|recognized| recognized.format).or(before);
         if row.id == 0 && self.is_forgotten(job, format)? {
             (report.added, report.forgotten) = (report.added.saturating_sub(1), report.forgotten + 1);
             return Ok(None);
@@ -265,7 +255,7 @@ impl Run<'_> {
             report.strangers += 1;
             self.catalogue.stranger(&job.path, job.stamp, expected.map(|format| format.info().name))?;
         }
-        Ok(format.map(|format| (format, container)))
+        Ok(format.map(|format| (format, source.access(format))))
     }
 
     /// Whether the user wanted a file to be forgotten.
@@ -283,7 +273,8 @@ impl Run<'_> {
     pub(super) fn part_copies(&mut self, row: &SourceRow) -> Result<(), Error> {
         for (id, path) in self.catalogue.part_copies(row.id)? {
             if let Ok(stat) = Stat::of(&path) {
-                self.parted.push(Job { path, stamp: Stamp::from(stat), named: Named::default(), known: Some(id) });
+                let named = place_of(&path);
+                self.parted.push(Job { path, stamp: Stamp::from(stat), named, known: Some(id) });
             }
         }
         Ok(())

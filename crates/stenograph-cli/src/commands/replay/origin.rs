@@ -200,6 +200,9 @@ pub fn turned(turn: Turn) -> &'static str {
         Turn::Rotated => "another file has this name now; it is played from its beginning",
         Turn::Truncated => "the file became shorter; it is played from its beginning",
         Turn::Rewritten => "the file was written anew; it is played from its beginning",
+        Turn::Recognized => {
+            "the file has another format than its first records showed; it is played from its beginning"
+        }
         Turn::Gone => "the file is gone; waiting for another of this name",
     }
 }

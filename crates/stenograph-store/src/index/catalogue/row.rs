@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use rusqlite::types::{FromSql, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 use rusqlite::{Row, named_params};
 
+use crate::source_file::Access;
+
 /// The number of a source.
 pub type SourceId = i64;
 
@@ -67,8 +69,8 @@ pub struct SourceRow {
     pub stamp: Stamp,
     /// When it was read, in nanoseconds since 1970: what changed at that very moment may have changed after it too.
     pub seen: i64,
-    /// Whether it was compressed, so that offsets speak of decoded bytes.
-    pub container: Packed,
+    /// How its records are reached.
+    pub access: Access,
     /// The fingerprint of its first bytes.
     pub head: u64,
     /// How many of them.
@@ -130,10 +132,21 @@ macro_rules! two_words {
 }
 
 two_words!(Gone, There, Gone, "Whether a source is where it was.", "It is.", "It is not.");
-two_words!(Packed, Plain, Packed, "Whether a source is compressed.", "It is not.", "It is.");
+
+impl FromSql for Access {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        Ok(if value.as_i64()? == 0 { Access::ByRecord } else { Access::Whole })
+    }
+}
+
+impl ToSql for Access {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(i64::from(*self == Access::Whole).into())
+    }
+}
 
 /// Every column, in the order that [`SourceRow::read`] takes them.
-pub(super) const COLUMNS: &str = "id, path, format, session, thread, device, inode, size, changed, seen, container, head, head_length, \
+pub(super) const COLUMNS: &str = "id, path, format, session, thread, device, inode, size, changed, seen, access, head, head_length, \
      tail_hash, settled, line, lot, lot_events, tail, tail_events, trail, first_key, gone, copy_of, kept, kept_length, title, query, cwd, \
      branch, model, version, started, ended, messages, calls, errors, notes";
 
@@ -148,7 +161,7 @@ impl SourceRow {
             thread: None,
             stamp: Stamp::default(),
             seen: 0,
-            container: Packed::Plain,
+            access: Access::Whole,
             head: 0,
             head_length: 0,
             tail_hash: 0,
@@ -184,7 +197,7 @@ impl SourceRow {
                 changed: row.get(8)?,
             },
             seen: row.get(9)?,
-            container: row.get(10)?,
+            access: row.get(10)?,
             head: bits(row.get(11)?),
             head_length: bits(row.get(12)?),
             tail_hash: bits(row.get(13)?),
@@ -229,7 +242,7 @@ impl SourceRow {
         statement.execute(named_params! {
             ":id": id, ":path": path_bytes(&self.path), ":format": self.format, ":session": self.session, ":thread": self.thread,
             ":device": word(self.stamp.device), ":inode": word(self.stamp.inode), ":size": word(self.stamp.size),
-            ":changed": self.stamp.changed, ":seen": self.seen, ":container": self.container, ":head": word(self.head),
+            ":changed": self.stamp.changed, ":seen": self.seen, ":access": self.access, ":head": word(self.head),
             ":head_length": word(self.head_length), ":tail_hash": word(self.tail_hash), ":settled": word(self.settled),
             ":line": word(self.line), ":lot": word(self.lot), ":lot_events": word(self.lot_events), ":tail": word(self.tail),
             ":tail_events": word(self.tail_events), ":trail": self.trail, ":first_key": self.first_key.map(word), ":gone": self.gone,

@@ -4,7 +4,7 @@
 use rusqlite::Connection;
 
 /// What the tables below are. Whoever changes them, or what is put into documents, counts it up.
-pub(super) const VERSION: i64 = 8;
+pub(super) const VERSION: i64 = 9;
 
 /// Everything here can be read out of the sources and the archive again.
 const TABLES: &str = "
@@ -27,7 +27,7 @@ CREATE TABLE sessions (
 CREATE TABLE sources (
   id INTEGER PRIMARY KEY, path BLOB NOT NULL UNIQUE, format TEXT NOT NULL, session INTEGER NOT NULL REFERENCES sessions,
   thread TEXT, device INTEGER NOT NULL, inode INTEGER NOT NULL, size INTEGER NOT NULL, changed INTEGER NOT NULL,
-  seen INTEGER NOT NULL, container INTEGER NOT NULL, head INTEGER NOT NULL, head_length INTEGER NOT NULL,
+  seen INTEGER NOT NULL, access INTEGER NOT NULL, head INTEGER NOT NULL, head_length INTEGER NOT NULL,
   tail_hash INTEGER NOT NULL, settled INTEGER NOT NULL, line INTEGER NOT NULL, lot INTEGER NOT NULL, lot_events INTEGER NOT NULL,
   tail INTEGER NOT NULL, tail_events INTEGER NOT NULL, trail TEXT NOT NULL, first_key INTEGER, gone INTEGER NOT NULL DEFAULT 0,
   copy_of INTEGER REFERENCES sources, kept TEXT, kept_length INTEGER NOT NULL DEFAULT 0,

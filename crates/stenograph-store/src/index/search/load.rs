@@ -6,15 +6,15 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 
 use stenograph::format::{Format, Want};
-use stenograph::frame::Framing;
 use stenograph::model::{Event, Note, Span};
 use stenograph::query::{Entry, Trail};
 use stenograph::read::{Reading, Sink};
 
 use super::{Hit, Searcher};
 use crate::decode::{Counter, Guard, decode};
-use crate::index::catalogue::{Packed, SourceId, SourceRow};
+use crate::index::catalogue::{SourceId, SourceRow};
 use crate::index::keeper::Kept;
+use crate::source_file::Access;
 use crate::{Error, Passes, Place, Source};
 
 /// Why a hit cannot be shown.
@@ -68,7 +68,7 @@ impl Searcher {
             };
             let Some(format) = stenograph::format::named(&row.format) else { continue };
             let wanted: Vec<(usize, &Hit)> = places.iter().filter_map(|at| Some((*at, hits.get(*at)?))).collect();
-            let single = is_in_pieces(&row, format) && depth == Depth::Texts && wanted.len() <= SINGLES_MAX;
+            let single = row.access == Access::ByRecord && depth == Depth::Texts && wanted.len() <= SINGLES_MAX;
             if single {
                 self.read_records(&row, format, &wanted, each)?;
             } else {
@@ -171,12 +171,6 @@ fn absent(error: Option<std::io::ErrorKind>) -> Absent {
         Some(std::io::ErrorKind::UnexpectedEof) | None => Absent::Changed,
         Some(_) => Absent::Unreadable,
     }
-}
-
-/// Whether a record of a source can be read without those before it.
-fn is_in_pieces(row: &SourceRow, format: &'static dyn Format) -> bool {
-    let info = format.info();
-    row.container == Packed::Plain && info.traits.pieces && info.framing == Framing::Lines
 }
 
 /// Finds the event of one hit in its record.

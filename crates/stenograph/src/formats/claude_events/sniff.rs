@@ -7,18 +7,20 @@ use crate::json::{Object, items};
 
 /// How sure the first records make us.
 pub fn sniff(objects: &[Object<'_>]) -> Sniff {
-    let (mut strange, mut flat, mut texts, mut blocks) = (0, 0, 0, 0);
+    let (mut strange, mut bare, mut flat, mut texts, mut blocks) = (0, 0, 0, 0, 0);
     for object in objects {
         match look(object) {
             Look::Foreign => return Sniff::No,
             Look::Strange => strange += 1,
-            Look::Bare => {}
+            Look::Bare => bare += 1,
             Look::Text => texts += 1,
             Look::Blocks => blocks += 1,
             Look::Flat => flat += 1,
         }
     }
     match flat + texts + blocks {
+        // A log may begin with a message: its place tells what it is.
+        0 if bare > 0 && strange == 0 => Sniff::Maybe,
         0 => Sniff::No,
         seen if seen <= strange => Sniff::No,
         _ if flat > 0 && strange == 0 => Sniff::Certain,

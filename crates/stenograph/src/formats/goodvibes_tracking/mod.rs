@@ -42,7 +42,9 @@ impl Format for GoodvibesTracking {
         match agents.split_last() {
             Some((true, [])) => Sniff::Certain,
             Some((_, before)) if !before.is_empty() && before.iter().all(|agent| *agent) => Sniff::Certain,
-            Some(_) | None => Sniff::No,
+            // What is left when no agent runs.
+            None => Sniff::Maybe,
+            Some(_) => Sniff::No,
         }
     }
 

@@ -1,0 +1,123 @@
+//! What a file is to its readers: which format it has and how surely, and how its records are reached. The index, `follow`, the archive
+//! and the commands ask here and nowhere else. Nothing here reads an event.
+
+use stenograph::format::{Format, Head, Sniff, claims};
+use stenograph::frame::is_lines;
+
+use crate::decode::Container;
+use crate::discover::Named;
+
+/// How surely the format of a source is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Confidence {
+    /// More bytes cannot change the answer.
+    Certain,
+    /// The source is short, and the next record may show another format: whoever reads on asks again.
+    Provisional,
+    /// Several formats claim it alike, and nothing decides between them: the first of them is named.
+    Tied,
+}
+
+/// The format of a source.
+#[derive(Clone, Copy, Debug)]
+pub struct Recognized {
+    /// The format.
+    pub format: &'static dyn Format,
+    /// How surely that is known.
+    pub confidence: Confidence,
+}
+
+impl Recognized {
+    /// A format that somebody named.
+    pub fn certain(format: &'static dyn Format) -> Recognized {
+        Recognized { format, confidence: Confidence::Certain }
+    }
+}
+
+/// Which format a source has that begins with `head`. What it says counts first; where that leaves a choice, the place where the
+/// file lies decides.
+pub fn recognize(head: &[u8], place: &Named) -> Option<Recognized> {
+    let (sniff, claimants) = claims(head);
+    let is_claimant = |format: &&'static dyn Format| claimants.iter().any(|other| is_same(*other, *format));
+    if sniff == Sniff::Certain
+        && let [format] = claimants.as_slice()
+    {
+        return Some(Recognized { format: *format, confidence: Confidence::Certain });
+    }
+    let by_claim = [place.format, place.like].into_iter().flatten().find(is_claimant);
+    // A place that belongs to a format outweighs a resemblance, unless the content speaks against it.
+    let by_place =
+        place.format.filter(|format| sniff < Sniff::Certain && format.sniff(&Head::new(head)) >= Sniff::Maybe);
+    let decided = by_claim.or(by_place);
+    let format = decided.or(claimants.first().copied())?;
+    let confidence = match Head::is_whole(head) {
+        _ if decided.is_none() && claimants.len() > 1 => Confidence::Tied,
+        true => Confidence::Certain,
+        false => Confidence::Provisional,
+    };
+    Some(Recognized { format, confidence })
+}
+
+/// Whether two formats are the same one.
+pub(crate) fn is_same(one: &dyn Format, other: &dyn Format) -> bool {
+    one.info().name == other.info().name
+}
+
+/// How the records of a source are reached.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Access {
+    /// Each record by its position, without those before it: what is appended is read alone.
+    ByRecord,
+    /// Only by reading the source from its beginning.
+    #[default]
+    Whole,
+}
+
+impl Access {
+    /// How the records of a source of this format are reached. The framing that the format declares for such a beginning decides.
+    pub fn of(format: &dyn Format, container: Container, head: &[u8]) -> Access {
+        let info = format.info();
+        match container == Container::Plain && info.traits.pieces && is_lines(info.framing, head) {
+            true => Access::ByRecord,
+            false => Access::Whole,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use stenograph::format::named;
+
+    use super::*;
+
+    const ROLE: &str = "{\"role\":\"user\",\"content\":\"x\"}\n";
+
+    #[test]
+    fn what_the_first_line_resembles_is_provisional() {
+        let first = recognize(ROLE.as_bytes(), &Named::default()).unwrap();
+        assert_eq!((first.format.info().name, first.confidence), ("openai-chat", Confidence::Provisional));
+        let more = format!("{ROLE}{{\"type\":\"tool_use\",\"name\":\"Bash\",\"input\":{{}}}}\n");
+        let more = recognize(more.as_bytes(), &Named::default()).unwrap();
+        assert_eq!((more.format.info().name, more.confidence), ("claude-events", Confidence::Certain));
+        let long = recognize(ROLE.repeat(4000).as_bytes(), &Named::default()).unwrap();
+        assert_eq!((long.format.info().name, long.confidence), ("openai-chat", Confidence::Certain));
+    }
+
+    #[test]
+    fn the_place_outweighs_a_resemblance_and_not_what_is_certain() {
+        let place = crate::discover::place_of(std::path::Path::new("/work/app/.goodvibes/transcripts/s1/a1.jsonl"));
+        assert_eq!(recognize(ROLE.as_bytes(), &place).unwrap().format.info().name, "claude-events");
+        let native = br#"{"v":1,"kind":"message","role":"user","content":"x"}"#;
+        assert_eq!(recognize(native, &place).unwrap().format.info().name, "steno");
+        assert!(recognize(b"nonsense\n", &place).is_none());
+    }
+
+    #[test]
+    fn lines_are_reached_by_record_whatever_else_the_format_may_be() {
+        let codex = named("codex").unwrap();
+        assert_eq!(Access::of(codex, Container::Plain, b"{\"timestamp\":\"x\"}\n"), Access::ByRecord);
+        assert_eq!(Access::of(codex, Container::Plain, b"{\n \"session\": {},\n \"items\": ["), Access::Whole);
+        assert_eq!(Access::of(codex, Container::Gzip, b"{\"timestamp\":\"x\"}\n"), Access::Whole);
+        assert_eq!(Access::of(named("devflow").unwrap(), Container::Plain, b"{"), Access::Whole);
+    }
+}

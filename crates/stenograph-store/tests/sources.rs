@@ -1,0 +1,114 @@
+//! What a file is, with real files: its format as it grows, how much of it is read again, and which files are one session.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may fail loudly")]
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use stenograph_store::discover::Places;
+use stenograph_store::index::catalogue::{Session, SourceRow};
+use stenograph_store::index::{Keep, Nobody, Plan, Report, Scope, Store, run};
+use stenograph_store::source_file::Access;
+
+struct Ground {
+    _folder: tempfile::TempDir,
+    home: PathBuf,
+    store: Store,
+}
+
+impl Ground {
+    fn new() -> Ground {
+        let folder = tempfile::tempdir().unwrap();
+        let home = fs::canonicalize(folder.path()).unwrap().join("home");
+        fs::create_dir_all(&home).unwrap();
+        let store = Store::new(folder.path().join("store"));
+        Ground { _folder: folder, home, store }
+    }
+
+    fn append(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.home.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::File::options().create(true).append(true).open(&path).unwrap().write_all(text.as_bytes()).unwrap();
+        path
+    }
+
+    fn index(&self) -> Report {
+        self.index_scope(Scope::All)
+    }
+
+    fn index_scope(&self, scope: Scope) -> Report {
+        let places = Places::below(self.home.clone());
+        // Far in the future, so that no file was changed just now.
+        let now = 4_000_000_000_000_000_000;
+        let plan = Plan { places: &places, scope, keep: Keep::Yes, memory: 256 << 20, threads: 1, now };
+        run(&self.store, &plan, &mut Nobody).unwrap()
+    }
+
+    fn source(&self, path: &Path) -> SourceRow {
+        self.store.catalogue().unwrap().source_at(path).unwrap().unwrap()
+    }
+
+    fn sessions(&self) -> Vec<Session> {
+        self.store.catalogue().unwrap().sessions().unwrap()
+    }
+}
+
+const META: &str = r#"{"timestamp":"2026-01-02T03:04:05.000Z","type":"session_meta","payload":{"id":"0198f2c4-0000-7000-8000-000000000001","timestamp":"2026-01-02T03:04:05.000Z","cwd":"/work/app","originator":"codex_cli_rs","cli_version":"0.40.0"}}
+"#;
+
+fn said(number: u32) -> String {
+    format!(
+        r#"{{"timestamp":"2026-01-02T03:04:{:02}.000Z","type":"response_item","payload":{{"type":"message","role":"user","content":[{{"type":"input_text","text":"walrus {number}"}}]}}}}"#,
+        number % 60
+    ) + "\n"
+}
+
+#[test]
+fn what_is_appended_to_a_codex_file_is_read_alone_and_its_records_by_their_position() {
+    let ground = Ground::new();
+    let name = ".codex/sessions/2026/01/02/rollout-2026-01-02T03-04-05-0198f2c4-0000-7000-8000-000000000001.jsonl";
+    let path = ground.append(name, &(META.to_owned() + &(0..2000).map(said).collect::<String>()));
+    assert_eq!(ground.index().added, 1);
+    assert_eq!(ground.source(&path).access, Access::ByRecord);
+    let more = said(2001);
+    ground.append(name, &more);
+    let report = ground.index();
+    assert_eq!((report.grown, report.rewritten, report.bytes), (1, 0, more.len() as u64));
+    assert_eq!(ground.source(&path).lot_events + ground.source(&path).tail_events, 2002);
+}
+
+const ROLE: &str = "{\"role\":\"user\",\"content\":\"find the walrus\"}\n";
+const EVENT: &str = "{\"type\":\"tool_use\",\"id\":\"t1\",\"name\":\"Bash\",\"input\":{\"command\":\"ls\"}}\n";
+
+#[test]
+fn what_turns_out_to_be_another_format_is_read_again() {
+    for scoped in [false, true] {
+        let ground = Ground::new();
+        let path = ground.append("logs/agent.jsonl", ROLE);
+        ground.index();
+        assert_eq!(ground.source(&path).format, "openai-chat");
+        ground.append("logs/agent.jsonl", EVENT);
+        let report = match scoped {
+            true => ground.index_scope(Scope::Files(vec![path.clone()])),
+            false => ground.index(),
+        };
+        assert_eq!((report.grown, report.rewritten, report.unknown.len()), (0, 1, 0), "{report:?}");
+        assert_eq!(ground.source(&path).format, "claude-events");
+        let sessions = ground.sessions();
+        assert_eq!((sessions.len(), sessions[0].calls), (1, 1));
+        ground.append("logs/agent.jsonl", EVENT);
+        let report = ground.index();
+        assert_eq!((report.grown, report.rewritten), (1, 0));
+    }
+}
+
+#[test]
+fn the_place_tells_what_the_first_line_leaves_open() {
+    let ground = Ground::new();
+    let path = ground.append("app/.goodvibes/transcripts/s1/a1.jsonl", ROLE);
+    ground.index();
+    assert_eq!(ground.source(&path).format, "claude-events");
+    ground.append("app/.goodvibes/transcripts/s1/a1.jsonl", EVENT);
+    assert_eq!(ground.index().grown, 1);
+}
