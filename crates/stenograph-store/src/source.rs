@@ -57,14 +57,19 @@ impl fmt::Debug for Source {
 impl Source {
     /// Opens a file. Pipes and devices have names too, and are read like standard input.
     pub fn open(path: &Path, passes: Passes) -> Result<Source, Error> {
+        let file = File::open(path).map_err(|error| Error::at(path, Problem::Unreadable, error))?;
+        Source::of_open(path, file, passes)
+    }
+
+    /// Reads a file that was opened by this name, whatever has the name now.
+    pub(crate) fn of_open(path: &Path, file: File, passes: Passes) -> Result<Source, Error> {
         let place = Place::Path(path.to_owned());
         let unreadable = |error| Error::from_system(&place, Problem::Unreadable, error);
-        let file = File::open(path).map_err(unreadable)?;
         let metadata = file.metadata().map_err(unreadable)?;
         if metadata.is_dir() {
             return Err(Error::new(&place, Problem::Folder));
         }
-        let identity = Identity::of_path(path);
+        let identity = Identity::of_metadata(&metadata).or_else(|| Identity::of_path(path));
         // Files of the system say that they are empty and are not: what says so is read like a pipe.
         if metadata.is_file() && metadata.len() > 0 {
             return Source::of_file(place, file, metadata.len(), identity);

@@ -69,7 +69,8 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
             .hint("steno tail -f FILE waits for what will be written"));
     }
     let manner = if options.json { Manner::Json } else { Manner::View(output.colour()) };
-    let mut follow = Follow::open_recognized(&path, recognized)?;
+    let open = if options.follow { Follow::wait_for } else { Follow::open_recognized };
+    let mut follow = open(&path, recognized)?;
     // The bell is hung before the first look, so that nothing is missed in between.
     let bell = options.follow.then(|| Bell::over(std::slice::from_ref(&path)));
     let last_line = if options.follow { LastLine::Held } else { LastLine::Given };

@@ -211,3 +211,20 @@ fn who_has_seen_enough_is_no_error() {
     let output = child.wait_with_output().unwrap();
     assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(0), b"".as_slice()));
 }
+
+#[test]
+fn a_file_that_is_rotated_without_a_pause_is_followed() {
+    let folder = Folder::with("a", said("begin"));
+    let mut running = Running::start(&folder, "tail -f a --json");
+    running.says("begin");
+    // Nothing has the name for a moment each time, and whoever follows may look just then.
+    for number in 0..300 {
+        folder.write("next", said(&number.to_string()));
+        fs::rename(folder.path("a"), folder.path("old")).unwrap();
+        fs::rename(folder.path("next"), folder.path("a")).unwrap();
+    }
+    append(&folder, "a", &said("end"));
+    let is_end = |line: String| serde_json::from_str::<serde_json::Value>(&line).unwrap()["content"] == "end";
+    while !is_end(running.next()) {}
+    assert!(running.child.try_wait().unwrap().is_none(), "it ended");
+}

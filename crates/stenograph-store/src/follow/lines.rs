@@ -1,7 +1,7 @@
 //! A plain file of lines, read from its end and on. Bytes before the lines that are wanted are not read, which is why what stands there
 //! has no line numbers.
 
-use std::fs::{self, File, Metadata};
+use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -64,9 +64,8 @@ impl std::fmt::Debug for Lines {
 const START: Span = Span { offset: 0, length: 0, line: 1 };
 
 impl Lines {
-    pub fn open(path: &Path, format: &'static dyn Format) -> Result<Lines, Error> {
+    pub fn of(path: &Path, file: File, format: &'static dyn Format) -> Result<Lines, Error> {
         let unreadable = |error| Error::at(path, Problem::Unreadable, error);
-        let file = File::open(path).map_err(unreadable)?;
         let metadata = file.metadata().map_err(unreadable)?;
         if metadata.is_dir() {
             return Err(Error::about(path, Problem::Folder));
@@ -90,6 +89,11 @@ impl Lines {
             gone: false,
             tried: 0,
         })
+    }
+
+    /// The file, to be read in another way.
+    pub fn into_file(self) -> File {
+        self.file
     }
 
     fn unreadable(&self, error: io::Error) -> Error {
@@ -200,23 +204,33 @@ impl Lines {
         };
         let identity = Identity::of_metadata(&metadata);
         if self.gone || identity != self.identity {
-            return self.succeed(&metadata, identity, listener);
+            return self.succeed(listener);
         }
         if metadata.len() < self.at.offset {
-            return Ok(match std::mem::replace(&mut self.short, true) {
-                true => Looked::Anew(Turn::Truncated),
-                false => Looked::Same,
-            });
+            return match std::mem::replace(&mut self.short, true) {
+                true => self.anew(Turn::Truncated),
+                false => Ok(Looked::Same),
+            };
         }
         let seen = Some((metadata.len(), metadata.modified().ok()));
         if seen != self.seen && !self.has_mark()? {
-            return Ok(Looked::Anew(if self.short { Turn::Truncated } else { Turn::Rewritten }));
+            return self.anew(if self.short { Turn::Truncated } else { Turn::Rewritten });
         }
         (self.seen, self.short) = (seen, false);
         if self.drain(listener)? == 0 {
             self.settle(listener)?;
         }
         Ok(Looked::Same)
+    }
+
+    /// The same file is read from its beginning again.
+    fn anew(&self, turn: Turn) -> Result<Looked, Error> {
+        Ok(Looked::Anew(turn, Some(self.same_file()?)))
+    }
+
+    /// The file that is read, whatever has its name now.
+    pub fn same_file(&self) -> Result<File, Error> {
+        self.file.try_clone().map_err(|error| self.unreadable(error))
     }
 
     /// Whether what was read still stands where it stood.
@@ -226,12 +240,7 @@ impl Lines {
     }
 
     /// Another file has the name now. When it has all that was read of the old one, somebody wrote it anew and put it in its place.
-    fn succeed(
-        &mut self,
-        metadata: &Metadata,
-        identity: Option<Identity>,
-        listener: &mut dyn Listener,
-    ) -> Result<Looked, Error> {
+    fn succeed(&mut self, listener: &mut dyn Listener) -> Result<Looked, Error> {
         self.drain(listener)?;
         let file = match File::open(&self.path) {
             Ok(file) => file,
@@ -240,14 +249,17 @@ impl Lines {
             Err(error) => return Err(self.unreadable(error)),
         };
         if self.mark.is_on(&file).map_err(|error| self.unreadable(error))? && self.at.offset > 0 {
-            (self.file, self.identity, self.gone, self.short) = (file, identity, false, false);
+            // Of the file that was opened: since it was noticed, yet another one may have taken the name.
+            let metadata = file.metadata().map_err(|error| self.unreadable(error))?;
+            (self.identity, self.gone, self.short) = (Identity::of_metadata(&metadata), false, false);
             self.seen = Some((metadata.len(), metadata.modified().ok()));
+            self.file = file;
             self.drain(listener)?;
             return Ok(Looked::Same);
         }
         // Nobody writes the rest of its last line any more.
         self.end(listener);
-        Ok(Looked::Anew(Turn::Rotated))
+        Ok(Looked::Anew(Turn::Rotated, Some(file)))
     }
 
     /// Reads what came since, and gives how much it was.

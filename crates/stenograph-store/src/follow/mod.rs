@@ -13,7 +13,7 @@ mod tests;
 mod whole;
 
 use std::collections::VecDeque;
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -88,11 +88,14 @@ pub struct Follow {
     consumed: u64,
 }
 
-#[derive(Debug)]
 enum Way {
     /// There is nothing to tell the format by.
     Nothing {
         gone: bool,
+        /// The file that was too short to tell: it is read when it grows, also if it loses its name before.
+        file: Option<File>,
+        /// What it is if nothing speaks against it.
+        before: Option<&'static dyn Format>,
     },
     Lines(Box<Lines>),
     Whole(Box<Whole>),
@@ -102,8 +105,8 @@ enum Way {
 enum Looked {
     /// It is the one that was read before, and all of it was read.
     Same,
-    /// It begins anew.
-    Anew(Turn),
+    /// It begins anew: this file, where it is open already, else the one that has the name.
+    Anew(Turn, Option<File>),
 }
 
 impl Follow {
@@ -116,10 +119,25 @@ impl Follow {
     pub fn open_recognized(path: &Path, recognized: Option<Recognized>) -> Result<Follow, Error> {
         let way = match recognized {
             Some(Recognized { format, .. }) => Way::open(path, format)?,
-            None => Way::Nothing { gone: false },
+            None => Way::nothing(None),
         };
         let confidence = recognized.map_or(Confidence::Provisional, |recognized| recognized.confidence);
-        Ok(Follow { path: path.to_owned(), place: place_of(path), way, confidence, asked_length: 0, consumed: 0 })
+        Ok(Follow::through(path, way, confidence))
+    }
+
+    /// Follows a file like [`Follow::open_recognized`], and waits for one that lost its name meanwhile.
+    pub fn wait_for(path: &Path, recognized: Option<Recognized>) -> Result<Follow, Error> {
+        match Follow::open_recognized(path, recognized) {
+            Err(error) if error.problem == Problem::Missing => {
+                let before = recognized.map(|recognized| recognized.format);
+                Ok(Follow::through(path, Way::nothing(before), Confidence::Provisional))
+            }
+            opened => opened,
+        }
+    }
+
+    fn through(path: &Path, way: Way, confidence: Confidence) -> Follow {
+        Follow { path: path.to_owned(), place: place_of(path), way, confidence, asked_length: 0, consumed: 0 }
     }
 
     /// The last `most` events there are now, of those that `keep` makes something of. It may be asked about an event more than once,
@@ -141,47 +159,67 @@ impl Follow {
 
     /// Looks once, and gives what came since.
     pub fn look(&mut self, listener: &mut dyn Listener) -> Result<(), Error> {
-        if let Some(format) = self.turned_out()? {
+        if let Some((format, file)) = self.turned_out()? {
             listener.turn(Turn::Recognized);
             self.consumed = self.consumed();
-            self.way = Way::Nothing { gone: false };
-            return self.begin(Some(format), listener);
+            return self.begin(Some(format), file, listener);
         }
         let looked = match &mut self.way {
-            Way::Nothing { gone } => match fs::metadata(&self.path) {
-                Ok(metadata) if metadata.len() == 0 => Looked::Same,
-                Ok(_) => return self.begin(None, listener),
-                Err(error) => return missing(&self.path, error, gone, listener),
-            },
+            Way::Nothing { gone, file, before } => {
+                let (held, before) = (file.take(), *before);
+                if held.as_ref().is_some_and(|file| file.metadata().is_ok_and(|metadata| metadata.len() > 0)) {
+                    return self.begin(before, held, listener);
+                }
+                match fs::metadata(&self.path) {
+                    Ok(metadata) if metadata.len() == 0 => {
+                        *file = File::open(&self.path).ok();
+                        Looked::Same
+                    }
+                    Ok(_) => return self.begin(before, None, listener),
+                    Err(error) => return missing(&self.path, error, gone, listener),
+                }
+            }
             Way::Lines(lines) => lines.look(listener)?,
             Way::Whole(whole) => whole.look(listener)?,
         };
         match looked {
             Looked::Same => Ok(()),
-            Looked::Anew(turn) => {
+            Looked::Anew(turn, file) => {
                 listener.turn(turn);
                 let format = self.format();
                 self.consumed = self.consumed();
-                self.way = Way::Nothing { gone: false };
-                self.begin(format, listener)
+                self.begin(format, file, listener)
             }
         }
     }
 
-    /// Reads the file from its beginning. What it was before, it is still if nothing speaks against it.
-    fn begin(&mut self, before: Option<&'static dyn Format>, listener: &mut dyn Listener) -> Result<(), Error> {
-        let source = match Source::open(&self.path, Passes::Once) {
-            Ok(source) => source,
+    /// Reads a file from its beginning. What it was before, it is still if nothing speaks against it. Everything is read through one
+    /// open file: between two questions by name another file may take the name.
+    fn begin(
+        &mut self,
+        before: Option<&'static dyn Format>,
+        file: Option<File>,
+        listener: &mut dyn Listener,
+    ) -> Result<(), Error> {
+        self.way = Way::nothing(before);
+        let unreadable = |error| Error::at(&self.path, Problem::Unreadable, error);
+        let file = match file.map_or_else(|| File::open(&self.path), Ok) {
+            Ok(file) => file,
             // It went away between two questions: the next look finds out.
-            Err(error) if error.problem == Problem::Missing => return Ok(()),
-            Err(error) => return Err(error),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(unreadable(error)),
         };
+        let source = Source::of_open(&self.path, file.try_clone().map_err(unreadable)?, Passes::Once)?;
         let head = source.head();
         let place = Named { like: self.place.like.or(before), ..self.place.clone() };
         let recognized = match source.recognize(&place) {
             Some(recognized) => recognized,
-            // Half a line is too little to tell by.
-            None if !head.contains(&b'\n') && !Head::is_whole(head) => return Ok(()),
+            // Half a line is too little to tell by. One in a file that has lost its name stays half.
+            None if !head.contains(&b'\n') && !Head::is_whole(head) => {
+                let is_named = source.is_at(&self.path);
+                self.way = Way::Nothing { gone: false, file: is_named.then_some(file), before };
+                return Ok(());
+            }
             None => match before {
                 Some(format) => Recognized { format, confidence: Confidence::Provisional },
                 None => return Err(Error::about(&self.path, Problem::NoFormat)),
@@ -189,7 +227,7 @@ impl Follow {
         };
         let format = recognized.format;
         (self.confidence, self.asked_length) = (recognized.confidence, source.length().unwrap_or(0));
-        self.way = Way::open(&self.path, format)?;
+        self.way = Way::of(&self.path, file, format)?;
         match &mut self.way {
             Way::Nothing { .. } => Ok(()),
             Way::Lines(lines) => lines.all(listener),
@@ -197,23 +235,30 @@ impl Follow {
         }
     }
 
-    /// The format that the file turns out to have now that there is more of it, where that is another one.
-    fn turned_out(&mut self) -> Result<Option<&'static dyn Format>, Error> {
+    /// The format that the file turns out to have now that there is more of it, where that is another one, and the file where it is
+    /// open.
+    fn turned_out(&mut self) -> Result<Option<(&'static dyn Format, Option<File>)>, Error> {
         let Some(before) = self.format().filter(|_| self.confidence != Confidence::Certain) else { return Ok(None) };
-        let length = fs::metadata(&self.path).map_or(0, |metadata| metadata.len());
+        let file = match &self.way {
+            Way::Lines(lines) => Some(lines.same_file()?),
+            Way::Nothing { .. } | Way::Whole(_) => None,
+        };
+        let metadata = file.as_ref().map_or_else(|| fs::metadata(&self.path), File::metadata);
+        let length = metadata.map_or(0, |metadata| metadata.len());
         if length <= self.asked_length {
             return Ok(None);
         }
         self.asked_length = length;
-        let source = match Source::open(&self.path, Passes::Once) {
-            Ok(source) => source,
-            Err(error) if error.problem == Problem::Missing => return Ok(None),
-            Err(error) => return Err(error),
+        let opened = file.as_ref().map_or_else(|| File::open(&self.path), File::try_clone);
+        let source = match opened {
+            Ok(opened) => Source::of_open(&self.path, opened, Passes::Once)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(Error::at(&self.path, Problem::Unreadable, error)),
         };
         let place = Named { like: self.place.like.or(Some(before)), ..self.place.clone() };
         let Some(recognized) = source.recognize(&place) else { return Ok(None) };
         self.confidence = recognized.confidence;
-        Ok(Some(recognized.format).filter(|format| !is_same(*format, before)))
+        Ok((!is_same(recognized.format, before)).then_some((recognized.format, file)))
     }
 
     /// What it is, once that is known.
@@ -237,12 +282,30 @@ impl Follow {
 }
 
 impl Way {
+    fn nothing(before: Option<&'static dyn Format>) -> Way {
+        Way::Nothing { gone: false, file: None, before }
+    }
+
     fn open(path: &Path, format: &'static dyn Format) -> Result<Way, Error> {
-        let lines = Lines::open(path, format)?;
+        Way::of(path, File::open(path).map_err(|error| Error::at(path, Problem::Unreadable, error))?, format)
+    }
+
+    fn of(path: &Path, file: File, format: &'static dyn Format) -> Result<Way, Error> {
+        let lines = Lines::of(path, file, format)?;
         Ok(match Access::of(format, Container::of(&lines.head), &lines.head) {
             Access::ByRecord => Way::Lines(Box::new(lines)),
-            Access::Whole => Way::Whole(Box::new(Whole::new(path, format))),
+            Access::Whole => Way::Whole(Box::new(Whole::new(path, format, lines.into_file()))),
         })
+    }
+}
+
+impl std::fmt::Debug for Way {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Way::Nothing { gone, .. } => formatter.debug_struct("Nothing").field("gone", gone).finish_non_exhaustive(),
+            Way::Lines(lines) => lines.fmt(formatter),
+            Way::Whole(whole) => whole.fmt(formatter),
+        }
     }
 }
 

@@ -373,3 +373,111 @@ fn what_turns_out_to_be_another_format_is_given_again() {
     assert_eq!(follow.format().unwrap().info().name, "claude-events");
     assert!(look(&mut follow, &mut heard).is_empty());
 }
+
+/// Rotates a file as fast as it can: the old one gets another name, and for a moment nothing has this one.
+fn rotate(path: &Path, stop: &std::sync::atomic::AtomicBool) {
+    let (next, old) = (path.with_extension("next"), path.with_extension("old"));
+    let mut number = 0_u64;
+    while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+        fs::write(&next, line(&number.to_string())).unwrap();
+        fs::rename(path, &old).unwrap();
+        fs::rename(&next, path).unwrap();
+        number += 1;
+    }
+}
+
+/// Looks at a file that is rotated all the while, until it was heard to be rotated so often; gives all that was heard.
+fn heard_while_rotated(rotations: usize) -> Vec<String> {
+    let place = Place::with(line("begin"));
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    let mut heard = Heard::default();
+    std::thread::scope(|scope| {
+        scope.spawn(|| rotate(&place.path, &stop));
+        let mut follow = place.follow();
+        let (mut rotated, mut seen) = (0, 0);
+        let died = (0..1_000_000).find_map(|_| {
+            let died = follow.look(&mut heard).err();
+            // Whoever rotates must get to run, too.
+            std::thread::sleep(std::time::Duration::from_micros(20));
+            rotated += heard.0.iter().skip(seen).filter(|word| *word == "Rotated").count();
+            seen = heard.0.len();
+            (died.is_some() || rotated >= rotations).then_some(died)
+        });
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        assert!(matches!(died, Some(None)), "{died:?} after {} words", heard.0.len());
+    });
+    heard.0
+}
+
+#[test]
+fn a_file_that_is_renamed_away_while_it_is_opened_is_read_all_the_same() {
+    let heard = heard_while_rotated(200);
+    // Whatever was noticed is read, also if it lost its name in that moment: every file has a line.
+    for pair in heard.windows(2) {
+        assert!(pair[0] != "Rotated" || pair[1].parse::<u64>().is_ok(), "{pair:?}");
+    }
+}
+
+#[test]
+fn a_half_line_that_loses_its_name_before_it_is_whole_is_read_when_it_is() {
+    let place = Place::with("");
+    let mut follow = Follow::open(&place.path, None).unwrap();
+    let mut heard = Heard::default();
+    assert!(look(&mut follow, &mut heard).is_empty());
+    fs::write(&place.path, line("one")).unwrap();
+    fs::rename(&place.path, place.beside()).unwrap();
+    fs::write(&place.path, line("two")).unwrap();
+    assert_eq!(look(&mut follow, &mut heard), ["one"]);
+    assert_eq!(look(&mut follow, &mut heard), ["Rotated", "two"]);
+}
+
+#[test]
+fn a_file_that_lost_its_name_before_it_was_opened_is_waited_for() {
+    let place = Place::with(line("one"));
+    fs::rename(&place.path, place.beside()).unwrap();
+    assert!(Follow::open(&place.path, Some(native())).is_err());
+    let mut follow = Follow::wait_for(&place.path, Some(Recognized::certain(native()))).unwrap();
+    let mut heard = Heard::default();
+    assert_eq!(look(&mut follow, &mut heard), ["Gone"]);
+    fs::rename(place.beside(), &place.path).unwrap();
+    assert_eq!(look(&mut follow, &mut heard), ["one"]);
+}
+
+#[test]
+fn a_document_that_is_replaced_all_the_while_is_followed() {
+    let place = Place::with(compressed("begin"));
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let next = place.path.with_extension("next");
+            for number in 0_u64.. {
+                if stop.load(std::sync::atomic::Ordering::Relaxed) {
+                    break;
+                }
+                fs::rename(&place.path, place.beside()).unwrap();
+                fs::write(&next, compressed(&number.to_string())).unwrap();
+                fs::rename(&next, &place.path).unwrap();
+            }
+        });
+        let (mut follow, mut heard) =
+            (Follow::wait_for(&place.path, Some(Recognized::certain(native()))).unwrap(), Heard::default());
+        let is_number = |word: &String| word.parse::<u64>().is_ok();
+        let died = (0..1_000_000).find_map(|_| {
+            let died = follow.look(&mut heard).err();
+            // Whoever rotates must get to run, too.
+            std::thread::sleep(std::time::Duration::from_micros(20));
+            (died.is_some() || heard.0.iter().filter(|word| is_number(word)).count() >= 20).then_some(died)
+        });
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        assert!(matches!(died, Some(None)), "{died:?}, {:?}", heard.0);
+        // Whatever was noticed is read, also if it lost its name in that moment.
+        for pair in heard.0.windows(2) {
+            assert!(pair[0] != "Rotated" || is_number(&pair[1]), "{pair:?}");
+        }
+    });
+}
+
+/// A line, compressed, so that the whole file is read every time.
+fn compressed(text: &str) -> Vec<u8> {
+    zstd::encode_all(line(text).as_bytes(), 1).unwrap()
+}

@@ -2,8 +2,9 @@
 //! changed and is quiet, and what was not there before is given. Of an event no more than a fingerprint is remembered.
 
 use std::collections::HashMap;
-use std::fs;
+use std::fs::{self, File, Metadata};
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -27,6 +28,8 @@ pub(super) struct Whole {
     pub format: &'static dyn Format,
     pub consumed: u64,
     path: PathBuf,
+    /// The file that is read next, where it is open already: another one may have its name by then.
+    opened: Option<File>,
     prints: Prints,
     /// How the file looked when it was read last, and at the last look.
     read: Option<Stamp>,
@@ -46,11 +49,12 @@ struct Prints {
 }
 
 impl Whole {
-    pub fn new(path: &Path, format: &'static dyn Format) -> Whole {
+    pub fn new(path: &Path, format: &'static dyn Format, opened: File) -> Whole {
         Whole {
             format,
             consumed: 0,
             path: path.to_owned(),
+            opened: Some(opened),
             prints: Prints::default(),
             read: None,
             seen: None,
@@ -63,7 +67,7 @@ impl Whole {
     pub fn last(&mut self, ring: &mut dyn Rings) -> Result<(), Error> {
         self.read = self.stamp();
         let mut both = Both { prints: Prints::default(), sink: ring };
-        self.consumed += pass(&self.path, self.format, &mut both)?;
+        self.consumed += pass(&mut self.open()?, self.format, &mut both)?;
         self.prints = both.prints;
         Ok(())
     }
@@ -74,9 +78,16 @@ impl Whole {
         self.again(listener)
     }
 
+    /// How the file looks that is read next.
     fn stamp(&self) -> Option<Stamp> {
-        let metadata = fs::metadata(&self.path).ok()?;
-        Some((metadata.len(), metadata.modified().ok()))
+        self.opened.as_ref().map_or_else(|| fs::metadata(&self.path), File::metadata).ok().as_ref().map(stamp)
+    }
+
+    fn open(&mut self) -> Result<Source, Error> {
+        match self.opened.take() {
+            Some(file) => Source::of_open(&self.path, file, Passes::Many),
+            None => Source::open(&self.path, Passes::Many),
+        }
     }
 
     /// Looks once, and gives what came since.
@@ -88,10 +99,15 @@ impl Whole {
                 return Ok(Looked::Same);
             }
         };
-        if std::mem::take(&mut self.gone) {
-            return Ok(Looked::Anew(Turn::Rotated));
+        if self.gone {
+            return match File::open(&self.path) {
+                Ok(file) => Ok(Looked::Anew(Turn::Rotated, Some(file))),
+                // It went away again: the next look finds out.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Looked::Same),
+                Err(error) => Err(Error::at(&self.path, Problem::Unreadable, error)),
+            };
         }
-        let stamp = Some((metadata.len(), metadata.modified().ok()));
+        let stamp = Some(stamp(&metadata));
         let quiet = stamp == self.seen;
         self.seen = stamp;
         if stamp == self.read {
@@ -107,13 +123,22 @@ impl Whole {
 
     /// Reads it again and gives what was not there before. What is half written is left for later.
     fn again(&mut self, listener: &mut dyn Listener) -> Result<(), Error> {
+        // Both passes read one open file: between them another one may take the name.
+        let mut source = match self.open() {
+            Ok(source) => source,
+            Err(error) if error.problem == Problem::Missing => {
+                // Nothing was read: whatever has the name next is news, also if it looks alike.
+                self.read = None;
+                return Ok(());
+            }
+            Err(error) if is_half_written(&error) => return Ok(()),
+            Err(error) => return Err(error),
+        };
         let mut now = Prints::default();
-        match pass(&self.path, self.format, &mut now) {
+        match pass(&mut source, self.format, &mut now) {
             Ok(consumed) => self.consumed += consumed,
-            Err(error) => match error.problem {
-                Problem::Truncated(_) | Problem::Corrupt(_) | Problem::Missing => return Ok(()),
-                _ => return Err(error),
-            },
+            Err(error) if is_half_written(&error) => return Ok(()),
+            Err(error) => return Err(error),
         }
         let before = std::mem::take(&mut self.prints);
         if now.torn && before.events > 0 {
@@ -124,25 +149,33 @@ impl Whole {
             listener.turn(Turn::Rewritten);
         }
         let mut news = News { left: before, number: 0, listener };
-        self.consumed += pass(&self.path, self.format, &mut news)?;
+        self.consumed += pass(&mut source, self.format, &mut news)?;
         self.prints = now;
         Ok(())
     }
 }
 
-/// Reads a file once, and says how many bytes that took.
-fn pass(path: &Path, format: &dyn Format, sink: &mut dyn Sink) -> Result<u64, Error> {
-    let mut source = Source::open(path, Passes::Once)?;
-    let consumed = source.consumed();
+fn stamp(metadata: &Metadata) -> Stamp {
+    (metadata.len(), metadata.modified().ok())
+}
+
+fn is_half_written(error: &Error) -> bool {
+    matches!(error.problem, Problem::Truncated(_) | Problem::Corrupt(_))
+}
+
+/// Reads a file from its beginning, and says how many bytes that took.
+fn pass(source: &mut Source, format: &dyn Format, sink: &mut dyn Sink) -> Result<u64, Error> {
+    let (consumed, place) = (source.consumed(), source.place().clone());
+    let before = consumed();
     let mut reading = Reading::new(format, Want::All);
     let read = reading.feed_all(&mut source.pass()?, sink);
     // What stands before the damage is worth having.
     reading.end(sink);
     read.map_err(|error| match Error::inside(&error) {
         Some(inside) => inside.again(),
-        None => Error::at(path, Problem::Unreadable, error),
+        None => Error::from_system(&place, Problem::Unreadable, error),
     })?;
-    Ok(consumed())
+    Ok(consumed() - before)
 }
 
 fn print(event: &Event<'_>) -> u64 {

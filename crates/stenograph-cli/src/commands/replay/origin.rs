@@ -8,6 +8,7 @@ use stenograph::model::{Event, Note, Outline, Spine, Usage};
 use stenograph::read::Sink;
 use stenograph_store::follow::{Bell, Follow, Listener, Turn};
 use stenograph_store::recall::Recall;
+use stenograph_store::source_file::Recognized;
 
 use super::Options;
 use crate::conversation::Conversation;
@@ -102,7 +103,7 @@ impl Origin {
         let path = live::named(&options.place, &options.file)?;
         let format = from.map(input::format_named).transpose()?;
         let bell = Bell::over(std::slice::from_ref(&path));
-        Ok(Origin::Live(Live { follow: Follow::open(&path, format)?, path, format, bell }))
+        Ok(Origin::Live(Live { follow: Follow::wait_for(&path, format.map(Recognized::certain))?, path, format, bell }))
     }
 
     /// What to call it.
@@ -123,7 +124,7 @@ impl Origin {
             }
             Origin::Live(live) => {
                 let mut first = First::default();
-                let mut follow = Follow::open(&live.path, live.format)?;
+                let mut follow = Follow::wait_for(&live.path, live.format.map(Recognized::certain))?;
                 both_looks(&mut follow, &mut first)?;
                 first.spine.decide();
                 first.outline.origin = follow.format().map_or("", |format| format.info().name);
