@@ -5,8 +5,6 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use stenograph::format::{Detected, Format, detect};
-
 use crate::archive::{Change, CopyInfo, Keeper, Label};
 use crate::discover::Found;
 use crate::files::Disk;
@@ -87,7 +85,7 @@ fn take(
     gathered: &mut Gathered,
 ) -> Result<u64, Error> {
     let format = match Source::open(&file.path, Passes::Many) {
-        Ok(source) => format_of(source.head(), file),
+        Ok(source) => source.recognize(&file.named).map(|recognized| recognized.format),
         Err(error) => {
             gathered.remarks.push(Remark::new(&file.path, format!("not kept: {error}")));
             return Ok(0);
@@ -125,19 +123,4 @@ fn take(
     gathered.bytes += kept.length;
     gathered.added += kept.added;
     Ok(kept.added)
-}
-
-/// Which format a file is: by what it says. Where that leaves a choice, its place decides.
-fn format_of(head: &[u8], file: &Found) -> Option<&'static dyn Format> {
-    match detect(head) {
-        Detected::Format(format) => Some(format),
-        Detected::Tie(formats) => {
-            let expected = [file.named.format, file.named.like];
-            let is_expected = |format: &&&'static dyn Format| {
-                expected.iter().flatten().any(|other| other.info().name == format.info().name)
-            };
-            formats.iter().find(is_expected).or_else(|| formats.first()).copied()
-        }
-        Detected::Unknown => None,
-    }
 }

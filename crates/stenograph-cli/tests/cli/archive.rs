@@ -183,3 +183,24 @@ fn what_was_pruned_does_not_come_back_until_it_is_recalled() {
     folder.run("find walrus").ends(0).says("0198aa");
     folder.run("archive unforget 0198aaaa-1").finds_nothing("no session that was pruned");
 }
+
+#[test]
+fn a_file_with_a_long_first_record_is_added_as_it_is_indexed() {
+    let folder = Folder::new();
+    let long = NATIVE.replace("Fix the test.", &"Fix the test. ".repeat(200_000));
+    folder.write("long.jsonl", long);
+    folder.run("archive add ./long.jsonl").ends(0).talks("1 new");
+}
+
+#[test]
+fn a_file_of_no_known_format_is_named_however_it_was_spelled() {
+    let folder = Folder::with("notes", "nothing of a transcript\n");
+    std::fs::create_dir(folder.path("sub")).unwrap();
+    for spelled in ["notes", "./notes", "sub/../notes"] {
+        folder
+            .run(&format!("archive add {spelled}"))
+            .ends(1)
+            .talks("not kept: it is of no known format")
+            .talks(spelled);
+    }
+}

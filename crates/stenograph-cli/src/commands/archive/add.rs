@@ -60,9 +60,11 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
     drop(bar);
     remarks.extend(gathered.remarks.iter().cloned());
     if !options.paths.is_empty() {
-        let stranger = |path: &PathBuf| Remark::new(path, "not kept: it is of no known format");
-        let named = gathered.strangers.iter().filter(|path| options.paths.iter().any(|named| path.ends_with(named)));
-        remarks.extend(named.map(stranger));
+        // Files that were named, however they were spelled; a folder may hold anything.
+        let is_stranger =
+            |path: &&PathBuf| std::fs::canonicalize(path).is_ok_and(|path| gathered.strangers.contains(&path));
+        let strangers = options.paths.iter().filter(is_stranger);
+        remarks.extend(strangers.map(|path| Remark::new(path, "not kept: it is of no known format")));
     }
     tell(options, &gathered, &remarks, &store, output)?;
     let nothing = gathered.new + gathered.grown + gathered.rewritten + gathered.unchanged + gathered.forgotten == 0;
