@@ -16,6 +16,9 @@ use crate::commands::{
 #[derive(Debug, Parser)]
 #[command(name = "steno", version, arg_required_else_help = true, max_term_width = 100, after_help = EXAMPLES)]
 pub struct Args {
+    /// Show times in UTC instead of the local time zone
+    #[arg(long, global = true)]
+    pub utc: bool,
     /// What to do.
     #[command(subcommand)]
     pub command: Command,

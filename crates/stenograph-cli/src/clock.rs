@@ -1,7 +1,24 @@
-//! The clock on the wall, with the offset of this place: the only file that reads it.
+//! The clock, and the one rule for times: people see the local time zone, or UTC with `--utc`, always labelled; programs get UTC. The
+//! only file that reads the clock or asks for the time zone.
 
-use jiff::{Unit, Zoned, ZonedRound};
-use stenograph::time::Time;
+use std::sync::OnceLock;
+
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, Unit, Zoned, ZonedRound};
+use stenograph::time::{Precision, Time, shown};
+
+/// The time zone in which times are shown and dates are read.
+static ZONE: OnceLock<TimeZone> = OnceLock::new();
+
+/// Shows all times in UTC. It is said once, before any time is shown.
+pub fn use_utc() {
+    let _ = ZONE.set(TimeZone::UTC);
+}
+
+/// The time zone in which times are shown and dates are read.
+pub fn zone() -> TimeZone {
+    ZONE.get_or_init(TimeZone::system).clone()
+}
 
 /// This moment, to the millisecond.
 pub fn now() -> Time<'static> {
@@ -14,34 +31,43 @@ pub fn now() -> Time<'static> {
 
 /// Whole seconds since 1970.
 pub fn seconds() -> u64 {
-    u64::try_from(jiff::Timestamp::now().as_second()).unwrap_or(0)
+    u64::try_from(Timestamp::now().as_second()).unwrap_or(0)
 }
 
-/// A moment in milliseconds since 1970, as people here read it.
-pub fn local(millis: i64) -> String {
-    let Ok(time) = jiff::Timestamp::from_millisecond(millis) else { return String::new() };
-    time.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M").to_string()
+/// A moment in milliseconds since 1970 for people, to the minute.
+pub fn minute(millis: i64) -> String {
+    Timestamp::from_millisecond(millis).map_or_else(|_| String::new(), |time| shown(time, &zone(), Precision::Minutes))
+}
+
+/// A moment of a transcript for people, to the second.
+pub fn second(time: &Time<'_>) -> Option<String> {
+    time.shown(&zone(), Precision::Seconds)
+}
+
+/// The time of day of a moment, for people who were told the date and the time zone already.
+pub fn time_of_day(time: &Time<'_>) -> Option<String> {
+    Some(time.instant()?.to_zoned(zone()).strftime("%H:%M:%S").to_string())
 }
 
 /// A moment in milliseconds since 1970, as programs read it.
 pub fn iso(millis: Option<i64>) -> Option<String> {
-    jiff::Timestamp::from_millisecond(millis?).ok().map(|time| time.to_string())
+    Timestamp::from_millisecond(millis?).ok().map(|time| time.to_string())
 }
 
 /// Nanoseconds since 1970.
 pub fn nanoseconds() -> i64 {
-    i64::try_from(jiff::Timestamp::now().as_nanosecond()).unwrap_or(i64::MAX)
+    i64::try_from(Timestamp::now().as_nanosecond()).unwrap_or(i64::MAX)
 }
 
 /// Whole milliseconds since 1970.
 pub fn millis() -> i64 {
-    jiff::Timestamp::now().as_millisecond()
+    Timestamp::now().as_millisecond()
 }
 
 /// The first moment of a day here, from its date: `2025-01-15`.
 pub fn start_of_day(date: &str) -> Option<Time<'static>> {
     let date: jiff::civil::Date = date.parse().ok()?;
-    let start = date.to_zoned(jiff::tz::TimeZone::system()).ok()?;
+    let start = date.to_zoned(zone()).ok()?;
     Time::iso(start.timestamp().to_string().into())
 }
 

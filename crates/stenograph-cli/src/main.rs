@@ -38,6 +38,9 @@ fn main() -> ExitCode {
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
     };
+    if args.utc {
+        clock::use_utc();
+    }
     let mut output = Output::standard();
     let ended = commands::run(&args.command, &mut output).and_then(|status| match (status, output.flush()) {
         // How a command that was run ended is told, whoever has stopped reading what it said.

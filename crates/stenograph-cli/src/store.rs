@@ -9,6 +9,7 @@ use std::sync::atomic::AtomicBool;
 use stenograph::text::quote;
 use stenograph_store::discover::Places;
 use stenograph_store::index::Store;
+use stenograph_store::index::catalogue::Project;
 
 use crate::error::CommandError;
 use crate::home::Root;
@@ -90,6 +91,13 @@ pub fn bytes(count: u64) -> String {
     }
     let name = UNITS.get(unit).copied().unwrap_or_default();
     if unit == 0 || value >= 99.5 { format!("{value:.0} {name}") } else { format!("{value:.1} {name}") }
+}
+
+/// A project in JSON, in the one shape that all commands give it.
+pub fn project_json(project: Option<&Project>) -> String {
+    let Some(project) = project else { return "null".to_owned() };
+    let remote = project.remote.as_deref().map_or_else(|| "null".to_owned(), quote);
+    format!("{{\"name\":{},\"root\":{},\"remote\":{remote}}}", quote(&project.name), quote(&project.root))
 }
 
 /// A path in JSON.

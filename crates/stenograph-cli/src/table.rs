@@ -3,6 +3,8 @@
 
 use std::io::IsTerminal;
 
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+
 /// How wide a line becomes where nobody says how wide the screen is.
 const WIDTH_USUAL: usize = 120;
 
@@ -101,24 +103,11 @@ pub fn wrapped(text: &str, width: usize) -> Vec<String> {
 
 /// How many columns a text takes.
 pub fn columns(text: &str) -> usize {
-    text.chars().map(column).sum()
+    text.width()
 }
 
-/// Chinese, Japanese and Korean characters and pictures take two columns. A few rare ones are not worth a table of all of them.
 fn column(char: char) -> usize {
-    match char {
-        '\u{0300}'..='\u{036f}' | '\u{200b}'..='\u{200f}' | '\u{fe00}'..='\u{fe0f}' => 0,
-        '\u{1100}'..='\u{115f}'
-        | '\u{2e80}'..='\u{a4cf}'
-        | '\u{ac00}'..='\u{d7a3}'
-        | '\u{f900}'..='\u{faff}'
-        | '\u{fe30}'..='\u{fe6f}'
-        | '\u{ff00}'..='\u{ff60}'
-        | '\u{ffe0}'..='\u{ffe6}'
-        | '\u{1f300}'..='\u{1faff}'
-        | '\u{20000}'..='\u{3fffd}' => 2,
-        _ => 1,
-    }
+    char.width().unwrap_or(0)
 }
 
 /// How long ago, in the largest unit that fits.

@@ -82,6 +82,8 @@ mod show;
 mod status;
 #[path = "cli/tail.rs"]
 mod tail;
+#[path = "cli/times.rs"]
+mod times;
 #[path = "cli/trim.rs"]
 mod trim;
 #[path = "cli/usage.rs"]

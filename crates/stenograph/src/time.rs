@@ -18,6 +18,26 @@ pub enum Unit {
     Millis,
 }
 
+/// How exactly a moment is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Precision {
+    /// To the minute.
+    Minutes,
+    /// To the second.
+    Seconds,
+}
+
+/// A moment for people: the clock of this time zone, labelled with its offset from UTC: `2026-03-02 10:14 +01:00`.
+pub fn shown(instant: Timestamp, zone: &TimeZone, precision: Precision) -> String {
+    let zoned = instant.to_zoned(zone.clone());
+    let clock = match precision {
+        Precision::Minutes => "%Y-%m-%d %H:%M",
+        Precision::Seconds => "%Y-%m-%d %H:%M:%S",
+    };
+    let label = if zoned.offset().is_zero() { "UTC" } else { "%:z" };
+    zoned.strftime(&format!("{clock} {label}")).to_string()
+}
+
 /// A moment, in the spelling of its source.
 #[derive(Clone, Debug)]
 pub struct Time<'a> {
@@ -90,6 +110,16 @@ impl<'a> Time<'a> {
         }
     }
 
+    /// RFC 3339 in UTC, as our own JSON gives moments.
+    pub fn to_utc(&self) -> Option<String> {
+        Some(self.instant()?.to_string())
+    }
+
+    /// The moment for people: see [`shown`].
+    pub fn shown(&self, zone: &TimeZone, precision: Precision) -> Option<String> {
+        Some(shown(self.instant()?, zone, precision))
+    }
+
     /// RFC 3339 in UTC with milliseconds, as JavaScript writes it.
     pub fn to_iso_millis(&self) -> Option<String> {
         Some(self.instant()?.strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string())
@@ -98,6 +128,11 @@ impl<'a> Time<'a> {
     /// Whole seconds since 1970.
     pub fn to_seconds(&self) -> Option<i64> {
         Some(self.instant()?.as_second())
+    }
+
+    /// Whole milliseconds since 1970.
+    pub fn to_millis(&self) -> Option<i64> {
+        Some(self.instant()?.as_millisecond())
     }
 
     /// Whole seconds since 1970 as a number in JSON: the source's own digits where it counts in seconds.
@@ -160,6 +195,15 @@ mod tests {
     fn the_wall_clock_is_the_texts_own() {
         let time = Time::iso("2026-02-08T14:30:00+08:00".into()).unwrap();
         assert_eq!(time.wall("%Y%m%d-%H%M").unwrap(), "20260208-1430");
+    }
+
+    #[test]
+    fn a_moment_for_people_is_labelled_with_its_offset() {
+        let time = Time::iso("2026-02-08T14:30:05+08:00".into()).unwrap();
+        let east = TimeZone::fixed(jiff::tz::offset(2));
+        assert_eq!(time.shown(&east, Precision::Minutes).unwrap(), "2026-02-08 08:30 +02:00");
+        assert_eq!(time.shown(&TimeZone::UTC, Precision::Seconds).unwrap(), "2026-02-08 06:30:05 UTC");
+        assert_eq!(time.to_utc().unwrap(), "2026-02-08T06:30:05Z");
     }
 
     #[test]

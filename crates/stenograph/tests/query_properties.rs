@@ -119,7 +119,7 @@ fn a_snippet_is_one_short_line_with_marks_in_order() {
             Input::Json(format!("[{},{}]", stenograph::text::quote(&one), stenograph::text::quote(&other)).into());
         let event = Event::new(Body::ToolCall { call: None, name: "t".into(), input });
         let Some(entry) = Trail::default().entry(&event) else { return Ok(()) };
-        let snippet = query.snippet(&entry, length_max);
+        let snippet = query.snippet(&entry, length_max, None);
         prop_assert!(snippet.text.chars().count() <= length_max, "{:?}", snippet);
         prop_assert!(!snippet.text.contains(char::is_control), "{:?}", snippet);
         let mut end = 0;

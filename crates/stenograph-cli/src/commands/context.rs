@@ -143,9 +143,9 @@ fn status(look: &Look) -> &'static str {
 fn line(look: &Look, width: usize, colour: Colour) -> String {
     let name = harmless_line(&look.context.name);
     let gap = " ".repeat(width.saturating_sub(name.chars().count()));
-    let moment = moment(look).and_then(|time| time.wall("%Y-%m-%d %H:%M")).unwrap_or_else(|| "-".to_owned());
+    let moment = moment(look).and_then(|time| time.to_millis()).map_or_else(|| "-".to_owned(), crate::clock::minute);
     let entries = counted(look.entries, "entry").replace("entrys", "entries");
-    let mut line = format!("{}{gap}  {entries:>12}  {moment:<16}", colour.ink(Ink::Strong, &name));
+    let mut line = format!("{}{gap}  {entries:>12}  {moment:<20}", colour.ink(Ink::Strong, &name));
     match look.status {
         Some(Lock::Active) => line += &format!("  {}", colour.ink(Ink::Good, "[active]")),
         Some(Lock::Stale) => line += &format!("  {}", colour.ink(Ink::Warning, "[stale]")),
@@ -158,7 +158,7 @@ fn line(look: &Look, width: usize, colour: Colour) -> String {
 }
 
 fn json(look: &Look) -> String {
-    let time = moment(look).and_then(|time| time.to_iso().map(|text| quote(&text)));
+    let time = moment(look).and_then(|time| time.to_utc().map(|text| quote(&text)));
     let json = format!(
         "{{\"context\":{},\"folder\":{},\"entries\":{},\"last\":{},\"status\":{},\"inbox\":{}}}",
         quote(&look.context.name),

@@ -167,7 +167,7 @@ impl Chapter {
 
 fn markdown(options: &Options, chapters: &mut [Chapter], out: &mut dyn Write) -> Result<(), CommandError> {
     let shown = |left_out: bool| if left_out { Shown::No } else { Shown::Yes };
-    let mut markdown = Markdown::new(out, shown(options.no_thinking), shown(options.no_tools));
+    let mut markdown = Markdown::new(out, shown(options.no_thinking), shown(options.no_tools), crate::clock::zone());
     for chapter in chapters {
         match &chapter.thread {
             Some(thread) => markdown.side(thread)?,

@@ -10,6 +10,7 @@ use stenograph::query::{Mistake, Query, Snippet, Today};
 use stenograph_store::index::catalogue::{Session, SourceRow};
 use stenograph_store::index::search::{Depth, Hit, Order, Request};
 
+use crate::clock;
 use crate::error::{CommandError, Status};
 use crate::output::{Output, counted, harmless_json};
 use crate::store::{Shorts, Where};
@@ -112,7 +113,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
         [] => indexed(options, &query)?,
         files => scan::answer(options, &query, files, output)?,
     };
-    let answered = fitted(answered, options.tokens);
+    let answered = fitted(answered, offset(options.cursor.as_deref())?, options.tokens);
     if options.json {
         for shown in &answered.hits {
             output.line(&harmless_json(&view::json(shown)))?;
@@ -133,7 +134,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
 
 /// The query, or what is wrong with it.
 pub(super) fn parsed(text: &str) -> Result<Query, CommandError> {
-    let today = Today { now: jiff::Timestamp::now(), zone: jiff::tz::TimeZone::system() };
+    let today = Today { now: jiff::Timestamp::now(), zone: clock::zone() };
     Query::parse(text, &today)
         .map_err(|mistake: Mistake| CommandError::new(format!("the query: {mistake}")).hint(mistake.hint))
 }
@@ -147,11 +148,12 @@ fn indexed(options: &Options, query: &Query) -> Result<Answered, CommandError> {
     let root = options.place.root();
     let request = Request { query, order, offset, limit: options.limit, within: root.as_deref() };
     let answer = searcher.find(&request)?;
+    let counts = searcher.counts(query)?;
     let mut read: Vec<Option<Result<Seen, &'static str>>> = answer.hits.iter().map(|_| None).collect();
     searcher.read_each(&answer.hits, Depth::Texts, &mut |at, found| {
         if let Some(slot) = read.get_mut(at) {
             *slot = Some(match found {
-                Ok((_, entry)) => Ok(Seen::of(entry, query)),
+                Ok((_, entry)) => Ok(Seen::of(entry, query, Some(&counts))),
                 Err(absent) => Err(absent.reason()),
             });
         }
@@ -169,13 +171,14 @@ fn indexed(options: &Options, query: &Query) -> Result<Answered, CommandError> {
 }
 
 impl Seen {
-    fn of(entry: &stenograph::query::Entry<'_>, query: &Query) -> Seen {
+    /// `counts` says how common each thing is that the query looks for, where that is known.
+    fn of(entry: &stenograph::query::Entry<'_>, query: &Query, counts: Option<&[u64]>) -> Seen {
         Seen {
             kind: entry.kind.name(),
             role: entry.role.map(stenograph::model::Role::name),
             tool: entry.tool.as_deref().map(str::to_owned),
             is_error: entry.error,
-            snippet: query.snippet(entry, SNIPPET_LENGTH),
+            snippet: query.snippet(entry, SNIPPET_LENGTH, counts),
         }
     }
 }
@@ -187,8 +190,8 @@ fn offset(cursor: Option<&str>) -> Result<usize, CommandError> {
     cursor.parse().map_err(|_| wrong())
 }
 
-/// As many hits as fit into so many tokens. A token is taken to be four bytes.
-fn fitted(mut answered: Answered, tokens: Option<u64>) -> Answered {
+/// As many hits as fit into so many tokens, and at least one, so that every answer gets further. A token is taken to be four bytes.
+fn fitted(mut answered: Answered, offset: usize, tokens: Option<u64>) -> Answered {
     let Some(tokens) = tokens else { return answered };
     let mut left = tokens.saturating_mul(4);
     let fits = answered.hits.iter().take_while(|shown| {
@@ -197,10 +200,10 @@ fn fitted(mut answered: Answered, tokens: Option<u64>) -> Answered {
         left = left.saturating_sub(size);
         fits
     });
-    let count = fits.count();
+    let count = fits.count().max(1);
     if count < answered.hits.len() {
         answered.hits.truncate(count);
-        answered.next = Some(count.to_string());
+        answered.next = Some((offset + count).to_string());
     }
     answered
 }

@@ -26,13 +26,13 @@ use select::{Chosen, Selection};
 /// Show what happened in a transcript
 ///
 /// Shows each event with its time, who it is from and what it says. What tools were given and what they answered is shortened; --text and
-/// --json show everything. Records that only repeat what another one says are left out, unless --json or their own type asks for them.
+/// --json show everything. Records that only repeat what another one says are left out, unless --json or --type asks for them.
 /// Control characters are shown, not obeyed. What is named is a file, or else a session that steno index has found: by the beginning of
 /// its id, or latest. A session whose file is gone is shown as it was kept.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Kinds: message, thinking, tool_call, tool_result, compaction, failure, stop, fact, other;
-       user, assistant, system and the other roles; and the type names of the format itself
+       user, assistant, system and the other roles: what somebody in that role said
 
 Examples:
   steno show session.jsonl --last 5
@@ -41,6 +41,7 @@ Examples:
   steno show SESSION --event 120,131               what steno find found, and what stands around it
   steno show session.jsonl --kind user --text      everything the user said
   steno show session.jsonl --kind tool_call,tool_result --first 10
+  steno show session.jsonl --type file-history-snapshot          a record type of the format itself
   steno show session.jsonl --json | jq .kind
   steno show --context research --last 10          what the model of a context sees")]
 pub struct Options {
@@ -66,14 +67,17 @@ pub struct Options {
     first: Option<usize>,
     /// Show the event of this number, as steno find gives it (can be repeated, or separated by commas)
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u64).range(1..),
-        conflicts_with_all = ["first", "last", "kind"])]
+        conflicts_with_all = ["first", "last", "kind", "types"])]
     event: Vec<u64>,
     /// With --event: how many events before and after it are shown too; 2 if nothing is said, and none with --text and --json
     #[arg(long, value_name = "N", requires = "event")]
     around: Option<u64>,
-    /// Show only events of this kind, role or type (can be repeated, or separated by commas)
-    #[arg(long, value_name = "KIND", value_delimiter = ',')]
+    /// Show only events of this kind or role (can be repeated, or separated by commas)
+    #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = select::kind)]
     kind: Vec<String>,
+    /// Show only events of records that their format calls this (can be repeated, or separated by commas)
+    #[arg(long = "type", value_name = "TYPE", value_delimiter = ',')]
+    types: Vec<String>,
     /// Print the contents only, whole
     #[arg(long)]
     text: bool,
@@ -124,7 +128,7 @@ fn show(options: &Options, name: &str, mut from: From, output: &mut Output<'_>) 
     };
     let mut showing = Showing {
         manner,
-        selection: Selection::new(&options.kind),
+        selection: Selection::new(&options.kind, &options.types),
         numbers: options.numbers(manner),
         first: options.first,
         last: options.last,
@@ -149,11 +153,15 @@ fn show(options: &Options, name: &str, mut from: From, output: &mut Output<'_>) 
     if let Some(numbers) = numbers {
         return Ok(told(&numbers, output));
     }
-    if shown == 0 && !options.kind.is_empty() {
-        output.say(&format!("no event of kind {}", options.kind.join(", ")));
-        let seen = selection.seen();
-        if !seen.is_empty() {
-            output.say(&format!("hint: the kinds in this file are {}", seen.join(", ")));
+    if shown == 0 && !(options.kind.is_empty() && options.types.is_empty()) {
+        let asked = [("kind", &options.kind), ("type", &options.types)];
+        let asked = asked.iter().filter(|(_, names)| !names.is_empty());
+        let asked: Vec<String> = asked.map(|(what, names)| format!("{what} {}", names.join(", "))).collect();
+        output.say(&format!("no event of {}", asked.join(" and ")));
+        for (what, seen) in [("kinds", selection.seen_kinds()), ("types", selection.seen_types())] {
+            if !seen.is_empty() {
+                output.say(&format!("hint: the {what} in this file are {}", seen.join(", ")));
+            }
         }
         return Ok(Status::No);
     }

@@ -266,7 +266,7 @@ impl Range {
 
 impl Options {
     fn zone(&self) -> Result<TimeZone, CommandError> {
-        let Some(name) = &self.timezone else { return Ok(TimeZone::system()) };
+        let Some(name) = &self.timezone else { return Ok(clock::zone()) };
         TimeZone::get(name).map_err(|_| {
             CommandError::new(format!("no time zone is called {name}")).hint("Europe/Berlin, America/New_York, UTC")
         })

@@ -20,7 +20,7 @@ fn folder() -> Folder {
 fn contexts_are_listed_with_what_is_known_of_them() {
     let folder = folder();
     folder.run("inbox send --context research --root . hi").ends(0);
-    let line = "research     3 entries  2024-01-13 05:24  1 message in the inbox\n";
+    let line = "research     3 entries  2024-01-13 05:24 UTC  1 message in the inbox\n";
     assert_eq!(folder.run("context list --root .").ends(0).text(), line);
     folder.write(".chibi/contexts/research/.lock", "1705123456");
     folder.run("context list --root .").ends(0).says("[stale]");

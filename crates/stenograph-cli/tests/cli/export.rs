@@ -17,8 +17,8 @@ fn a_session_becomes_a_document_for_people() {
 | Field | Value |
 |---|---|
 | Format | Stenograph's native stream: one event a line, everything kept |
-| Started | 2026-03-02 09:14:05 |
-| Ended | 2026-03-02 09:14:09 |
+| Started | 2026-03-02 09:14:05 UTC |
+| Ended | 2026-03-02 09:14:09 UTC |
 | Duration | 4 s |
 | Tool calls | 1 |
 
@@ -26,13 +26,13 @@ fn a_session_becomes_a_document_for_people() {
 
 ### User (Turn 1)
 
-*2026-03-02 09:14:05*
+*2026-03-02 09:14:05 UTC*
 
 Fix the test.
 
 ### Assistant (Turn 2)
 
-*2026-03-02 09:14:06*
+*2026-03-02 09:14:06 UTC*
 
 <details>
 <summary>Thinking</summary>
@@ -135,4 +135,20 @@ fn what_cannot_be_exported_is_told() {
     folder.run("export empty --to markdown").fails("the file is empty");
     fs::create_dir(folder.path("out")).unwrap();
     folder.run("export a.jsonl --to markdown -o out").ends(2);
+}
+
+#[test]
+fn a_json_document_holds_no_control_characters() {
+    let title = "\u{202e}evil\u{9b}31m\u{200f}\u{7f}";
+    let head =
+        format!("{{\"v\":1,\"kind\":\"fact\",\"name\":\"title\",\"session\":\"{title}\",\"content\":\"{title}\"}}\n");
+    let folder = Folder::with(
+        "a",
+        format!("{head}{}", NATIVE.replace("Fix the test.", title).replace("\"s1\"", &format!("\"{title}\""))),
+    );
+    let done = folder.run("export a --to json --threads");
+    let hostile = |char: char| char != '\n' && char.is_control() || ['\u{202e}', '\u{200f}'].contains(&char);
+    assert!(!done.ends(0).text().contains(hostile), "{}", done.text());
+    let json: serde_json::Value = serde_json::from_str(&done.text()).unwrap();
+    assert_eq!(json["session"]["id"], title);
 }

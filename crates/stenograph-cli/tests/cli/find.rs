@@ -45,6 +45,58 @@ fn an_answer_fits_into_so_many_tokens() {
 }
 
 #[test]
+fn paging_by_tokens_gives_every_hit_once_and_ends() {
+    let folder = home();
+    let all = folder.run("find walrus --root home --json").ends(0).json().len() - 1;
+    // One that fits nothing, one that fits one hit, and one that fits two.
+    for tokens in [1, 200, 400] {
+        let (mut seen, mut cursor) = (Vec::new(), "0".to_owned());
+        for _ in 0..=all {
+            let line = format!("find walrus --root home --json --tokens {tokens} --cursor {cursor}");
+            let mut json = folder.run(&line).ends(0).json();
+            let end = json.pop().unwrap();
+            seen.extend(json.iter().map(|hit| (hit["session"].to_string(), hit["event"].as_u64().unwrap())));
+            match end["next"].as_str() {
+                Some(next) => cursor = next.to_owned(),
+                None => break,
+            }
+        }
+        let count = seen.len();
+        seen.sort();
+        seen.dedup();
+        assert_eq!((count, seen.len()), (all, all), "{tokens} tokens: {seen:?}");
+    }
+}
+
+#[test]
+fn a_snippet_shows_the_rarest_word() {
+    let folder = home();
+    let text =
+        format!("{}herring{}", "It is fed and it is fed again. ".repeat(60), " and the walrus sleeps".repeat(60));
+    let mut session = folder.read(&path(SESSION));
+    session.extend(said(SESSION, 51, "assistant", &text).as_bytes());
+    folder.write(&path(SESSION), session);
+    index(&folder);
+    let file = path(SESSION);
+    for place in ["--root home".to_owned(), format!("--in {file}")] {
+        let hits = folder.run(&format!("find fed walrus herring --json {place}")).ends(0).json();
+        let snippet = hits[0]["snippet"]["text"].as_str().unwrap();
+        assert!(snippet.contains("herring"), "{place}: {snippet}");
+    }
+}
+
+#[test]
+fn a_project_has_the_same_shape_everywhere() {
+    let folder = home();
+    let listed = folder.run("list --root home --json").ends(0).json();
+    let found = folder.run("find walrus --root home --json").ends(0).json();
+    let app = |json: &[serde_json::Value]| {
+        json.iter().map(|json| json["project"].clone()).find(|project| project["name"] == "app").unwrap()
+    };
+    assert_eq!(app(&listed), app(&found));
+}
+
+#[test]
 fn files_are_searched_without_an_index_and_answer_alike() {
     let folder = home();
     let file = path(SESSION);
@@ -92,9 +144,10 @@ fn hostile_text_does_nothing_to_a_terminal() {
     let folder = home();
     let file = path(SESSION);
     let mut text = folder.read(&file);
-    text.extend(said(SESSION, 50, "user", "evil \\u001b[2Jseal \\u202e").as_bytes());
+    text.extend(said(SESSION, 50, "user", "evil \\u001b[2Jseal \\u202e \\u200e\\u200f\\u061c").as_bytes());
     folder.write(&file, text);
     index(&folder);
     let done = folder.run("find evil --root home");
-    assert!(!done.ends(0).text().contains(['\u{1b}', '\u{202e}']), "{}", done.text());
+    let hostile = ['\u{1b}', '\u{202e}', '\u{200e}', '\u{200f}', '\u{61c}'];
+    assert!(!done.ends(0).text().contains(hostile), "{}", done.text());
 }

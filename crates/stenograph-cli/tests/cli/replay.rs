@@ -20,7 +20,7 @@ fn everything_is_printed_where_nobody_watches() {
     let folder = Folder::with("a", TWO_DAYS);
     let rule = "=".repeat(60);
     let expected = format!(
-        "{rule}\nSession   s1\nAgent     steno\nStarted   2026-03-02 09:14:00 | Duration: 1 d 1 h\nTokens    12 in / 1,234 out\n{rule}\n\n\
+        "{rule}\nSession   s1\nAgent     steno\nStarted   2026-03-02 09:14:00 UTC | Duration: 1 d 1 h\nTokens    12 in / 1,234 out\n{rule}\n\n\
          [2] USER (09:14:05)\n{line}\nFix the test.\n\n",
         line = "-".repeat(60)
     );
@@ -128,7 +128,7 @@ fn watched(folder: &Folder, line: &str, steps: &serde_json::Value) -> Option<Wat
     let command = folder.command(line);
     let mut python = Command::new("python3");
     python.arg(script).arg(steps.to_string()).arg(command.get_program()).args(command.get_args());
-    python.current_dir(folder.path(".")).env("TERM", "xterm").env("STENO_HOME", folder.path("store"));
+    python.current_dir(folder.path(".")).env("TERM", "xterm").env("TZ", "UTC").env("STENO_HOME", folder.path("store"));
     if line.contains("--mode summary") {
         python.env("NO_COLOR", "1");
     } else {
@@ -220,10 +220,24 @@ fn it_plays_by_itself_to_the_end() {
 #[test]
 fn whatever_ends_it_the_terminal_is_given_back() {
     let folder = Folder::with("a", TWO_DAYS);
-    for (signal, code) in [("TERM", 143), ("HUP", 129), ("INT", 130)] {
+    for (signal, code) in [("TERM", 143), ("HUP", 129), ("INT", 130), ("QUIT", 131)] {
         let steps = serde_json::json!([["see", "Fix the test."], ["signal", signal]]);
         if let Some(done) = watched(&folder, "replay a", &steps) {
             done.ends(code);
+        }
+    }
+}
+
+#[test]
+fn what_only_prints_on_a_terminal_leaves_it_as_it_was() {
+    let folder = Folder::with("a", TWO_DAYS);
+    for (signal, code) in [("QUIT", -3), ("TERM", -15), ("HUP", -1)] {
+        for line in ["tail -f a", "status --watch a"] {
+            let seen = if line.starts_with("tail") { "All is well." } else { "s1" };
+            let steps = serde_json::json!([["see", seen], ["signal", signal]]);
+            if let Some(done) = watched(&folder, line, &steps) {
+                assert_eq!((&done.0["code"], &done.0["restored"]), (&code.into(), &true.into()), "{line}: {}", done.0);
+            }
         }
     }
 }

@@ -56,7 +56,7 @@ fn runs_are_listed_newest_first_by_flow_status_and_date() {
     assert_eq!(ids(&folder, "--find tk421"), all[4..5]);
     assert!(ids(&folder, "--since 3d").is_empty());
     let people = folder.run("run list");
-    people.ends(0).says("2025-02-01-review-7  failed  2025-02-01 10:30  review  1 turn  5 tokens in, 6 out  $1.50");
+    people.ends(0).says("2025-02-01-review-7  failed  2025-02-01 08:30 UTC  review  1 turn  5 tokens in, 6 out  $1.50");
     people.says("What <now>?").says("broken  unreadable").says("metadata.json: does not say");
     let index = String::from_utf8(folder.read(".devflow/index.json")).unwrap();
     assert!(

@@ -64,7 +64,11 @@ impl Folder {
     pub fn command(&self, line: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_steno"));
         command.args(line.split_whitespace()).current_dir(self.0.path());
-        command.env_remove("NO_COLOR").env("TMPDIR", self.0.path()).env("STENO_HOME", self.path("store"));
+        command
+            .env_remove("NO_COLOR")
+            .env("TZ", "UTC")
+            .env("TMPDIR", self.0.path())
+            .env("STENO_HOME", self.path("store"));
         command
     }
 

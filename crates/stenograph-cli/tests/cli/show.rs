@@ -12,13 +12,13 @@ fn events_show_time_speaker_and_text() {
     assert_eq!(
         done.ends(0).text(),
         "\
-2026-03-02 09:14:05  user
+2026-03-02 09:14:05 UTC  user
     Fix the test.
-2026-03-02 09:14:06  thinking
+2026-03-02 09:14:06 UTC  thinking
     Run it first.
-2026-03-02 09:14:07  call Bash
+2026-03-02 09:14:07 UTC  call Bash
     {\"command\":\"cargo test\"}
-2026-03-02 09:14:09  result of Bash
+2026-03-02 09:14:09 UTC  result of Bash
     ok
 "
     );
@@ -39,7 +39,7 @@ fn the_first_the_last_and_both_ways_of_printing() {
 }
 
 #[test]
-fn kinds_are_ours_roles_and_the_formats_own_words() {
+fn kinds_are_ours_and_roles_and_types_are_the_formats_own_words() {
     let folder = Folder::with("a", NATIVE);
     folder.write("b", CHIBI);
     assert_eq!(folder.run("show a --kind user --text").ends(0).text(), "Fix the test.\n");
@@ -47,9 +47,27 @@ fn kinds_are_ours_roles_and_the_formats_own_words() {
     assert_eq!(folder.run("show a --kind thinking --kind user --text").text(), "Fix the test.\n\nRun it first.\n");
     let system = CHIBI.replace("\"message\"", "\"system_prompt_changed\"");
     folder.write("c", system);
-    folder.run("show c --kind system_prompt_changed").ends(0).says("What is Rust?");
+    folder.run("show c --type system_prompt_changed").ends(0).says("What is Rust?");
+    folder
+        .run("show c --type system_prompt_changed --kind tool_call")
+        .finds_nothing("no event of kind tool_call and type");
+    folder.run("show c --kind system_prompt_changed").ends(2).talks("--type system_prompt_changed");
     let done = folder.run("show b --kind stop");
     done.ends(1).talks("no event of kind stop").talks("hint: the kinds in this file are message, tool_call");
+}
+
+/// A user's words, a call, and its result in a record that its format calls `user`.
+const RESULT_OF_USER: &str = r#"{"type":"user","uuid":"u1","sessionId":"s","timestamp":"2026-01-02T03:00:00.000Z","message":{"role":"user","content":"Look at it."}}
+{"type":"assistant","uuid":"u2","parentUuid":"u1","sessionId":"s","timestamp":"2026-01-02T03:00:01.000Z","message":{"id":"m1","role":"assistant","content":[{"type":"tool_use","id":"c1","name":"Bash","input":{"command":"ls"}}]}}
+{"type":"user","uuid":"u3","parentUuid":"u2","sessionId":"s","timestamp":"2026-01-02T03:00:02.000Z","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":"walrus.txt"}]}}
+"#;
+
+#[test]
+fn what_a_user_said_is_not_what_a_format_calls_user() {
+    let folder = Folder::with("a.jsonl", RESULT_OF_USER);
+    assert_eq!(folder.run("show a.jsonl --kind user --text").ends(0).text(), "Look at it.\n");
+    assert_eq!(folder.run("show a.jsonl --type user --text").ends(0).text(), "Look at it.\n\nwalrus.txt\n");
+    assert_eq!(folder.run("show a.jsonl --type user --kind tool_result --text").ends(0).text(), "walrus.txt\n");
 }
 
 #[test]
@@ -107,11 +125,11 @@ fn an_event_is_shown_by_its_number_with_what_stands_around_it() {
     let done = folder.run("show a --event 3 --around 1");
     assert_eq!(
         done.ends(0).text(),
-        "  2  2026-03-02 09:14:06  thinking
+        "  2  2026-03-02 09:14:06 UTC  thinking
     Run it first.
-> 3  2026-03-02 09:14:07  call Bash
+> 3  2026-03-02 09:14:07 UTC  call Bash
     {\"command\":\"cargo test\"}
-  4  2026-03-02 09:14:09  result of Bash
+  4  2026-03-02 09:14:09 UTC  result of Bash
     ok
 "
     );

@@ -1,6 +1,7 @@
 //! Asking the index: a query in, hits out, each with the place where it stands. The catalogue says what counts; what a hit says is
 //! read from its source, or from the archive when that is gone.
 
+mod counts;
 mod load;
 mod translate;
 

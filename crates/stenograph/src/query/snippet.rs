@@ -28,15 +28,17 @@ const MARKS_MAX: usize = 1024;
 const WORD_REACH: usize = 24;
 
 impl Query {
-    /// The piece of an entry that shows best why it was found, of about so many characters. Where nothing was looked for in the
-    /// texts, it is their beginning.
-    pub fn snippet(&self, entry: &Entry<'_>, length_max: usize) -> Snippet {
+    /// The piece of an entry that shows best why it was found, of about so many characters: where the rarest of what was looked for
+    /// stands, and as much else as fits. Where nothing was looked for in the texts, it is their beginning. `counts` says how common
+    /// each part of [`Query::sought`] is; without it, that is how often it stands in the entry.
+    pub fn snippet(&self, entry: &Entry<'_>, length_max: usize, counts: Option<&[u64]>) -> Snippet {
         let length_max = length_max.max(1);
         let sought = self.sought();
+        let marked: Vec<(&str, Vec<Mark>)> = entry.texts.iter().map(|text| (&**text, marks(&sought, text))).collect();
+        let ranks = ranks(sought.len(), &marked, counts);
         let mut best: Option<(Score, &str, Vec<Range<usize>>)> = None;
-        for text in &entry.texts {
-            let marks = marks(&sought, text);
-            if let Some((score, within)) = window(text, &marks, length_max)
+        for (text, marks) in marked {
+            if let Some((score, within)) = window(text, &marks, &ranks, length_max)
                 && best.as_ref().is_none_or(|(most, _, _)| score > *most)
             {
                 best = Some((score, text, within));
@@ -52,8 +54,20 @@ impl Query {
 /// A place where something was found, and the number of what was found.
 type Mark = (Range<usize>, usize);
 
-/// How many different things are seen, and how many places.
-type Score = (u32, usize);
+/// How rare the rarest thing is that is seen, how many different things are seen, and how many places.
+type Score = (usize, u32, usize);
+
+/// For each thing that is sought how rare it is: the rarest has the highest rank, and what is equally rare the same.
+fn ranks(sought: usize, marked: &[(&str, Vec<Mark>)], counts: Option<&[u64]>) -> Vec<usize> {
+    let mut here = vec![0_u64; sought];
+    for (_, number) in marked.iter().flat_map(|(_, marks)| marks) {
+        if let Some(count) = here.get_mut(*number) {
+            *count += 1;
+        }
+    }
+    let counts = counts.filter(|counts| counts.len() == sought).unwrap_or(&here);
+    counts.iter().map(|count| counts.iter().filter(|other| *other > count).count()).collect()
+}
 
 /// Where what is sought stands in a text, with its number.
 fn marks(sought: &[Sought<'_>], text: &str) -> Vec<Mark> {
@@ -77,7 +91,7 @@ fn marks(sought: &[Sought<'_>], text: &str) -> Vec<Mark> {
 }
 
 /// The run of marks within so many characters that shows most, the earliest of several.
-fn window(text: &str, marks: &[Mark], length_max: usize) -> Option<(Score, Vec<Range<usize>>)> {
+fn window(text: &str, marks: &[Mark], ranks: &[usize], length_max: usize) -> Option<(Score, Vec<Range<usize>>)> {
     let mut best: Option<(Score, &[Mark])> = None;
     for (at, (first, _)) in marks.iter().enumerate() {
         let end = forward(text, first.start, length_max);
@@ -87,7 +101,8 @@ fn window(text: &str, marks: &[Mark], length_max: usize) -> Option<(Score, Vec<R
         // A mark that is longer than all that is shown is shown as far as it goes, and counts for itself alone.
         let seen = within.iter().filter(|(place, _)| place.end <= end);
         let kinds = seen.clone().fold(0_u64, |kinds, (_, number)| kinds | 1 << (*number).min(63));
-        let score = (kinds.count_ones(), seen.count());
+        let rarest = seen.clone().filter_map(|(_, number)| ranks.get(*number)).max().copied().unwrap_or(0);
+        let score = (rarest, kinds.count_ones(), seen.count());
         if best.is_none_or(|(most, _)| score > most) {
             best = Some((score, within));
         }

@@ -36,7 +36,7 @@ impl<W: Write> Document<W> {
     /// The head: what is known of the session, and where it came from.
     pub fn head(&mut self, outline: &Outline, format: &str, source: &str) -> io::Result<()> {
         let text = |value: &Option<String>| value.as_deref().map(quote);
-        let time = |time: &Option<Time<'_>>| Some(quote(&time.as_ref()?.to_iso()?));
+        let time = |time: &Option<Time<'_>>| Some(quote(&time.as_ref()?.to_utc()?));
         let fields = [
             ("id", text(&outline.session)),
             ("title", text(&outline.title)),
@@ -57,7 +57,8 @@ impl<W: Write> Document<W> {
         ];
         let fields = fields.into_iter().filter_map(|(key, value)| Some(format!("\"{key}\":{}", value?)));
         let fields = fields.collect::<Vec<_>>().join(",");
-        write!(self.out, "{{\"v\":{},\"session\":{{{fields}}},\"turns\":[", wire::VERSION)
+        let head = format!("{{\"v\":{},\"session\":{{{fields}}},\"turns\":[", wire::VERSION);
+        self.out.write_all(super::harmless_json(&head).as_bytes())
     }
 
     /// One event of the conversation; those of a turn before those of the next. What nobody said is passed over: see
@@ -101,11 +102,12 @@ impl<W: Write> Document<W> {
     fn open(&mut self, speaker: Speaker, event: &Event<'_>) -> io::Result<()> {
         self.close()?;
         let comma = if self.follows { "," } else { "" };
-        let time = event.time.as_ref().and_then(|time| Some(format!(",\"time\":{}", quote(&time.to_iso()?))));
+        let time = event.time.as_ref().and_then(|time| Some(format!(",\"time\":{}", quote(&time.to_utc()?))));
         let thread = event.thread.as_deref().map(|thread| format!(",\"thread\":{}", quote(thread)));
         let (number, role) = (self.turns.number(), quote(speaker.name()));
         let (time, thread) = (time.unwrap_or_default(), thread.unwrap_or_default());
-        write!(self.out, "{comma}\n{{\"turn\":{number},\"role\":{role}{time}{thread},\"events\":[")?;
+        let head = format!("{comma}\n{{\"turn\":{number},\"role\":{role}{time}{thread},\"events\":[");
+        self.out.write_all(super::harmless_json(&head).as_bytes())?;
         (self.within, self.follows) = (Within::Turn, false);
         Ok(())
     }

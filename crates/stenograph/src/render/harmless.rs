@@ -13,26 +13,53 @@ enum Mischief {
     Spelled,
 }
 
-fn mischief(char: char) -> Mischief {
+/// `before` is the character that stands before it.
+fn mischief(char: char, before: Option<char>) -> Mischief {
     match char {
         '\n' | '\t' => Mischief::None,
         '\0'..='\x1f' => Mischief::Pictured(char::from_u32(0x2400 + u32::from(char)).unwrap_or('\u{fffd}')),
         '\x7f' => Mischief::Pictured('\u{2421}'),
-        // C1, what turns the direction of writing, line ends that are none, and letters nobody sees.
-        '\u{80}'..='\u{9f}'
-        | '\u{202a}'..='\u{202e}'
-        | '\u{2066}'..='\u{2069}'
-        | '\u{2028}'
-        | '\u{2029}'
-        | '\u{e0000}'..='\u{e007f}' => Mischief::Spelled,
+        // Joiners belong into some scripts and into pictures made of several. Elsewhere they only hide.
+        '\u{200c}' | '\u{200d}' if before.is_some_and(joins) => Mischief::None,
+        char if is_unseen(char) => Mischief::Spelled,
         _ => Mischief::None,
     }
+}
+
+/// Whether a joiner after this character can mean something.
+fn joins(char: char) -> bool {
+    !char.is_ascii() && !is_unseen(char)
+}
+
+/// C1, what turns the direction of writing, line ends that are none, and characters that take no room and that nobody sees.
+fn is_unseen(char: char) -> bool {
+    matches!(char,
+        '\u{80}'..='\u{9f}'
+        | '\u{ad}'
+        | '\u{61c}'
+        | '\u{115f}' | '\u{1160}' | '\u{3164}' | '\u{ffa0}'
+        | '\u{17b4}' | '\u{17b5}'
+        | '\u{180b}'..='\u{180f}'
+        | '\u{200b}'..='\u{200f}'
+        | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}'
+        | '\u{feff}'
+        | '\u{fff0}'..='\u{fffb}'
+        | '\u{1bca0}'..='\u{1bca3}'
+        | '\u{1d173}'..='\u{1d17a}'
+        | '\u{e0000}'..='\u{e0fff}')
 }
 
 fn is_harmless(text: &str) -> bool {
     // Almost every text is plain ASCII, which is told apart much faster byte by byte.
     let plain = text.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\n' | b'\t'));
-    plain || text.chars().all(|char| matches!(mischief(char), Mischief::None))
+    plain || looked_at(text).all(|(_, mischief)| matches!(mischief, Mischief::None))
+}
+
+/// Every character, with what it does.
+fn looked_at(text: &str) -> impl Iterator<Item = (char, Mischief)> {
+    let mut before = None;
+    text.chars().map(move |char| (char, mischief(char, before.replace(char))))
 }
 
 /// The text with control characters shown instead of done: newlines and tabs stay, and CRLF is a newline.
@@ -41,10 +68,10 @@ pub fn harmless(text: &str) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 16);
-    let mut chars = text.chars().peekable();
-    while let Some(char) = chars.next() {
-        match mischief(char) {
-            _ if char == '\r' && chars.peek() == Some(&'\n') => {}
+    let mut chars = looked_at(text).peekable();
+    while let Some((char, mischief)) = chars.next() {
+        match mischief {
+            _ if char == '\r' && chars.peek().is_some_and(|(next, _)| *next == '\n') => {}
             Mischief::None => out.push(char),
             Mischief::Pictured(picture) => out.push(picture),
             Mischief::Spelled => out.extend(char.escape_unicode()),
@@ -64,8 +91,8 @@ pub fn harmless_json(json: &str) -> Cow<'_, str> {
         return Cow::Borrowed(json);
     }
     let mut out = String::with_capacity(json.len() + 16);
-    for char in json.chars() {
-        match mischief(char) {
+    for (char, mischief) in looked_at(json) {
+        match mischief {
             Mischief::None => out.push(char),
             Mischief::Pictured(_) | Mischief::Spelled => {
                 for unit in char.encode_utf16(&mut [0; 2]) {
@@ -105,5 +132,24 @@ mod tests {
         assert_eq!(harmless_line("a\nb"), "a␊b");
         assert_eq!(harmless_json("{\"a\":\"\u{9b}\u{e0041}\"}"), "{\"a\":\"\\u009b\\udb40\\udc41\"}");
         assert!(matches!(harmless("plain é 漢\n"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn what_turns_writing_around_or_takes_no_room_is_spelled() {
+        for char in
+            ['\u{61c}', '\u{200b}', '\u{200e}', '\u{200f}', '\u{202e}', '\u{2060}', '\u{2069}', '\u{feff}', '\u{e0100}']
+        {
+            assert_eq!(harmless(&format!("a{char}b")), format!("a\\u{{{:x}}}b", u32::from(char)));
+            assert!(!harmless_json(&format!("\"{char}\"")).contains(char));
+        }
+    }
+
+    #[test]
+    fn a_joiner_stays_where_a_script_or_a_picture_needs_it() {
+        for text in ["\u{645}\u{6cc}\u{200c}\u{62e}", "\u{1f469}\u{200d}\u{1f680}", "\u{2764}\u{fe0f}\u{200d}\u{1f525}"]
+        {
+            assert!(matches!(harmless(text), Cow::Borrowed(_)), "{text:?}");
+        }
+        assert_eq!(harmless("pass\u{200d}word \u{200c}"), "pass\\u{200d}word \\u{200c}");
     }
 }

@@ -3,11 +3,14 @@
 
 use std::io::{self, Write};
 
+use jiff::tz::TimeZone;
+
 use super::markup::{code, code_words, prose, words};
 use super::turns::{Place, Speaker, Turns};
 use super::{grouped, harmless_line};
 use crate::json;
 use crate::model::{Body, Content, Data, Event, Input, Outline, Pairing, Piece, PieceKind};
+use crate::time::{Precision, Time};
 
 /// How much of a title or of an error stands in the table.
 const CELL_CHARS_MAX: usize = 300;
@@ -30,6 +33,8 @@ pub struct Markdown<W> {
     out: W,
     thinking: Shown,
     tools: Shown,
+    /// The time zone of all times.
+    zone: TimeZone,
     turns: Turns,
     /// The heading of a turn that has shown nothing yet.
     heading: Option<String>,
@@ -37,16 +42,16 @@ pub struct Markdown<W> {
 }
 
 impl<W: Write> Markdown<W> {
-    /// A document that goes there.
-    pub fn new(out: W, thinking: Shown, tools: Shown) -> Markdown<W> {
-        Markdown { out, thinking, tools, turns: Turns::default(), heading: None, pairing: Pairing::default() }
+    /// A document that goes there, with times of this time zone.
+    pub fn new(out: W, thinking: Shown, tools: Shown, zone: TimeZone) -> Markdown<W> {
+        Markdown { out, thinking, tools, zone, turns: Turns::default(), heading: None, pairing: Pairing::default() }
     }
 
     /// The head: what is known of the session. `name` stands for an id that the session does not have.
     pub fn head(&mut self, outline: &Outline, format: &str, name: &str) -> io::Result<()> {
         let id = outline.session.as_deref().unwrap_or(name);
         let mut text = format!("# Transcript: {}\n\n| Field | Value |\n|---|---|\n", words(id));
-        for (field, value) in fields(outline, format) {
+        for (field, value) in fields(outline, format, &self.zone) {
             text.push_str(&format!("| {field} | {value} |\n"));
         }
         text.push_str("\n## Conversation\n");
@@ -62,7 +67,7 @@ impl<W: Write> Markdown<W> {
     /// One event of the conversation.
     pub fn event(&mut self, event: &Event<'_>) -> io::Result<()> {
         if let Place::New(speaker) = self.turns.place(event) {
-            self.heading = Some(heading(speaker, self.turns.number(), event));
+            self.heading = Some(heading(speaker, self.turns.number(), event, &self.zone));
         }
         let Some(text) = self.text(event).filter(|text| !text.trim().is_empty()) else { return Ok(()) };
         if let Some(heading) = self.heading.take() {
@@ -130,11 +135,11 @@ impl<W: Write> Markdown<W> {
 }
 
 /// What stands above a turn.
-fn heading(speaker: Speaker, number: u64, event: &Event<'_>) -> String {
+fn heading(speaker: Speaker, number: u64, event: &Event<'_>, zone: &TimeZone) -> String {
     let name = speaker.name();
     let (first, rest) = name.split_at_checked(1).unwrap_or((name, ""));
     let mut about: Vec<String> = Vec::new();
-    about.extend(event.time.as_ref().and_then(|time| time.wall("%Y-%m-%d %H:%M:%S")));
+    about.extend(event.time.as_ref().and_then(|time| time.shown(zone, Precision::Seconds)));
     about.extend(event.from.as_deref().filter(|from| *from != name).map(words));
     about.extend(event.model.as_deref().map(words));
     about.extend(event.thread.as_deref().map(|thread| format!("side conversation {}", words(thread))));
@@ -143,14 +148,14 @@ fn heading(speaker: Speaker, number: u64, event: &Event<'_>) -> String {
 }
 
 /// What is known of a session: names and values, ready to stand in a table.
-fn fields(outline: &Outline, format: &str) -> Vec<(&'static str, String)> {
+fn fields(outline: &Outline, format: &str, zone: &TimeZone) -> Vec<(&'static str, String)> {
     let text = |value: &Option<String>| {
         let value = value.as_deref()?.trim();
         let short: String = value.chars().take(CELL_CHARS_MAX).collect();
         let end = if short.len() < value.len() { "…" } else { "" };
         Some(format!("{}{end}", words(&short)))
     };
-    let time = |time: &Option<crate::time::Time<'_>>| time.as_ref()?.wall("%Y-%m-%d %H:%M:%S");
+    let time = |time: &Option<Time<'_>>| time.as_ref()?.shown(zone, Precision::Seconds);
     let number = |number: Option<u64>| number.map(grouped);
     let total = &outline.total;
     let status = match (outline.success, &outline.stop) {

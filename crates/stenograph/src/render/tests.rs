@@ -41,7 +41,7 @@ fn session() -> Vec<Event<'static>> {
 
 fn markdown(thinking: Shown, tools: Shown) -> String {
     let events = session();
-    let mut markdown = Markdown::new(Vec::new(), thinking, tools);
+    let mut markdown = Markdown::new(Vec::new(), thinking, tools, jiff::tz::TimeZone::UTC);
     markdown.head(&Outline::of("steno", &events), "some format", "name").unwrap();
     events.iter().for_each(|event| markdown.event(event).unwrap());
     String::from_utf8(markdown.finish().unwrap()).unwrap()
@@ -56,8 +56,8 @@ const HEAD: &str = "\
 | Format | some format |
 | Model | m\\_1 |
 | Folder | /home/a\\_b |
-| Started | 2026-03-02 09:14:05 |
-| Ended | 2026-03-02 10:15:06 |
+| Started | 2026-03-02 09:14:05 UTC |
+| Ended | 2026-03-02 10:15:06 UTC |
 | Duration | 1 h 1 min |
 | Tool calls | 1 |
 | Tokens in | 1,234 |
@@ -67,7 +67,7 @@ const HEAD: &str = "\
 
 ### User (Turn 1)
 
-*2026-03-02 09:14:05*
+*2026-03-02 09:14:05 UTC*
 
 Fix it.
 
@@ -155,7 +155,7 @@ fn a_document_of_nothing_is_one() {
 fn what_is_nested_deeply_is_not_indented() {
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
     let call = Event::new(Body::ToolCall { call: None, name: "t".into(), input: Input::Json(deep.into()) });
-    let mut markdown = Markdown::new(Vec::new(), Shown::Yes, Shown::Yes);
+    let mut markdown = Markdown::new(Vec::new(), Shown::Yes, Shown::Yes, jiff::tz::TimeZone::UTC);
     markdown.event(&call).unwrap();
     assert!(markdown.finish().unwrap().len() < 300_000);
 }

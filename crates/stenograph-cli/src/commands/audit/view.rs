@@ -177,7 +177,7 @@ fn head(audited: &Audited, colour: Colour, out: &mut String) {
     let mut line = String::new();
     if let (Some(from), Some(to)) = (audit.started_ms, audit.ended_ms) {
         let took = u64::try_from(to.saturating_sub(from)).unwrap_or(0);
-        let _ = write!(line, "{} to {} ({}), ", clock::local(from), clock::local(to), span(took));
+        let _ = write!(line, "{} to {} ({}), ", clock::minute(from), clock::minute(to), span(took));
     }
     let questions = counted(audit.asked, "question");
     let answers = counted(audit.answered, "answer");

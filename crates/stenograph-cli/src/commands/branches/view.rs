@@ -243,5 +243,5 @@ fn number(number: Option<u64>) -> String {
 
 /// A moment, where it is known.
 fn when(started: Option<i64>) -> String {
-    started.map(|started| format!(", {}", clock::local(started))).unwrap_or_default()
+    started.map(|started| format!(", {}", clock::minute(started))).unwrap_or_default()
 }

@@ -10,7 +10,7 @@ use super::{Options, view};
 use crate::clock;
 use crate::error::{CommandError, Status};
 use crate::output::{Ink, Output, counted, harmless_json, harmless_line};
-use crate::store::Shorts;
+use crate::store::{Shorts, project_json};
 
 /// What one session did to one file.
 #[derive(Default)]
@@ -103,7 +103,7 @@ fn text(session: &Session, name: &str, path: &str, touching: &Touching, output: 
     let how: Vec<String> = touching.how.iter().map(|(how, count)| format!("{how} {}", times(*count))).collect();
     let events: Vec<String> = touching.events.iter().map(u64::to_string).collect();
     let title = session.title.as_deref().or(session.query.as_deref()).unwrap_or("");
-    let time = touching.last.map(clock::local).unwrap_or_default();
+    let time = touching.last.map(clock::minute).unwrap_or_default();
     format!(
         "{}  {}  {time}  {}\n  {}: {}\n  {}",
         colour.ink(Ink::Strong, &harmless_line(&session.agent)),
@@ -122,14 +122,14 @@ fn times(count: u64) -> String {
 fn json(session: &Session, path: &str, touching: &Touching) -> String {
     let how: Vec<String> = touching.how.iter().map(|(how, count)| format!("{}:{count}", quote(how))).collect();
     let events: Vec<String> = touching.events.iter().map(u64::to_string).collect();
-    let time = touching.last.and_then(|millis| jiff::Timestamp::from_millisecond(millis).ok());
     format!(
-        "{{\"session\":{},\"agent\":{},\"path\":{},\"how\":{{{}}},\"last\":{},\"events\":[{}]}}",
+        "{{\"session\":{},\"agent\":{},\"project\":{},\"path\":{},\"how\":{{{}}},\"last\":{},\"events\":[{}]}}",
         quote(&session.name),
         quote(&session.agent),
+        project_json(session.project.as_ref()),
         quote(path),
         how.join(","),
-        time.map_or_else(|| "null".to_owned(), |time| quote(&time.to_string())),
+        clock::iso(touching.last).map_or_else(|| "null".to_owned(), |time| quote(&time)),
         events.join(",")
     )
 }

@@ -129,7 +129,7 @@ impl Sink for Scanning<'_> {
             pieces: entry.piece_twins.clone(),
             copies: 0,
         };
-        self.found.push((hit, Seen::of(&entry, self.query)));
+        self.found.push((hit, Seen::of(&entry, self.query, None)));
     }
 
     fn note(&mut self, _note: Note) {}

@@ -6,7 +6,7 @@ use stenograph::text::quote;
 use super::{Answered, Seen, Shown};
 use crate::clock;
 use crate::output::{Colour, Ink, harmless_line};
-use crate::store::path_json;
+use crate::store::{path_json, project_json};
 
 /// A hit for people: who and when, what, and how to open it.
 pub(super) fn hit(shown: &Shown, colour: Colour) -> String {
@@ -16,7 +16,7 @@ pub(super) fn hit(shown: &Shown, colour: Colour) -> String {
         head.push(harmless_line(&shown.short));
         head.extend(session.project.as_ref().map(|project| harmless_line(&project.name)));
     }
-    head.extend(shown.hit.time.map(clock::local));
+    head.extend(shown.hit.time.map(clock::minute));
     if let Ok(seen) = &shown.read {
         head.push(colour.ink(Ink::Faint, &who(seen)));
     }
@@ -101,9 +101,7 @@ pub(super) fn resume_line(shown: &Shown) -> Option<String> {
 pub(super) fn json(shown: &Shown) -> String {
     let text = |text: Option<&str>| text.map_or_else(|| "null".to_owned(), quote);
     let session = shown.session.as_ref();
-    let project = session.and_then(|session| session.project.as_ref());
-    let time =
-        shown.hit.time.and_then(|millis| jiff::Timestamp::from_millisecond(millis).ok()).map(|time| time.to_string());
+    let time = clock::iso(shown.hit.time);
     let (read, absent) = match &shown.read {
         Ok(seen) => (Some(seen), None),
         Err(reason) => (None, Some(*reason)),
@@ -122,7 +120,7 @@ pub(super) fn json(shown: &Shown) -> String {
          \"absent\":{},\"resume\":{}}}",
         text(session.map(|session| session.name.as_str())),
         text(session.map(|session| session.agent.as_str())),
-        text(project.map(|project| project.name.as_str())),
+        project_json(session.and_then(|session| session.project.as_ref())),
         text(session.and_then(|session| session.title.as_deref().or(session.query.as_deref()))),
         shown.hit.event + 1,
         shown.hit.at.line,

@@ -6,7 +6,7 @@ use stenograph_store::index::catalogue::{Catalogue, Gone, Session, SourceRow};
 use super::tree::Row;
 use crate::error::CommandError;
 use crate::output::{Colour, Ink, grouped, harmless_line, shortened};
-use crate::store::{Shorts, bytes};
+use crate::store::{Shorts, bytes, project_json};
 use crate::table::{self, Side};
 use crate::{clock, commands::resume};
 
@@ -117,13 +117,7 @@ fn session_json(
     draft.set_str("short", &shorts.name(session));
     draft.set_str("agent", &session.agent);
     draft.set_str("path", &session.path.display().to_string());
-    if let Some(project) = &session.project {
-        let mut inner = Draft::new();
-        inner.set_str("name", &project.name);
-        inner.set_str("root", &project.root);
-        inner.set_opt("remote", project.remote.as_deref());
-        draft.nest("project", inner);
-    }
+    draft.set("project", project_json(session.project.as_ref()));
     draft.set_opt("title", session.title.as_deref());
     draft.set_opt("asked", session.query.as_deref());
     draft.set_opt("cwd", session.cwd.as_deref());

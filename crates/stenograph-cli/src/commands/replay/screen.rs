@@ -116,8 +116,8 @@ impl Signals {
     fn listen(&self) {
         #[cfg(unix)]
         {
-            use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP};
-            for signal in [SIGHUP, SIGINT, SIGTERM] {
+            use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP};
+            for signal in [SIGHUP, SIGINT, SIGQUIT, SIGTERM] {
                 let number = usize::try_from(signal).unwrap_or(1);
                 let _ = signal_hook::flag::register_usize(signal, Arc::clone(&self.stop), number);
             }

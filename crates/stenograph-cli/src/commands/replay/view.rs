@@ -8,6 +8,7 @@ use stenograph::model::{Body, Event, Input, Outline, Pairing, Role, Usage};
 use stenograph::replay::Mode;
 use stenograph::time::Time;
 
+use crate::clock;
 use crate::commands::show::view::{content_text, input_text};
 use crate::output::{Colour, Ink, grouped, harmless, harmless_line, shortened};
 
@@ -85,7 +86,7 @@ pub fn heading(name: &str, outline: &Outline) -> String {
     let took = started.and_then(Time::instant).zip(outline.ended.as_ref().and_then(Time::instant));
     let took = took.map(|(start, end)| end.as_millisecond().saturating_sub(start.as_millisecond()));
     let took = took.and_then(|ms| u64::try_from(ms).ok()).map(|ms| format!("Duration: {}", stretch(ms)));
-    line("Started", vec![started.and_then(|time| time.wall("%Y-%m-%d %H:%M:%S")), took]);
+    line("Started", vec![started.and_then(clock::second), took]);
     let cost = outline.total.cost.map(|cost| format!("Cost: ${cost:.2}"));
     line("Tokens", vec![Some(tokens(&outline.total)).filter(|tokens| !tokens.is_empty()), cost]);
     line("Error", vec![outline.failure.as_ref().map(|failure| shortened(failure, LINE_LENGTH_MAX).into_owned())]);
@@ -147,7 +148,7 @@ pub fn event(mode: Mode, scene: &Scene, event: &Event<'_>, colour: Colour) -> St
 
 /// The first line: number, who, when.
 fn head(scene: &Scene, event: &Event<'_>) -> String {
-    let time = event.time.as_ref().and_then(|time| time.wall("%H:%M:%S"));
+    let time = event.time.as_ref().and_then(clock::time_of_day);
     let time = time.map(|time| format!(" ({time})")).unwrap_or_default();
     format!("[{}] {}{time}", scene.number, harmless_line(&who(scene, event)))
 }

@@ -1,9 +1,11 @@
 //! `steno run list`: the runs, newest first. Unreadable ones are listed as such.
 
+use stenograph::time::Time;
 use stenograph_store::files::Disk;
 use stenograph_store::layouts::devflow::{Run, Status, archive, index};
 
 use super::choice::{Choice, moment};
+use crate::clock;
 use crate::error::{self, CommandError};
 use crate::output::{Colour, Ink, Output, counted, harmless_json, harmless_line, shortened};
 
@@ -72,7 +74,7 @@ const QUERY_LENGTH_MAX: usize = 90;
 /// A run on two lines: what it is, and what it was about.
 fn show(run: &Run, output: &mut Output<'_>) -> Result<(), CommandError> {
     let colour = output.colour();
-    let began = run.started.as_ref().and_then(|time| time.wall("%Y-%m-%d %H:%M"));
+    let began = run.started.as_ref().and_then(Time::to_millis).map(clock::minute);
     let began = began.or_else(|| run.moment().map(moment)).unwrap_or_else(|| "at an unknown time".to_owned());
     let mut parts = vec![colour.ink(Ink::Strong, &harmless_line(&run.id)), status(run.status, colour), began];
     if !run.flow.is_empty() {

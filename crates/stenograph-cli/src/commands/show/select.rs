@@ -1,18 +1,21 @@
-//! Which events `--kind` means: our kinds, roles, and the type names of the format itself. It must not name a format.
+//! Which events `--kind` and `--type` mean. A kind is one of ours, or a role; a type is the name that the format itself gives a record.
+//! The two never mix: many formats call a record `user` that only holds the result of a tool. It must not name a format.
 
 use std::collections::BTreeSet;
 
 use stenograph::format::named;
-use stenograph::model::{Body, Event, Role, Span};
+use stenograph::model::{Body, Event, Kind, Role, Span};
 use stenograph::text::Text;
 
 /// What is asked for.
 pub struct Selection {
-    wanted: Vec<String>,
+    kinds: Vec<String>,
+    wanted_types: Vec<String>,
     /// The type names of the record that was begun last: they stand on its first part and mean all of them.
     types: Vec<String>,
     record: Option<Span>,
-    seen: BTreeSet<String>,
+    seen_kinds: BTreeSet<&'static str>,
+    seen_types: BTreeSet<String>,
 }
 
 /// Whether an event is asked for, and by what.
@@ -26,44 +29,73 @@ pub enum Chosen {
     ByType,
 }
 
-/// How many kinds are remembered for the hint.
+/// How many types are remembered for the hint.
 const SEEN_MAX: usize = 40;
 
+/// Reads a kind or a role.
+pub fn kind(text: &str) -> Result<String, String> {
+    let mut names = Kind::ALL.map(Kind::name).into_iter().chain(Role::ALL.map(Role::name));
+    match names.any(|name| name == text) {
+        true => Ok(text.to_owned()),
+        false => Err(format!("it is neither a kind nor a role; --type {text} chooses by the format's own name")),
+    }
+}
+
 impl Selection {
-    /// A selection of these words; of everything when there are none.
-    pub fn new(wanted: &[String]) -> Selection {
-        Selection { wanted: wanted.to_vec(), types: Vec::new(), record: None, seen: BTreeSet::new() }
+    /// A selection of these kinds and roles, and of these types; of everything when there are none. Where both are given, both have
+    /// to hold.
+    pub fn new(kinds: &[String], types: &[String]) -> Selection {
+        Selection {
+            kinds: kinds.to_vec(),
+            wanted_types: types.to_vec(),
+            types: Vec::new(),
+            record: None,
+            seen_kinds: BTreeSet::new(),
+            seen_types: BTreeSet::new(),
+        }
     }
 
     /// Whether this event is asked for.
     pub fn choose(&mut self, event: &Event<'_>) -> Chosen {
-        if self.wanted.is_empty() {
-            return Chosen::ByKind;
+        let is_kind = self.is_kind(event);
+        if self.wanted_types.is_empty() {
+            return if is_kind { Chosen::ByKind } else { Chosen::No };
         }
         if event.part.index == 0 || event.at != self.record {
             self.types.clear();
             self.record = event.at;
         }
         self.types.extend(types(event));
-        let role = event.role().map(Role::name);
-        let ours = [Some(event.kind().name()), role].into_iter().flatten();
-        let theirs = own_name(event).into_iter().chain(self.types.iter().map(String::as_str));
-        let wanted = |name: &str| self.wanted.iter().any(|wanted| wanted == name);
-        let chosen = match (ours.clone().any(wanted), theirs.clone().any(wanted)) {
-            (_, true) => Chosen::ByType,
-            (true, false) => Chosen::ByKind,
-            (false, false) => Chosen::No,
-        };
-        if chosen == Chosen::No && self.seen.len() < SEEN_MAX {
-            let names: Vec<String> = ours.chain(theirs).map(str::to_owned).collect();
-            self.seen.extend(names);
+        let names = own_name(event).into_iter().chain(self.types.iter().map(String::as_str));
+        if is_kind && names.clone().any(|name| self.wanted_types.iter().any(|wanted| wanted == name)) {
+            return Chosen::ByType;
         }
-        chosen
+        if self.seen_types.len() < SEEN_MAX {
+            self.seen_types.extend(names.map(str::to_owned));
+        }
+        Chosen::No
     }
 
-    /// The kinds that were there and not asked for.
-    pub fn seen(&self) -> Vec<&str> {
-        self.seen.iter().map(String::as_str).collect()
+    fn is_kind(&mut self, event: &Event<'_>) -> bool {
+        if self.kinds.is_empty() {
+            return true;
+        }
+        let names = [Some(event.kind().name()), event.role().map(Role::name)];
+        let is_wanted = names.iter().flatten().any(|name| self.kinds.iter().any(|wanted| wanted == name));
+        if !is_wanted {
+            self.seen_kinds.extend(names.into_iter().flatten());
+        }
+        is_wanted
+    }
+
+    /// The kinds and roles that were there and not asked for.
+    pub fn seen_kinds(&self) -> Vec<&str> {
+        self.seen_kinds.iter().copied().collect()
+    }
+
+    /// The types that were there and not asked for.
+    pub fn seen_types(&self) -> Vec<&str> {
+        self.seen_types.iter().map(String::as_str).collect()
     }
 }
 

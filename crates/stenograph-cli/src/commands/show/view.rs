@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use stenograph::model::{Body, Content, Data, Event, Input, PieceKind, Usage};
 
+use crate::clock;
 use crate::output::{Colour, Ink, harmless, harmless_line, shortened};
 
 /// How much of a call or a result is shown.
@@ -20,8 +21,8 @@ enum Length {
 /// An event as people read it.
 pub fn event(event: &Event<'_>, colour: Colour) -> String {
     let mut out = String::new();
-    let time = event.time.as_ref().and_then(|time| time.wall("%Y-%m-%d %H:%M:%S"));
-    let time = format!("{:<19}", time.unwrap_or_else(|| "-".to_owned()));
+    let time = event.time.as_ref().and_then(clock::second);
+    let time = format!("{:<23}", time.unwrap_or_else(|| "-".to_owned()));
     out.push_str(&colour.ink(Ink::Faint, &time));
     out.push_str("  ");
     out.push_str(&colour.ink(Ink::Strong, &harmless_line(&who(event))));

@@ -155,7 +155,7 @@ impl Searcher {
         Box::new(ConstScoreQuery::new(Box::new(TermSetQuery::new(terms)), 0.0))
     }
 
-    fn words(&self, column: Column, words: &Words) -> Box<dyn EngineQuery> {
+    pub(super) fn words(&self, column: Column, words: &Words) -> Box<dyn EngineQuery> {
         let term = |word: &String| Term::from_field_text(column, word);
         match (words.words.as_slice(), words.how) {
             ([], _) => Box::new(EmptyQuery),

@@ -13,7 +13,7 @@ fn query(text: &str) -> Query {
 fn shown(body: Body<'_>, asked: &str, length_max: usize) -> String {
     let event = Event::new(body);
     let entry = Trail::default().entry(&event).unwrap();
-    let snippet = query(asked).snippet(&entry, length_max);
+    let snippet = query(asked).snippet(&entry, length_max, None);
     let mut out = String::from(if snippet.is_cut_before { "…" } else { "" });
     let mut at = 0;
     for mark in &snippet.marks {
@@ -43,6 +43,21 @@ fn a_long_text_is_cut_between_words_around_the_best_place() {
     assert_eq!(said(&text, "alpha gamma", 40), "…beta [gamma] [alpha] more more more more…");
     let shown = said(&text, "alpha", 40);
     assert!(shown.starts_with("…word word [alpha] other"), "{shown}");
+}
+
+#[test]
+fn the_rarest_word_is_shown_where_words_stand_far_apart() {
+    let text = format!("{}walrus{}", "the error and the other error ".repeat(40), " the end".repeat(40));
+    let shown = said(&text, "the error walrus", 40);
+    assert!(shown.contains("[walrus]"), "{shown}");
+    // How common a word is elsewhere says more than how often it stands here.
+    let text = format!("common {}rare rare{}", "x ".repeat(200), " y".repeat(200));
+    let event = Event::new(Body::Message { role: Role::User, content: Content::text(text.as_str()) });
+    let entry = Trail::default().entry(&event).unwrap();
+    for (counts, word) in [([900, 3], "rare"), ([3, 900], "common")] {
+        let snippet = query("common rare").snippet(&entry, 40, Some(&counts));
+        assert!(snippet.text.contains(word), "{counts:?}: {snippet:?}");
+    }
 }
 
 #[test]

@@ -1,0 +1,53 @@
+//! One rule for times: people see the local time zone, labelled, or UTC with `--utc`; programs get UTC.
+
+use crate::list::home;
+use crate::runner::{Folder, NATIVE};
+
+/// What a command prints where the clock is two hours ahead.
+fn printed(folder: &Folder, line: &str) -> String {
+    let done = folder.command(line).env("TZ", "<+02>-02").output().unwrap();
+    String::from_utf8(done.stdout).unwrap()
+}
+
+#[test]
+fn every_command_shows_local_times_with_their_offset() {
+    let folder = home();
+    folder.write("a", NATIVE);
+    for (line, local, utc) in [
+        ("show a", "2026-03-02 11:14:05 +02:00", "2026-03-02 09:14:05 UTC"),
+        ("tail a", "2026-03-02 11:14:09 +02:00", "2026-03-02 09:14:09 UTC"),
+        ("export a --to markdown", "| Started | 2026-03-02 11:14:05 +02:00 |", "| Started | 2026-03-02 09:14:05 UTC |"),
+        ("replay a", "2026-03-02 11:14:05 +02:00", "2026-03-02 09:14:05 UTC"),
+        ("replay a --mode full", "(11:14:05)", "(09:14:05)"),
+        ("audit a", "2026-03-02 11:14 +02:00", "2026-03-02 09:14 UTC"),
+        ("find walrus --root home", "2026-01-02 05:01 +02:00", "2026-01-02 03:01 UTC"),
+    ] {
+        let here = printed(&folder, line);
+        assert!(here.contains(local), "{line}: {here}");
+        let there = printed(&folder, &format!("{line} --utc"));
+        assert!(there.contains(utc), "{line} --utc: {there}");
+    }
+}
+
+#[test]
+fn programs_get_utc_wherever_the_clock_is() {
+    let folder = home();
+    folder.write("a", NATIVE.replace("2026-03-02T09:14:05Z", "2026-03-02T17:14:05+08:00"));
+    for (line, utc) in [
+        ("find walrus --root home --json", "\"time\":\"2026-01-02T03:01:00Z\""),
+        ("list --root home --json", "\"started\":\"2026-01-02T03:01:00Z\""),
+        ("export a --to json", "\"started\":\"2026-03-02T09:14:05Z\""),
+    ] {
+        let text = printed(&folder, line);
+        assert!(text.contains(utc), "{line}: {text}");
+    }
+}
+
+#[test]
+fn days_in_queries_are_those_of_the_time_zone_that_is_shown() {
+    let folder = home();
+    // 03:01 in UTC is the day before nowhere near here; with the clock four hours behind it is.
+    let ask = |line: &str| folder.command(line).env("TZ", "<-04>04").output().unwrap().status.code();
+    assert_eq!(ask("find walrus before:2026-01-02 --root home"), Some(0));
+    assert_eq!(ask("find walrus before:2026-01-02 --root home --utc"), Some(1));
+}
