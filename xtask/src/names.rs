@@ -79,7 +79,7 @@ fn allowed(text: &str) -> Result<BTreeMap<String, usize>, Failure> {
 /// The public type names of all crates that more than one type has.
 fn shared() -> Result<Shared, Failure> {
     let mut found = Shared::new();
-    for file in tree::files()?.into_iter().filter(|file| is_source(file)) {
+    for file in tree::files()?.into_iter().filter(is_source) {
         let text = fs::read_to_string(tree::root().join(&file))?;
         for (line, name) in types(code::without_tests(&text)) {
             found.entry(name.to_owned()).or_default().push(format!("{}:{line}", file.display()));

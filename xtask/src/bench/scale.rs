@@ -94,6 +94,9 @@ enum Shape {
     Codex,
 }
 
+/// Writes a session of so many bytes, and gives how many records that took.
+type WriteSession = fn(u64, &mut dyn std::io::Write) -> std::io::Result<u64>;
+
 impl Shape {
     fn extents(self, options: &Options) -> &[u64] {
         match self {
@@ -104,7 +107,7 @@ impl Shape {
 
     /// Makes the input below `root`, and gives the file that commands on one file are given.
     fn make(self, options: &Options, extent: u64, root: &Path) -> Result<PathBuf, Failure> {
-        let (path, write): (&str, fn(u64, &mut dyn std::io::Write) -> std::io::Result<u64>) = match self {
+        let (path, write): (&str, WriteSession) = match self {
             Shape::Tree => {
                 let limits =
                     corpus::Limits { files: extent, file_size_max: SESSION_SIZE_MAX, ..corpus::Limits::default() };

@@ -149,6 +149,6 @@ fn a_json_document_holds_no_control_characters() {
     let done = folder.run("export a --to json --threads");
     let hostile = |char: char| char != '\n' && char.is_control() || ['\u{202e}', '\u{200f}'].contains(&char);
     assert!(!done.ends(0).text().contains(hostile), "{}", done.text());
-    let json: serde_json::Value = serde_json::from_str(&done.text()).unwrap();
+    let json: serde_json::Value = serde_json::from_str(done.text()).unwrap();
     assert_eq!(json["session"]["id"], title);
 }

@@ -101,6 +101,9 @@ enum Way {
     Whole(Box<Whole>),
 }
 
+/// The format that a file turns out to have, and the file where it is open.
+type TurnedOut = (&'static dyn Format, Option<File>);
+
 /// What a look found out about the file.
 enum Looked {
     /// It is the one that was read before, and all of it was read.
@@ -235,9 +238,8 @@ impl Follow {
         }
     }
 
-    /// The format that the file turns out to have now that there is more of it, where that is another one, and the file where it is
-    /// open.
-    fn turned_out(&mut self) -> Result<Option<(&'static dyn Format, Option<File>)>, Error> {
+    /// The format that the file turns out to have now that there is more of it, where that is another one.
+    fn turned_out(&mut self) -> Result<Option<TurnedOut>, Error> {
         let Some(before) = self.format().filter(|_| self.confidence != Confidence::Certain) else { return Ok(None) };
         let file = match &self.way {
             Way::Lines(lines) => Some(lines.same_file()?),

@@ -22,7 +22,7 @@ pub enum Origin {
     /// A conversation as it is.
     Kept(Box<Conversation>),
     /// A file that is followed.
-    Live(Live),
+    Live(Box<Live>),
 }
 
 /// A file that is followed.
@@ -103,7 +103,8 @@ impl Origin {
         let path = live::named(&options.place, &options.file)?;
         let format = from.map(input::format_named).transpose()?;
         let bell = Bell::over(std::slice::from_ref(&path));
-        Ok(Origin::Live(Live { follow: Follow::wait_for(&path, format.map(Recognized::certain))?, path, format, bell }))
+        let follow = Follow::wait_for(&path, format.map(Recognized::certain))?;
+        Ok(Origin::Live(Box::new(Live { follow, path, format, bell })))
     }
 
     /// What to call it.
