@@ -37,7 +37,11 @@ pub enum Go {
 
 /// Opens a path, `-` being standard input, and finds its format.
 pub fn open(path: &Path, from: Option<&str>, passes: Passes) -> Result<Input, CommandError> {
-    let source = if path == Path::new("-") { Source::standard_input(passes)? } else { Source::open(path, passes)? };
+    of_source(if path == Path::new("-") { Source::standard_input(passes)? } else { Source::open(path, passes)? }, from)
+}
+
+/// Finds the format of an open source.
+pub fn of_source(source: Source, from: Option<&str>) -> Result<Input, CommandError> {
     let format = match from {
         Some(name) => format_named(name)?,
         None => recognized(&source)?.format,

@@ -97,9 +97,23 @@ enum From {
     Input(Box<Input>),
 }
 
+/// What is named on the command line.
+enum Subject {
+    /// A file, a folder or a session.
+    Path(PathBuf),
+    /// The window of a context.
+    Window(PathBuf, Box<Input>),
+    /// Nothing that could be shown.
+    Nothing,
+}
+
 /// Runs it.
 pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
-    let Some(path) = options.path(output)? else { return Ok(Status::No) };
+    let path = match options.subject(output)? {
+        Subject::Path(path) => path,
+        Subject::Window(path, input) => return show(options, &path.display().to_string(), From::Input(input), output),
+        Subject::Nothing => return Ok(Status::No),
+    };
     let place = Where::below(options.named.root());
     let path = match place.asked(&path)? {
         Asked::File(path) => path,
@@ -180,20 +194,24 @@ fn told(numbers: &Numbers, output: &mut Output<'_>) -> Status {
 }
 
 impl Options {
-    /// What is to be read; nothing when a context is named whose window is empty.
-    fn path(&self, output: &mut Output<'_>) -> Result<Option<PathBuf>, CommandError> {
-        let Some(context) = self.named.context()? else { return Ok(self.file.clone()) };
+    /// What is named on the command line.
+    fn subject(&self, output: &mut Output<'_>) -> Result<Subject, CommandError> {
+        let Some(context) = self.named.context()? else {
+            return Ok(self.file.clone().map_or(Subject::Nothing, Subject::Path));
+        };
         context.must_exist().map_err(|error| missing(error, &context.folder))?;
         if self.archive {
-            return Ok(Some(context.folder));
+            return Ok(Subject::Path(context.folder));
         }
         let window = context.window();
-        if context.has_window(&Disk) {
-            return Ok(Some(window));
+        match context.open_window(&Disk, crate::clock::seconds())? {
+            Some(source) => Ok(Subject::Window(window, Box::new(input::of_source(source, self.from.as_deref())?))),
+            None => {
+                output.say(&format!("{}: the window is empty", window.display()));
+                output.say("hint: --archive shows what left it");
+                Ok(Subject::Nothing)
+            }
         }
-        output.say(&format!("{}: the window is empty", window.display()));
-        output.say("hint: --archive shows what left it");
-        Ok(None)
     }
 
     /// The events that are asked for by number, where some are.

@@ -158,3 +158,45 @@ fn clearing_that_is_killed_is_done_again_without_losing_or_repeating() {
         assert_eq!(page.matches(&format!("[USER]: word {round}.\n\n")).count(), 1, "{round} in {page}");
     }
 }
+
+/// A context whose transcript was cleared after its window was written.
+fn out_of_date() -> Folder {
+    let folder = folder();
+    let anchor = r#"{"id":"a","timestamp":1705123470,"from":"system","to":"research","content":"Context archived/cleared","entry_type":"archival"}"#;
+    let next = r#"{"id":"9","timestamp":1705123480,"from":"alice","to":"research","content":"And ownership?","entry_type":"message"}"#;
+    let last = r#"{"id":"10","timestamp":1705123481,"from":"research","to":"user","content":"Its key feature.","entry_type":"message"}"#;
+    let more = format!("{next}\n{last}\n{}\n", next.replace("\"9\"", "\"11\"").replace("ownership", "borrowing"));
+    folder.write(".chibi/contexts/research/transcript.jsonl", format!("{CHIBI}{anchor}\n{more}"));
+    folder.write(".chibi/contexts/research/.dirty", "");
+    folder
+}
+
+#[test]
+fn a_window_that_is_marked_out_of_date_is_shown_and_listed_as_the_transcript_has_it() {
+    let folder = out_of_date();
+    let shown = folder.run("show --context research --root . --text").ends(0).text().to_owned();
+    assert!(shown.contains("And ownership?") && !shown.contains("What is Rust?"), "{shown}");
+    folder.run("context list --root .").ends(0).says("4 entries");
+    assert_eq!(folder.run("show --context research --root . --archive --json").ends(0).json().len(), 7);
+    // Nobody asked for a change.
+    assert_eq!(folder.read(".chibi/contexts/research/context.jsonl"), CHIBI.as_bytes());
+    let dry = folder.run("compact --context research --root . --keep 1 --dry-run --json").ends(0).json();
+    assert_eq!(dry[0]["events"], 2, "{dry:?}");
+    assert_eq!(folder.read(".chibi/contexts/research/context.jsonl"), CHIBI.as_bytes());
+}
+
+#[test]
+fn compaction_and_recording_work_on_the_rebuilt_window() {
+    let folder = out_of_date();
+    let done = folder.run("compact --context research --root . --keep 1 --summarise cat");
+    let window = String::from_utf8(folder.read(".chibi/contexts/research/context.jsonl")).unwrap();
+    done.ends(0).talks("out of date");
+    assert!(window.contains("ownership") && window.contains("borrowing") && !window.contains("What is Rust?"), "{window}");
+    let folder = out_of_date();
+    let done = folder.run_with("record --from openai-chat --to chibi:.chibi/contexts/research", CHAT.as_bytes());
+    done.ends(0).talks("out of date");
+    let shown = folder.run("show --context research --root . --text").ends(0).text().to_owned();
+    assert!(shown.starts_with("Context archived") || shown.contains("And ownership?"), "{shown}");
+    assert!(shown.contains("A language."), "{shown}");
+    assert!(!folder.path(".chibi/contexts/research/.dirty").exists());
+}

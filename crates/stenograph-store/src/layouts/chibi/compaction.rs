@@ -71,6 +71,7 @@ impl Window {
     /// stays at the end. Where the window was written anew since, or what was kept of it is gone, the archive says what went.
     /// `None` when there is nothing to undo.
     pub fn undo_compaction(mut self) -> Result<Option<Changed>, Error> {
+        self.write_rebuilt()?;
         let path = self.context.window();
         let files = self.site.files.clone();
         let files = files.as_ref();

@@ -4,12 +4,14 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use super::entry;
+use super::entry::{self, Entry};
 use super::hold::{self, HEARTBEAT_SECONDS, Status};
 use super::inbox;
-use super::transcript::Transcript;
-use crate::error::{Error, Problem};
+use super::rebuild::Rebuilt;
+use super::transcript::{Transcript, WindowState};
+use crate::error::{Error, Place, Problem};
 use crate::files::Files;
+use crate::source::{Passes, Source};
 
 /// Where Chibi keeps its things, as formats state it.
 pub const HOME: &str = "{CHIBI_HOME|~/.chibi}";
@@ -47,9 +49,16 @@ impl Context {
         self.folder.join("context.jsonl")
     }
 
-    /// Whether anything stands in the window.
-    pub fn has_window(&self, files: &dyn Files) -> bool {
-        files.length(&self.window()).is_ok_and(|length| length > Some(0))
+    /// Opens the window as the model sees it; `None` when it is empty.
+    pub fn open_window(&self, files: &dyn Files, now: u64) -> Result<Option<Source>, Error> {
+        let path = self.window();
+        if self.window_state(files)? == WindowState::Current {
+            let is_empty = files.length(&path).is_ok_and(|length| length.unwrap_or(0) == 0);
+            return if is_empty { Ok(None) } else { Source::open(&path, Passes::Once).map(Some) };
+        }
+        let entries = self.window_entries(files, now)?;
+        let lines = entry::lines(&entries.iter().collect::<Vec<_>>());
+        if lines.is_empty() { Ok(None) } else { Source::spooled(Place::Path(path), lines.as_slice()).map(Some) }
     }
 
     /// What was put aside, for people.
@@ -57,9 +66,23 @@ impl Context {
         self.folder.join("transcript.md")
     }
 
-    /// The mark that the window is to be made anew.
+    /// Chibi's mark that the window is out of date and must be rebuilt.
     pub fn dirty(&self) -> PathBuf {
         self.folder.join(".dirty")
+    }
+
+    /// Whether Chibi marked the window as out of date.
+    pub fn window_state(&self, files: &dyn Files) -> Result<WindowState, Error> {
+        let path = self.dirty();
+        let length = files.length(&path).map_err(|error| Error::at(&path, Problem::Unreadable, error))?;
+        Ok(if length.is_some() { WindowState::OutOfDate } else { WindowState::Current })
+    }
+
+    /// What the model sees: the window, rebuilt in memory where Chibi marked the file as out of date. Changes nothing.
+    pub fn window_entries(&self, files: &dyn Files, now: u64) -> Result<Vec<Entry>, Error> {
+        let window = entry::all(files, &self.window())?;
+        let rebuilt = Rebuilt::of_marked(self, files, &window, now)?;
+        Ok(rebuilt.map_or(window, |rebuilt| rebuilt.entries))
     }
 
     /// The journal of recordings into it.
@@ -125,7 +148,7 @@ impl Context {
         if !transcript.holds_window() {
             return Ok(true);
         }
-        let mut known = transcript.held(files)?;
+        let mut known = transcript.known(files, self.window_state(files)?)?;
         let mut more = false;
         entry::each(files, &self.window(), &mut |entry| {
             more |= !known.take(&entry);
@@ -137,11 +160,17 @@ impl Context {
     /// A look at it.
     pub fn look(&self, files: &dyn Files, now: u64) -> Result<Look, Error> {
         let mut look = Look { context: self.clone(), status: None, entries: 0, active_seconds: None, messages: 0 };
-        entry::each(files, &self.window(), &mut |entry| {
+        let mut add = |entry: &Entry| {
             look.entries += 1;
             look.active_seconds = look.active_seconds.max(entry.seconds);
-            Ok(())
-        })?;
+        };
+        match self.window_state(files)? {
+            WindowState::OutOfDate => self.window_entries(files, now)?.iter().for_each(add),
+            WindowState::Current => entry::each(files, &self.window(), &mut |entry| {
+                add(&entry);
+                Ok(())
+            })?,
+        }
         look.messages = inbox::count(files, &self.folder)?;
         look.status = hold::status(&self.folder, now, HEARTBEAT_SECONDS);
         Ok(look)

@@ -81,7 +81,12 @@ impl Transcript {
 
     /// Which entries stand here.
     pub fn held(&self, files: &dyn Files) -> Result<Known, Error> {
-        let mut known = Known::new(self);
+        self.known(files, WindowState::Current)
+    }
+
+    /// Which entries stand here, to be compared with a window in this state.
+    pub fn known(&self, files: &dyn Files, window: WindowState) -> Result<Known, Error> {
+        let mut known = Known { window, ..Known::new(self) };
         self.each(files, &mut |entry| {
             known.add(&entry);
             Ok(())
@@ -197,6 +202,15 @@ fn insert_lines(
     Ok(remarks)
 }
 
+/// Whether the window that entries are compared with is up to date.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WindowState {
+    /// It begins at the last anchor of the transcript.
+    Current,
+    /// It may still begin at the anchor before that.
+    OutOfDate,
+}
+
 /// The entries that stand somewhere, in some tens of bytes each.
 #[derive(Debug)]
 pub struct Known {
@@ -204,14 +218,18 @@ pub struct Known {
     /// Where Chibi writes its window anew with other ids: how often something is said that the window may hold, and which
     /// anchors there are.
     said: Option<HashMap<u64, usize>>,
+    /// The same from before the last anchor, for a window that is out of date.
+    said_before: HashMap<u64, usize>,
     anchors: HashSet<u64>,
+    window: WindowState,
 }
 
 impl Known {
     /// Nothing yet.
     pub fn new(transcript: &Transcript) -> Known {
         let said = transcript.holds_window().then(HashMap::new);
-        Known { identities: HashSet::new(), said, anchors: HashSet::new() }
+        let window = WindowState::Current;
+        Known { identities: HashSet::new(), said, said_before: HashMap::new(), anchors: HashSet::new(), window }
     }
 
     /// Takes notice of an entry.
@@ -222,7 +240,10 @@ impl Known {
             self.anchors.insert(anchor);
             // A window reaches back no further, unless something was kept. Whoever says the same after that says it anew.
             if !entry.may_keep() {
-                said.clear();
+                let before = std::mem::take(said);
+                if self.window == WindowState::OutOfDate {
+                    self.said_before = before;
+                }
             }
         } else if new {
             *said.entry(entry.said()).or_default() += 1;
@@ -250,13 +271,14 @@ impl Known {
     }
 
     fn count_down(&mut self, said: u64) -> bool {
-        match self.said.as_mut().and_then(|counts| counts.get_mut(&said)) {
-            Some(count) if *count > 0 => {
+        let Some(counts) = &mut self.said else { return false };
+        for counts in [counts, &mut self.said_before] {
+            if let Some(count) = counts.get_mut(&said).filter(|count| **count > 0) {
                 *count -= 1;
-                true
+                return true;
             }
-            _ => false,
         }
+        false
     }
 }
 

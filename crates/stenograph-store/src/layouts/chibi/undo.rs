@@ -5,6 +5,7 @@ use std::collections::HashSet;
 
 use super::entry::{self, Anchor, Entry, Stamp};
 use super::hold::seconds;
+use super::rebuild::kept_by_anchor;
 use super::transcript::Transcript;
 use super::window::{Changed, Window, place_of};
 use crate::error::{Error, Problem};
@@ -13,6 +14,7 @@ use crate::files::replace;
 impl Window {
     /// Undoes the compaction that the window begins with; `None` when it begins with none.
     pub fn bring_back(mut self) -> Result<Option<Changed>, Error> {
+        self.write_rebuilt()?;
         let Some(marker) = self.entries.first().filter(|entry| entry.may_keep()).cloned() else { return Ok(None) };
         let now = seconds(&self.site.clock);
         let mut transcript = Transcript::of(&self.context.folder);
@@ -20,7 +22,7 @@ impl Window {
         let files = files.as_ref();
         let mut aside = put_aside_by(&marker, &transcript, files)?;
         let before = aside.first().filter(|anchor| !anchor.kept().is_empty());
-        let kept = self.kept_by_anchor(&transcript, before)?;
+        let kept = kept_by_anchor(files, &transcript, &self.entries, before)?;
         aside.splice(aside.len().min(1)..aside.len().min(1), kept);
         let back: HashSet<(u64, u64)> = aside.iter().map(Entry::identity).collect();
         let stayed = self.entries.iter().skip(1).filter(|entry| !back.contains(&entry.identity()));

@@ -1,19 +1,19 @@
 //! Changing a context's window: what leaves it is archived first, then the window is replaced whole. A crash at any point leaves
 //! every entry somewhere, and doing it again adds nothing twice. What a summary says is the caller's business.
 
-use std::collections::{HashMap, HashSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use stenograph::model::Role;
 
 use super::context::Context;
-use super::entry::{self, Anchor, Entry, Stamp, WINDOW_SIZE_MAX};
+use super::entry::{self, Anchor, Entry, Stamp};
 use super::hold::{HEARTBEAT_SECONDS, Hold, seconds};
 use super::markdown;
 use super::pending::Pending;
+use super::rebuild::Rebuilt;
 use super::transcript::Transcript;
 use crate::error::{Error, Problem};
-use crate::files::{folder_of, replace};
+use crate::files::{Files, folder_of, replace};
 use crate::layouts::{Ground, Site};
 use crate::lock::Lock;
 use crate::tail::{self, LastLine, Remark};
@@ -24,6 +24,8 @@ pub struct Window {
     pub(super) context: Context,
     pub(super) site: Site,
     pub(super) entries: Vec<Entry>,
+    /// The rebuilt window, where Chibi marked the file as out of date. `entries` holds it already; the first change writes it.
+    rebuilt: Option<Rebuilt>,
     pub(super) remarks: Vec<Remark>,
     _journal: Lock,
     _hold: Hold,
@@ -45,7 +47,8 @@ pub struct Changed {
 }
 
 impl Window {
-    /// Holds a context and reads its window, once what a crash left is completed.
+    /// Holds a context and reads its window, once what a crash left is completed. A window that Chibi marked as out of date is rebuilt in
+    /// memory; the first change writes it.
     pub fn hold(context: &Context, site: &Site) -> Result<Window, Error> {
         context.must_exist()?;
         let hold = Hold::take(&context.folder, &site.clock, HEARTBEAT_SECONDS)?;
@@ -54,11 +57,17 @@ impl Window {
         remarks.extend(ground.remarks);
         let path = context.window();
         remarks.extend(tail::settle(site.files.as_ref(), &path, LastLine::MayLackNewline)?.remark);
-        let entries = entry::all(site.files.as_ref(), &path)?;
+        let mut entries = entry::all(site.files.as_ref(), &path)?;
+        let rebuilt = Rebuilt::of_marked(context, site.files.as_ref(), &entries, seconds(&site.clock))?;
+        if let Some(rebuilt) = &rebuilt {
+            entries.clone_from(&rebuilt.entries);
+            remarks.push(rebuilt.remark(context));
+        }
         let window = Window {
             context: context.clone(),
             site: site.clone(),
             entries,
+            rebuilt,
             remarks,
             _journal: ground.lock,
             _hold: hold,
@@ -94,6 +103,7 @@ impl Window {
 
     /// The same, and says whether it can be undone.
     pub(super) fn change(mut self, anchor: &Anchor, places: &[Place], undo: Undo) -> Result<Changed, Error> {
+        self.write_rebuilt()?;
         let now = seconds(&self.site.clock);
         let mut transcript = Transcript::of(&self.context.folder);
         let place = |at: usize| places.get(at).copied().unwrap_or(Place::Window);
@@ -129,128 +139,26 @@ impl Window {
         Ok(Changed { archived, entries, anchor: Some(anchor), transcript, remarks: self.remarks })
     }
 
-    /// Makes the window anew: the last anchor, what was kept after it, and everything since.
+    /// Rebuilds the window: the last anchor, what was kept after it, and everything since.
     pub fn rebuild(mut self) -> Result<Changed, Error> {
-        let now = seconds(&self.site.clock);
-        let files = self.site.files.clone();
-        let files = files.as_ref();
-        let mut transcript = Transcript::of(&self.context.folder);
-        let all: Vec<&Entry> = self.entries.iter().collect();
-        if transcript.holds_window() {
-            self.remarks.extend(transcript.add_missing(files, &all, now)?.remarks);
+        if self.rebuilt.is_none() {
+            let (files, now) = (self.site.files.as_ref(), seconds(&self.site.clock));
+            self.rebuilt = Some(Rebuilt::of(&self.context, files, &self.entries, now)?);
         }
-        let since = self.since_anchor(&transcript)?;
-        let mut window = self.kept_by_anchor(&transcript, since.first())?;
-        let anchored = since.first().is_some_and(Entry::is_anchor);
-        let dropped = |entry: &Entry| entry.entry_type.as_deref() == Some("system_prompt_changed");
-        let mut rest = since.into_iter().filter(|entry| !dropped(entry)).peekable();
-        let anchor = match rest.peek() {
-            Some(_) if anchored => rest.next(),
-            Some(first) => Some(self.beginning(first.seconds.unwrap_or(now))),
-            None => None,
-        };
-        window.splice(0..0, anchor);
-        window.extend(rest);
-        let stays: HashSet<(u64, u64)> = window.iter().map(Entry::identity).collect();
-        let leaving: Vec<&Entry> = self.entries.iter().filter(|entry| !stays.contains(&entry.identity())).collect();
-        if !transcript.holds_window() {
-            self.remarks.extend(transcript.add_missing(files, &leaving, now)?.remarks);
-        }
-        let archived = leaving.len();
-        let lines: Vec<&Entry> = window.iter().collect();
-        if window != self.entries {
-            self.write(&lines)?;
-        }
+        let archived = self.write_rebuilt()?;
         self.end()?;
-        let transcript = place_of(&transcript, &self.context);
-        let anchor = window.first().filter(|entry| entry.is_anchor()).cloned();
-        Ok(Changed { archived, entries: window.len(), anchor, transcript, remarks: self.remarks })
+        let transcript = place_of(&Transcript::of(&self.context.folder), &self.context);
+        let anchor = self.entries.first().filter(|entry| entry.is_anchor()).cloned();
+        Ok(Changed { archived, entries: self.entries.len(), anchor, transcript, remarks: self.remarks })
     }
 
-    /// What a window without an anchor in its transcript begins with: what it began with before, else a new anchor, as Chibi
-    /// makes one.
-    fn beginning(&self, created_seconds: u64) -> Entry {
-        let before = self.entries.first().filter(|entry| entry.entry_type.as_deref() == Some("context_created"));
-        let new = || Anchor::Created.entry(&self.context.name, &Stamp::random(created_seconds), &[]);
-        before.cloned().unwrap_or_else(new)
-    }
-
-    /// The last anchor and all entries after it, or all entries where there is none.
-    fn since_anchor(&self, transcript: &Transcript) -> Result<Vec<Entry>, Error> {
-        let mut since: Vec<Entry> = Vec::new();
-        let mut known = super::transcript::Known::new(transcript);
-        let mut size = 0;
-        let path = self.context.window();
-        let mut next = |entry: Entry| {
-            if entry.is_anchor() {
-                since.clear();
-                size = 0;
-            }
-            size += entry.line.len() as u64;
-            since.push(entry);
-            if size > WINDOW_SIZE_MAX {
-                return Err(Error::about(&path, Problem::TooLarge { size_max: WINDOW_SIZE_MAX }));
-            }
-            Ok(())
-        };
-        transcript.each(self.site.files.as_ref(), &mut |entry| {
-            known.add(&entry);
-            next(entry)
-        })?;
-        if !transcript.holds_window() {
-            for entry in &self.entries {
-                if !known.has(entry) {
-                    next(entry.clone())?;
-                }
-            }
-        }
-        Ok(since)
-    }
-
-    /// What stands before an anchor in the transcript and belongs after it in the window: what the anchor names, or what Chibi
-    /// kept in the window when it summed up the rest. Chibi forgets the latter the next time it makes the window anew.
-    pub(super) fn kept_by_anchor(&self, transcript: &Transcript, anchor: Option<&Entry>) -> Result<Vec<Entry>, Error> {
-        let Some(anchor) = anchor.filter(|anchor| transcript.holds_window() && anchor.is_anchor()) else {
-            return Ok(Vec::new());
-        };
-        let named = anchor.kept();
-        let mut ids: HashSet<&str> = named.iter().map(String::as_str).collect();
-        let mut said: HashMap<u64, usize> = HashMap::new();
-        let last = self.entries.iter().rposition(Entry::is_anchor);
-        let own = last.and_then(|last| self.entries.get(last));
-        let same = own.is_some_and(|own| own.entry_type == anchor.entry_type && own.sums_up_like(anchor));
-        if named.is_empty() && same && anchor.may_keep() {
-            for entry in self.entries.iter().skip(last.map_or(0, |last| last + 1)) {
-                ids.extend(entry.id.as_deref());
-                *said.entry(entry.said()).or_default() += 1;
-            }
-        }
-        let mut before: Vec<Entry> = Vec::new();
-        let mut past = false;
-        transcript.each(self.site.files.as_ref(), &mut |entry| {
-            past |= entry.identity() == anchor.identity();
-            let by_id = entry.id.as_deref().is_some_and(|id| ids.contains(id));
-            if !past && !entry.is_anchor() && (by_id || said.contains_key(&entry.said())) {
-                before.push(entry);
-            }
-            Ok(())
-        })?;
-        if named.is_empty() {
-            // Of several that say the same the last ones were kept.
-            let mut kept: Vec<Entry> = Vec::new();
-            for entry in before.into_iter().rev() {
-                match said.get_mut(&entry.said()) {
-                    Some(count) if *count > 0 => {
-                        *count -= 1;
-                        kept.push(entry);
-                    }
-                    _ => {}
-                }
-            }
-            kept.reverse();
-            before = kept;
-        }
-        Ok(before)
+    /// Writes the rebuilt window, if there is one. Says how many entries left the window.
+    pub(super) fn write_rebuilt(&mut self) -> Result<usize, Error> {
+        let Some(rebuilt) = self.rebuilt.take() else { return Ok(0) };
+        let now = seconds(&self.site.clock);
+        self.remarks.extend(rebuilt.write(&self.context, self.site.files.as_ref(), now)?);
+        self.entries = rebuilt.entries;
+        Ok(rebuilt.leaving.len())
     }
 
     fn begins_with(&self, anchor: &Entry) -> bool {
@@ -263,18 +171,20 @@ impl Window {
         replace(self.site.files.as_ref(), &path, &bytes).map_err(|error| Error::at(&path, Problem::Unwritable, error))
     }
 
-    /// Removes the marks of a change that is done.
+    /// Removes the mark of a change that is done.
     pub(super) fn end(&self) -> Result<(), Error> {
-        let files = self.site.files.as_ref();
-        for path in [self.context.dirty(), Pending::path(&self.context)] {
-            let unwritable = |error| Error::at(&path, Problem::Unwritable, error);
-            if files.length(&path).map_err(unwritable)?.is_some() {
-                files.remove(&path).map_err(unwritable)?;
-                files.sync_folder(folder_of(&path)).map_err(unwritable)?;
-            }
-        }
-        Ok(())
+        remove_mark(self.site.files.as_ref(), &Pending::path(&self.context))
     }
+}
+
+/// Removes a file that marks a state, durably.
+pub(super) fn remove_mark(files: &dyn Files, path: &Path) -> Result<(), Error> {
+    let unwritable = |error| Error::at(path, Problem::Unwritable, error);
+    if files.length(path).map_err(unwritable)?.is_some() {
+        files.remove(path).map_err(unwritable)?;
+        files.sync_folder(folder_of(path)).map_err(unwritable)?;
+    }
+    Ok(())
 }
 
 /// Where an entry goes.

@@ -87,10 +87,9 @@ fn todays_transcript_gets_the_anchor_and_a_rebuild_knows_what_was_kept() {
     let said = ["1", "2", "3"].map(|id| message(id, "ctx", id)).concat();
     fs::write(folder.join("transcript/active.jsonl"), &said).unwrap();
     fs::write(folder.join("context.jsonl"), &said).unwrap();
-    fs::write(folder.join(".dirty"), "").unwrap();
     let places = [Place::Aside, Place::Aside, Place::Window];
     held(folder).put_aside(&Anchor::Compaction("x".to_owned()), &places).unwrap();
-    assert!(!folder.join(".dirty").exists() && !folder.join("transcript.md").exists());
+    assert!(!folder.join("transcript.md").exists());
     assert_eq!(types(&folder.join("transcript/active.jsonl")), ["message", "message", "message", "compaction"]);
     let window = ids(&folder.join("context.jsonl"));
     assert_eq!(window[1..], ["3"]);

@@ -1,0 +1,222 @@
+//! Rebuilding the window of a context from its transcript, as Chibi does when it finds its mark `.dirty`: a window with that mark is
+//! out of date. [`Rebuilt::of`] only reads, so that commands which change nothing see the same window as those that do.
+
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+
+use stenograph::json::Object;
+
+use super::context::Context;
+use super::entry::{self, Anchor, Entry, Stamp, WINDOW_SIZE_MAX};
+use super::hold::seconds;
+use super::transcript::{Known, Sync, Transcript, WindowState};
+use super::window::remove_mark;
+use crate::error::{Error, Problem};
+use crate::files::{Files, replace};
+use crate::layouts::Site;
+use crate::tail::{self, LastLine, Remark};
+
+/// A window rebuilt from its transcript. The caller of [`Rebuilt::write`] holds the context.
+#[derive(Debug)]
+pub struct Rebuilt {
+    /// What the window holds now.
+    pub entries: Vec<Entry>,
+    /// The entries of the old window that leave it.
+    pub leaving: Vec<Entry>,
+    /// The entries of the old window that the transcript lacks.
+    missing: Vec<Entry>,
+    /// Whether the file differs from `entries`.
+    differs: bool,
+}
+
+impl Rebuilt {
+    /// The rebuilt window, if Chibi marked the file as out of date.
+    pub fn of_marked(context: &Context, files: &dyn Files, window: &[Entry], now: u64) -> Result<Option<Rebuilt>, Error> {
+        match context.window_state(files)? {
+            WindowState::OutOfDate => Rebuilt::of(context, files, window, now).map(Some),
+            WindowState::Current => Ok(None),
+        }
+    }
+
+    /// The last anchor, what was kept after it, and everything since. Changes nothing.
+    pub fn of(context: &Context, files: &dyn Files, window: &[Entry], now: u64) -> Result<Rebuilt, Error> {
+        let transcript = Transcript::of(&context.folder);
+        let mut missing = Vec::new();
+        if transcript.holds_window() {
+            let mut known = transcript.known(files, context.window_state(files)?)?;
+            missing.extend(window.iter().filter(|entry| !known.take(entry)).cloned());
+        }
+        let since = since_anchor(context, files, &transcript, if transcript.holds_window() { &missing } else { window })?;
+        let mut entries = kept_by_anchor(files, &transcript, window, since.first())?;
+        let anchored = since.first().is_some_and(Entry::is_anchor);
+        let dropped = |entry: &Entry| entry.entry_type.as_deref() == Some("system_prompt_changed");
+        let mut rest = since.into_iter().filter(|entry| !dropped(entry)).peekable();
+        let anchor = match rest.peek() {
+            Some(_) if anchored => rest.next(),
+            Some(first) => Some(beginning(context, files, window, first.seconds.unwrap_or(now))),
+            None => None,
+        };
+        entries.splice(0..0, anchor);
+        entries.extend(rest);
+        let stays: HashSet<(u64, u64)> = entries.iter().map(Entry::identity).collect();
+        let leaving = window.iter().filter(|entry| !stays.contains(&entry.identity())).cloned().collect();
+        Ok(Rebuilt { leaving, missing, differs: entries != window, entries })
+    }
+
+    /// Writes the window, after everything that leaves it is in the transcript, and removes the mark.
+    pub fn write(&self, context: &Context, files: &dyn Files, now: u64) -> Result<Vec<Remark>, Error> {
+        let mut transcript = Transcript::of(&context.folder);
+        let remarks = if transcript.holds_window() {
+            let missing: Vec<&Entry> = self.missing.iter().collect();
+            transcript.append(files, &missing, now, Sync::Now)?
+        } else {
+            let leaving: Vec<&Entry> = self.leaving.iter().collect();
+            transcript.add_missing(files, &leaving, now)?.remarks
+        };
+        if self.differs {
+            let (path, lines): (_, Vec<&Entry>) = (context.window(), self.entries.iter().collect());
+            let written = replace(files, &path, &entry::lines(&lines));
+            written.map_err(|error| Error::at(&path, Problem::Unwritable, error))?;
+        }
+        remove_mark(files, &context.dirty())?;
+        Ok(remarks)
+    }
+
+    /// Says that the window was out of date.
+    pub fn remark(&self, context: &Context) -> Remark {
+        Remark::new(&context.window(), "is marked as out of date (.dirty), and is rebuilt from the transcript")
+    }
+}
+
+/// Rebuilds the window if Chibi marked it as out of date. The caller holds the context.
+pub fn refresh(context: &Context, site: &Site) -> Result<Vec<Remark>, Error> {
+    let files = site.files.as_ref();
+    if context.window_state(files)? == WindowState::Current {
+        return Ok(Vec::new());
+    }
+    let mut remarks: Vec<Remark> = tail::settle(files, &context.window(), LastLine::MayLackNewline)?.remark.into_iter().collect();
+    let window = entry::all(files, &context.window())?;
+    let now = seconds(&site.clock);
+    let rebuilt = Rebuilt::of(context, files, &window, now)?;
+    remarks.push(rebuilt.remark(context));
+    remarks.extend(rebuilt.write(context, files, now)?);
+    Ok(remarks)
+}
+
+/// What a window without an anchor in its transcript begins with: what it began with before, else a new anchor, as Chibi
+/// makes one.
+fn beginning(context: &Context, files: &dyn Files, window: &[Entry], first_seconds: u64) -> Entry {
+    let before = window.first().filter(|entry| entry.entry_type.as_deref() == Some("context_created"));
+    let new = || {
+        let created = created_seconds(context, files).unwrap_or(first_seconds);
+        Anchor::Created.entry(&context.name, &Stamp::random(created), &[])
+    };
+    before.cloned().unwrap_or_else(new)
+}
+
+/// The largest `state.json` that is read. It has a line or two for each context.
+const STATE_SIZE_MAX: u64 = 16 << 20;
+
+/// When Chibi created a context, as the `state.json` of its home says.
+fn created_seconds(context: &Context, files: &dyn Files) -> Option<u64> {
+    let contexts = context.folder.parent().filter(|folder| folder.ends_with("contexts"))?;
+    let path = contexts.parent().unwrap_or(Path::new(".")).join("state.json");
+    files.length(&path).ok().flatten().filter(|length| *length <= STATE_SIZE_MAX)?;
+    let text = String::from_utf8(files.read(&path, 0).ok()?).ok()?;
+    let items = Object::parse(&text)?.take_items("contexts")?;
+    let created = |raw| {
+        let item = Object::parse(raw).filter(|item| item.peek_str("name").as_deref() == Some(context.name.as_str()))?;
+        item.peek("created_at").and_then(stenograph::json::number)
+    };
+    items.into_iter().find_map(created)
+}
+
+/// The last anchor and all entries after it, or all entries where there is none; `more` are entries that follow the transcript unless
+/// it holds them.
+fn since_anchor(
+    context: &Context,
+    files: &dyn Files,
+    transcript: &Transcript,
+    more: &[Entry],
+) -> Result<Vec<Entry>, Error> {
+    let mut since: Vec<Entry> = Vec::new();
+    let mut known = Known::new(transcript);
+    let mut size = 0;
+    let path = context.window();
+    let mut next = |entry: Entry| {
+        if entry.is_anchor() {
+            since.clear();
+            size = 0;
+        }
+        size += entry.line.len() as u64;
+        since.push(entry);
+        if size > WINDOW_SIZE_MAX {
+            return Err(Error::about(&path, Problem::TooLarge { size_max: WINDOW_SIZE_MAX }));
+        }
+        Ok(())
+    };
+    transcript.each(files, &mut |entry| {
+        known.add(&entry);
+        next(entry)
+    })?;
+    for entry in more {
+        if !known.has(entry) {
+            next(entry.clone())?;
+        }
+    }
+    Ok(since)
+}
+
+/// What stands before an anchor in the transcript and belongs after it in the window: what the anchor names, or what Chibi
+/// kept in the window when it summed up the rest. Chibi forgets the latter the next time it rebuilds the window.
+pub(super) fn kept_by_anchor(
+    files: &dyn Files,
+    transcript: &Transcript,
+    window: &[Entry],
+    anchor: Option<&Entry>,
+) -> Result<Vec<Entry>, Error> {
+    let Some(anchor) = anchor.filter(|anchor| transcript.holds_window() && anchor.is_anchor()) else {
+        return Ok(Vec::new());
+    };
+    let named = anchor.kept();
+    let mut ids: HashSet<&str> = named.iter().map(String::as_str).collect();
+    let mut said: HashMap<u64, usize> = HashMap::new();
+    let last = window.iter().rposition(Entry::is_anchor);
+    let own = last.and_then(|last| window.get(last));
+    let same = own.is_some_and(|own| own.entry_type == anchor.entry_type && own.sums_up_like(anchor));
+    if named.is_empty() && same && anchor.may_keep() {
+        for entry in window.iter().skip(last.map_or(0, |last| last + 1)) {
+            ids.extend(entry.id.as_deref());
+            *said.entry(entry.said()).or_default() += 1;
+        }
+    }
+    let mut before: Vec<Entry> = Vec::new();
+    let mut past = false;
+    transcript.each(files, &mut |entry| {
+        past |= entry.identity() == anchor.identity();
+        let by_id = entry.id.as_deref().is_some_and(|id| ids.contains(id));
+        if !past && !entry.is_anchor() && (by_id || said.contains_key(&entry.said())) {
+            before.push(entry);
+        }
+        Ok(())
+    })?;
+    if named.is_empty() {
+        // Of several that say the same the last ones were kept.
+        let mut kept: Vec<Entry> = Vec::new();
+        for entry in before.into_iter().rev() {
+            match said.get_mut(&entry.said()) {
+                Some(count) if *count > 0 => {
+                    *count -= 1;
+                    kept.push(entry);
+                }
+                _ => {}
+            }
+        }
+        kept.reverse();
+        before = kept;
+    }
+    Ok(before)
+}
+
+#[cfg(test)]
+mod tests;
