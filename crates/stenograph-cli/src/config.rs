@@ -7,6 +7,8 @@ mod value;
 use std::env;
 use std::path::{Path, PathBuf};
 
+use stenograph::edit::trim::Limits;
+
 use crate::error::CommandError;
 use file::File;
 pub use file::toml;
@@ -242,6 +244,12 @@ impl Config {
             Some((Value::Tokens(tokens), _)) => Some(tokens).filter(|tokens| *tokens > 0),
             _ => None,
         })
+    }
+
+    /// The limits of a conversation; 0 is no limit.
+    pub fn limits(&self) -> Result<Limits, CommandError> {
+        let set = |setting| Ok::<u64, CommandError>(self.tokens(setting)?.unwrap_or(0));
+        Ok(Limits { chat: set(&MAX_CHAT_TOKENS)?, prompt: set(&MAX_PROMPT_TOKENS)?, tool: set(&MAX_TOOL_TOKENS)? })
     }
 
     /// What stands in the files and is no setting.

@@ -11,8 +11,8 @@ use stenograph::read::{Reading, Sink};
 use stenograph::time::{Time, Unit};
 use stenograph::wire;
 
-use crate::error::Error;
-use crate::files::{folder_of, hide_like};
+use crate::error::{Error, Problem};
+use crate::files::{cut_off, folder_of, hide_like};
 use crate::journal::{self, End, Recorded};
 use crate::layouts::{
     Clock, Documents, Given, Ground, Journal, JournalKind, Layout, Loaded, Opened, Site, Stamps, Target,
@@ -39,6 +39,8 @@ pub struct Recorder {
     remarks: Vec<Remark>,
     site: Site,
     path: PathBuf,
+    /// How long the authoritative file was before this recording.
+    begin: u64,
     // Let go of last: what they guard is whole by then.
     _locks: Vec<Box<dyn std::any::Any + Send + Sync>>,
     _lock: Lock,
@@ -66,6 +68,7 @@ impl Recorder {
         let Ground { journal: path, tail, remarks: mut found, lock } = ground;
         found.extend(remarks);
         let log = Log::open(site.files.clone(), &path, &tail, site.durability)?;
+        let begin = tail.length;
         let stamper = Stamper { clock: site.clock.clone(), last: Mutex::new(None), stamps };
         let recorded = match kind {
             JournalKind::Stream => None,
@@ -93,6 +96,7 @@ impl Recorder {
             remarks: found,
             site,
             path,
+            begin,
             _locks: locks,
             _lock: lock,
         };
@@ -189,6 +193,22 @@ impl Recorder {
             }
         }
         Ok(Kept { files, remarks })
+    }
+
+    /// Takes back a recording into which nothing was recorded: everything is as it was before.
+    pub fn discard(self) -> Result<(), Error> {
+        let Recorder { log, following, site, path, begin, _locks: locks, _lock: lock, .. } = self;
+        drop(log);
+        let files = site.files.as_ref();
+        let unwritable = |error| Error::at(&path, Problem::Unwritable, error);
+        if files.length(&path).map_err(unwritable)?.is_some() {
+            cut_off(files, &path, begin).map_err(unwritable)?;
+        }
+        drop((locks, lock));
+        match following {
+            Some(following) => following.into_inner().unwrap_or_else(PoisonError::into_inner).documents.discard(),
+            None => Ok(()),
+        }
     }
 
     /// At the end everything is durable that anybody wanted to be.

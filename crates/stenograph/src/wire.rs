@@ -4,7 +4,7 @@
 mod read;
 mod write;
 
-pub use read::{leave, read};
+pub use read::{leave, problem, read};
 pub use write::{event, event_at, note, write_event};
 
 /// The version of the wire. A reader of this version passes over keys it does not know.

@@ -1,43 +1,73 @@
-//! `steno continue`: the newest conversation of a folder of chat histories, ready to be sent on. Nothing is written.
+//! `steno continue`: a chat history, by its name or the newest one, ready to be sent on. Nothing is written.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use stenograph::edit::trim::{Account, Limits};
+use clap::ValueEnum;
+use stenograph::edit::trim::{Account, Limits, Moment};
+use stenograph::format::Detected;
 use stenograph::text::quote;
 use stenograph_store::files::{Disk, Files};
 use stenograph_store::layouts::cycod::{self, Ready};
 use stenograph_store::{Passes, Source, journal, recover};
 
-use crate::config::{Config, MAX_CHAT_TOKENS, MAX_PROMPT_TOKENS, MAX_TOOL_TOKENS};
+use crate::config::Config;
 use crate::error::{CommandError, Status};
 use crate::home::Root;
 use crate::output::{Output, counted, harmless_json};
 
-/// Print the newest chat history, ready to be sent to a model
+/// Print a chat history, ready to be sent to a model
 ///
-/// Finds the conversation that CycoD would go on with: of all chat-history*.jsonl and exception-chat-history*.jsonl in ~/.cycod/history,
-/// .cycod/history and the current folder the one that was written last. Its messages go to standard output, one a line; which file it
-/// is, to standard error. A call without an answer gets one that says so, as CycoD gives it; the file stays as it is. Without
+/// Prints the messages of FILE. Without FILE it finds the conversation that CycoD would go on with: of all chat-history*.jsonl and exception-chat-history*.jsonl in ~/.cycod/history,
+/// .cycod/history and the current folder the one that was written last. The messages go to standard output, one a line; which file it
+/// is, to standard error. A recording into FILE may go on meanwhile. A call without an answer gets one that says so, as CycoD gives it; the file stays as it is. Without
 /// --max-tokens, what steno config says about App.MaxChatTokens holds, and what it says about prompts and tools in any case.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   steno continue > messages.jsonl
+  steno continue talk.jsonl --max-tokens 100000 --at request
   steno continue --max-tokens 100000 --json | jq .messages
   FILE=$(steno continue --json | jq -r .file)
   my-agent | steno record --load \"$FILE\" --to cycod:\"$FILE\"
 
 Exit codes: 0 found, 1 there is none or it does not fit, 2 error")]
 pub struct Options {
+    /// The chat history; the newest one if none is named
+    #[arg(value_name = "FILE", conflicts_with = "root")]
+    file: Option<PathBuf>,
     #[command(flatten)]
     root: Root,
     /// Trim it to so many tokens: large old tool results first, then whole old turns; never the system prompt or the newest turn
     #[arg(long, value_name = "N")]
     max_tokens: Option<u64>,
+    /// Which limits hold: all when a history is loaded and before a request, none for tool results when a user message is added
+    #[arg(long, value_name = "MOMENT", default_value = "load")]
+    at: At,
     /// Print one JSON object: the file, its title, and all messages
     #[arg(long)]
     json: bool,
+}
+
+/// The moments at which CycoD trims a conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum At {
+    /// A history is loaded
+    Load,
+    /// A message of the user is added
+    UserMessage,
+    /// The conversation is about to be sent
+    Request,
+}
+
+impl At {
+    fn moment(self) -> Moment {
+        match self {
+            At::Load => Moment::Load,
+            At::UserMessage => Moment::UserMessage,
+            At::Request => Moment::Request,
+        }
+    }
 }
 
 /// The folders that are searched.
@@ -48,16 +78,11 @@ const SIZE_MAX: u64 = 1 << 30;
 
 /// Runs it.
 pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
-    // Without a home folder the other places remain.
-    let folders: Vec<PathBuf> = PLACES.iter().filter_map(|place| options.root.resolve(place).ok()).collect();
-    let Some(history) = cycod::newest(&folders)? else {
-        let places: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();
-        output.say(&format!("no chat history in {}", places.join(", ")));
-        output.say("hint: steno record --to cycod makes one");
-        return Ok(Status::No);
-    };
-    let place = history.path.display().to_string();
-    let bytes = Source::open(&history.path, Passes::Once)?.read_whole(SIZE_MAX)?;
+    let Some(path) = options.history(output)? else { return Ok(Status::No) };
+    let place = path.display().to_string();
+    let mut source = Source::open(&path, Passes::Once)?;
+    check_format(&source)?;
+    let bytes = source.read_whole(SIZE_MAX)?;
     let mut ready = cycod::ready(&bytes);
     if ready.messages.is_empty() {
         output.say(&format!("{place}: holds no message"));
@@ -65,7 +90,9 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
     }
     let account = match limits(options)? {
         Limits::NONE => None,
-        limits => Some(ready.trim(limits).map_err(|error| CommandError::new(format!("{place}: {error}")))?),
+        limits => Some(
+            ready.trim(limits, options.at.moment()).map_err(|error| CommandError::new(format!("{place}: {error}")))?,
+        ),
     };
     if options.json {
         output.line(&harmless_json(&json(&place, &ready)))?;
@@ -75,11 +102,41 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
         }
     }
     say(&place, &ready, output);
-    if is_unfinished(&history.path) {
+    if is_unfinished(&path) {
         output
             .say(&format!("note: a recording goes on there, or was cut off: then steno recover {place} completes it"));
     }
     Ok(account.map_or(Status::Done, |account| say_account(&account, output)))
+}
+
+impl Options {
+    /// The file that is named, else the newest chat history.
+    fn history(&self, output: &mut Output<'_>) -> Result<Option<PathBuf>, CommandError> {
+        if let Some(file) = &self.file {
+            return Ok(Some(file.clone()));
+        }
+        // Without a home folder the other places remain.
+        let folders: Vec<PathBuf> = PLACES.iter().filter_map(|place| self.root.resolve(place).ok()).collect();
+        let newest = cycod::newest(&folders)?;
+        if newest.is_none() {
+            let places: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();
+            output.say(&format!("no chat history in {}", places.join(", ")));
+            output.say("hint: steno record --to cycod makes one");
+        }
+        Ok(newest.map(|history| history.path))
+    }
+}
+
+/// Refuses a transcript of another system: its lines are no messages that a model takes.
+fn check_format(source: &Source) -> Result<(), CommandError> {
+    match source.detect() {
+        Detected::Format(format) if !cycod::is_chat(format) => {
+            let (place, name) = (source.place(), format.info().name);
+            Err(CommandError::new(format!("{place}: is a transcript of the format {name}, not a chat history"))
+                .hint(format!("steno convert {place} --to {} makes one", cycod::chat_format().info().name)))
+        }
+        Detected::Format(_) | Detected::Tie(_) | Detected::Unknown => Ok(()),
+    }
 }
 
 /// Whether a journal beside the file has no end yet, and may know more than the file.
@@ -91,13 +148,8 @@ fn is_unfinished(path: &Path) -> bool {
 
 /// What was typed counts before what was set, and 0 is no limit.
 fn limits(options: &Options) -> Result<Limits, CommandError> {
-    let config = Config::load()?;
-    let set = |setting| Ok::<u64, CommandError>(config.tokens(setting)?.unwrap_or(0));
-    Ok(Limits {
-        chat: options.max_tokens.map_or_else(|| set(&MAX_CHAT_TOKENS), Ok)?,
-        prompt: set(&MAX_PROMPT_TOKENS)?,
-        tool: set(&MAX_TOOL_TOKENS)?,
-    })
+    let set = Config::load()?.limits()?;
+    Ok(Limits { chat: options.max_tokens.unwrap_or(set.chat), ..set })
 }
 
 fn say_account(account: &Account, output: &mut Output<'_>) -> Status {

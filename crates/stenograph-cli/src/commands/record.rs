@@ -1,10 +1,12 @@
 //! `steno record`: events from standard input, or from what a command prints, recorded as they come. What arrives is in
-//! `record/feed.rs`, how bytes become events in `record/intake.rs` and `known.rs`, where they go in `record/desk.rs`.
+//! `record/feed.rs`, how bytes become events in `record/intake.rs` and `known.rs`, where they go in `record/desk.rs`. The limits
+//! of a conversation that goes on are in `record/limits.rs`.
 
 mod desk;
 mod feed;
 mod intake;
 mod known;
+mod limits;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -108,6 +110,11 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
             desk.finish(&end)?.report(options, output)?;
             Ok(Status::Code(code))
         }
+        Err(error) if desk.is_untouched() => {
+            // Nothing was recorded: an id or a name that was taken is free again.
+            let _ = desk.discard();
+            Err(error)
+        }
         Err(error) => {
             // What was recorded until then is completed all the same; the error is what is told.
             let _ = desk.finish(&End::Failed(error.message().to_owned()));
@@ -118,7 +125,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
 
 /// From the first event to the last.
 fn attend(options: &Options, desk: &mut Desk, output: &mut Output<'_>) -> Result<Ended, CommandError> {
-    desk.load(options.load.as_deref())?;
+    desk.load(options.load.as_deref(), output)?;
     let mut intake = Intake::new(options.from.as_deref(), &options.command)?;
     let mut feed = match options.command.split_first() {
         None => Feed::standard_input()?,

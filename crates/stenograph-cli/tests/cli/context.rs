@@ -191,7 +191,10 @@ fn compaction_and_recording_work_on_the_rebuilt_window() {
     let done = folder.run("compact --context research --root . --keep 1 --summarise cat");
     let window = String::from_utf8(folder.read(".chibi/contexts/research/context.jsonl")).unwrap();
     done.ends(0).talks("out of date");
-    assert!(window.contains("ownership") && window.contains("borrowing") && !window.contains("What is Rust?"), "{window}");
+    assert!(
+        window.contains("ownership") && window.contains("borrowing") && !window.contains("What is Rust?"),
+        "{window}"
+    );
     let folder = out_of_date();
     let done = folder.run_with("record --from openai-chat --to chibi:.chibi/contexts/research", CHAT.as_bytes());
     done.ends(0).talks("out of date");

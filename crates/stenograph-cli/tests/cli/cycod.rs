@@ -239,3 +239,38 @@ fn what_was_recorded_can_be_gone_on_with() {
     assert_eq!(done.ends(0).text(), conversation());
     run(&folder, "show home/.cycod/history --kind user --text", "").ends(0).says("which tree?");
 }
+
+#[test]
+fn a_named_history_is_made_ready_and_the_limits_depend_on_the_moment() {
+    let folder = Folder::new();
+    let long = format!("{{\"role\":\"tool\",\"tool_call_id\":\"a\",\"content\":\"{}\"}}\n", "seen ".repeat(2000));
+    folder.write("talk.jsonl", [SYSTEM, USER, CALL, &long, ASSISTANT].concat());
+    folder.write("chat-history-1.jsonl", USER);
+    let whole = run(&folder, "continue talk.jsonl", "");
+    whole.ends(0).talks("talk.jsonl: 5 messages");
+    run(&folder, "config set App.MaxToolTokens 50", "").ends(0);
+    let before_a_request = run(&folder, "continue talk.jsonl --at request", "");
+    assert!(before_a_request.ends(0).text().len() < 2000);
+    assert_eq!(run(&folder, "continue talk.jsonl --at user-message", "").ends(0).text(), whole.text());
+    run(&folder, "continue nowhere.jsonl", "").fails("no such file");
+    folder.write("steno.jsonl", crate::runner::NATIVE);
+    run(&folder, "continue steno.jsonl", "").fails("not a chat history");
+}
+
+#[test]
+fn a_loaded_conversation_that_exceeds_a_limit_says_so_at_each_moment_and_is_recorded_whole() {
+    let folder = Folder::new();
+    folder.write("talk.jsonl", conversation());
+    run(&folder, "config set App.MaxPromptTokens 20", "").ends(0);
+    run(&folder, "config set App.MaxToolTokens 30", "").ends(0);
+    run(&folder, "config set App.MaxChatTokens 100000", "").ends(0);
+    let long = "word ".repeat(100);
+    let more = [USER, CALL, ANSWER].concat().replace("which tree?", &long).replace("seen", &long);
+    let done = run(&folder, "record --load talk.jsonl --from openai-chat --to cycod:talk.jsonl", &more);
+    done.ends(0).talks("125 tokens exceed App.MaxPromptTokens (20)").talks("exceed App.MaxToolTokens (30)");
+    done.talks("steno continue talk.jsonl");
+    assert_eq!(String::from_utf8(folder.read("talk.jsonl")).unwrap(), conversation() + &more);
+    run(&folder, "config set App.MaxChatTokens 50", "").ends(0);
+    let done = run(&folder, "record --load talk.jsonl --from openai-chat --to cycod:other.jsonl", USER);
+    done.ends(0).talks("exceed App.MaxChatTokens (50)");
+}

@@ -118,3 +118,73 @@ fn a_run_that_is_being_recorded_is_left_alone() {
     assert_eq!(statuses, ["completed", "completed"]);
     folder.run("run archive x y").ends(0);
 }
+
+/// The events of a run with times, tokens and thoughts, which a transcript of devflow cannot hold.
+const NATIVE_RUN: &str = r#"{"v":1,"kind":"message","time":"2026-03-02T09:14:05Z","role":"user","content":"Fix the test."}
+{"v":1,"kind":"thinking","time":"2026-03-02T09:14:06Z","content":"Run it first."}
+{"v":1,"kind":"message","time":"2026-03-02T09:14:07Z","role":"assistant","content":"I look.","usage":{"input":100,"cache_read":1000,"output":20}}
+{"v":1,"kind":"tool_call","time":"2026-03-02T09:14:07Z","name":"Bash","call":"c1","input":{"command":"cargo test"}}
+{"v":1,"kind":"tool_result","time":"2026-03-02T09:14:09.500Z","name":"Bash","call":"c1","content":"ok"}
+"#;
+
+#[test]
+fn a_replay_begins_with_what_run_list_says() {
+    let folder = Folder::new();
+    let line = "record --to devflow --set run=x --set flow=review --set node=spec --set cost=0.12 --set duration=61000";
+    folder.run_with(line, NATIVE_RUN.as_bytes()).ends(0);
+    assert!(names(&folder.path(".devflow/runs/x")).contains(&"journal.steno".to_owned()));
+    let listed = folder.run("run list").ends(0).text().to_owned();
+    assert!(listed.contains("1100 tokens in, 20 out  $0.12") && listed.contains("1 min 1 s"), "{listed}");
+    for name in [".devflow/runs/x", ".devflow/runs/x/transcript.json", ".devflow/runs/x/journal.steno"] {
+        let played = folder.run(&format!("replay {name}"));
+        let head = played.ends(0).text();
+        assert!(head.contains("Agent     devflow | Status: completed"), "{name}: {head}");
+        assert!(head.contains("Flow      review | Node: spec"), "{name}: {head}");
+        assert!(head.contains("Duration: 1 min 1 s"), "{name}: {head}");
+        assert!(head.contains("1,100 in / 20 out | Cost: $0.12"), "{name}: {head}");
+    }
+    // Outside of its folder a transcript still says whose it is.
+    std::fs::copy(folder.path(".devflow/runs/x/transcript.json"), folder.path("moved.json")).unwrap();
+    folder.run("replay moved.json").ends(0).says("Flow      review | Node: spec").says("Cost: $0.12");
+}
+
+#[test]
+fn a_turn_says_how_long_the_assistant_took() {
+    let folder = Folder::new();
+    folder.run_with("record --to devflow --set run=x", NATIVE_RUN.as_bytes()).ends(0);
+    let transcript: serde_json::Value =
+        serde_json::from_slice(&folder.read(".devflow/runs/x/transcript.json")).unwrap();
+    assert_eq!(transcript["turns"][0]["durationMs"], serde_json::Value::Null);
+    // From the question to the result of the last call.
+    assert_eq!(transcript["turns"][1]["durationMs"], 3500);
+}
+
+#[test]
+fn a_refused_input_leaves_nothing_and_the_id_is_free() {
+    let folder = Folder::new();
+    for to in [
+        "devflow --set run=x",
+        "steno:run.jsonl",
+        "chibi:contexts/talk",
+        "cycod:talk.jsonl",
+        "claude-events --set agent=a",
+    ] {
+        folder.run_with(&format!("record --to {to}"), b"plain words\n").fails("no format that is known");
+    }
+    folder.run_with("record --from devflow --to devflow --set run=x", b"{}").fails("is a document");
+    folder.run("run list").ends(1);
+    assert_eq!(names(&folder.path(".devflow/runs")), Vec::<String>::new());
+    assert!(!folder.path("run.jsonl").exists() && !folder.path("contexts/talk").exists());
+    folder.run_with("record --from openai-chat --to devflow --set run=x", CHAT.as_bytes()).ends(0);
+}
+
+#[test]
+fn a_broken_compressed_transcript_is_passed_over_where_there_is_a_plain_one() {
+    let folder = Folder::new();
+    folder.run_with("record --from openai-chat --to devflow --set run=x", CHAT.as_bytes()).ends(0);
+    folder.write(".devflow/runs/x/transcript.json.gz", b"\x1f\x8b\x08\x00broken");
+    folder.run("show .devflow/runs/x").ends(0).says("Fix <it>.");
+    folder.run("replay .devflow/runs/x").ends(0).says("Fix <it>.");
+    std::fs::remove_file(folder.path(".devflow/runs/x/transcript.json")).unwrap();
+    folder.run("show .devflow/runs/x").ends(2);
+}

@@ -163,3 +163,39 @@ fn what_is_no_transcript_at_all_is_kept_without_a_flood_of_notes() {
     done.ends(0).talks("480 notes more about the input").talks("500 events recorded");
     assert!(done.talk.lines().count() < 30, "{}", done.talk);
 }
+
+#[test]
+fn recording_into_the_same_file_again_says_that_it_is_appended() {
+    let folder = Folder::new();
+    let first = folder.run_with("record --to steno:run.jsonl", NATIVE.as_bytes());
+    assert!(!first.ends(0).talk.contains("already"));
+    folder.run_with("record --to steno:run.jsonl", NATIVE.as_bytes()).ends(0).talks("this one is appended to it");
+    assert_eq!(folder.run("show run.jsonl --json").ends(0).json().len(), 10);
+    let line = "record --load run.jsonl --to steno:run.jsonl";
+    assert!(!folder.run_with(line, NATIVE.as_bytes()).ends(0).talk.contains("already"));
+}
+
+#[test]
+fn a_native_line_with_a_wrong_field_is_kept_and_the_field_is_named() {
+    let folder = Folder::new();
+    let wrong = NATIVE.replace("\"input\"", "\"arguments\"").replace("\"role\":\"user\"", "\"role\":\"boss\"");
+    let done = folder.run_with("record --from steno --to steno:run.jsonl", wrong.as_bytes());
+    done.ends(0).talks("line 3 of the input: not a tool_call: \"input\" is missing (unknown keys: \"arguments\")");
+    done.talks("line 1 of the input: not a message: \"role\" has the wrong type");
+    let shown = folder.run("show run.jsonl --json").ends(0).text().to_owned();
+    assert!(shown.contains("cargo test"), "{shown}");
+}
+
+#[test]
+fn chat_lines_that_state_model_and_usage_are_counted() {
+    let folder = Folder::new();
+    let chat = "{\"role\":\"user\",\"content\":\"hi\"}\n{\"role\":\"assistant\",\"content\":\"Hi.\",\"model\":\"gpt-4o\",\"usage\":{\"prompt_tokens\":12,\"completion_tokens\":3}}\n";
+    for (to, file) in [("steno:run.jsonl", "run.jsonl"), ("cycod:talk.jsonl", "talk.jsonl")] {
+        let line = format!("record --set auto_save_chat_history=false --set auto_save_trajectory=false --to {to}");
+        let line = if to.starts_with("cycod") { line } else { format!("record --to {to}") };
+        folder.run_with(&line, chat.as_bytes()).ends(0);
+        let counted = folder.run(&format!("usage {file} --json")).ends(0).text().to_owned();
+        assert!(counted.contains("gpt-4o") && counted.contains("12"), "{counted}");
+    }
+    assert_eq!(folder.read("talk.jsonl"), chat.as_bytes());
+}

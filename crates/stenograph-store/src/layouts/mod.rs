@@ -56,10 +56,55 @@ pub trait Layout: Sync {
     /// Journals are among them.
     fn reads(&self, folder: &Path, files: &dyn Files) -> Option<Vec<PathBuf>>;
 
+    /// What the system itself states about the run at this path, whose events do not say it.
+    fn run_summary(&self, _path: &Path) -> Option<RunSummary> {
+        None
+    }
+
     /// The format of these files, where their place says it: what they begin with may look like another one.
     fn format(&self) -> Option<&'static dyn Format> {
         None
     }
+}
+
+/// What a system states about a run as a whole.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RunSummary {
+    /// The system.
+    pub agent: &'static str,
+    /// The id of the run.
+    pub run: String,
+    /// The flow it is a run of.
+    pub flow: Option<String>,
+    /// The node of the flow.
+    pub node: Option<String>,
+    /// What became of it.
+    pub status: &'static str,
+    /// When it began.
+    pub started: Option<Time<'static>>,
+    /// How long it took.
+    pub duration_ms: Option<u64>,
+    /// Tokens that were sent.
+    pub tokens_in: u64,
+    /// Tokens that came back.
+    pub tokens_out: u64,
+    /// What it cost in US dollars.
+    pub cost: Option<f64>,
+    /// What went wrong.
+    pub error: Option<String>,
+}
+
+/// What some system states about the run at this path.
+pub fn run_summary(path: &Path) -> Option<RunSummary> {
+    LAYOUTS.iter().find_map(|layout| layout.run_summary(path))
+}
+
+/// Says that a recording does not begin a file.
+fn appended(path: &Path) -> Remark {
+    Remark::new(
+        path,
+        "holds a recording already; this one is appended to it (to keep them apart, give --to another path)",
+    )
 }
 
 /// What people and programs need to know about a layout.
@@ -268,6 +313,11 @@ pub trait Documents: Send {
 
     /// Completes the documents, whatever state they are in, and makes them durable.
     fn finish(&mut self, recorded: &Recorded, given: Given) -> Result<Finished, Error>;
+
+    /// Removes what beginning made, after a recording into which nothing was recorded. The journal and all locks are gone.
+    fn discard(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
 }
 
 /// What the events of a recording had before anything was stamped on them. After a crash nobody knows, and all counts as given.

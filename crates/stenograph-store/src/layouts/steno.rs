@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use stenograph::format::{Detected, Head, detect};
 use stenograph::wire;
 
-use super::{Documents, Ground, Info, JournalKind, Layout, Loaded, Opened, Site, Stamps, Target};
+use super::{Documents, Ground, Info, JournalKind, Layout, Loaded, Opened, Site, Stamps, Target, appended};
 use crate::error::{Error, Problem};
 use crate::files::Files;
 use crate::journal::Recorded;
@@ -32,15 +32,17 @@ impl Layout for Steno {
         let path = if folder { given.join(new_name(site)) } else { given };
         refuse_others(&path, site)?;
         let same = target.load.as_deref().is_some_and(|load| crate::identity::is_same(load, &path));
+        let ground = Ground::of_stream(&path, LastLine::MayLackNewline, site)?;
+        let remarks = (ground.tail.length > 0 && !same).then(|| appended(&path)).into_iter().collect();
         Ok(Opened {
-            ground: Ground::of_stream(&path, LastLine::MayLackNewline, site)?,
+            ground,
             kind: JournalKind::Stream,
             documents: None,
             first: Vec::new(),
             stamps: Stamps::Time,
             loaded: if same { Loaded::InPlace } else { Loaded::ToBeRecorded },
             locks: Vec::new(),
-            remarks: Vec::new(),
+            remarks,
         })
     }
 

@@ -9,13 +9,14 @@ mod compose;
 mod list;
 mod pieces;
 mod read;
+pub mod usage;
 mod write;
 
 pub use compose::{Composer, NOT_ANSWERED};
 pub use list::{element, list, put_tools, remark, tools};
 pub use pieces::address;
 pub use read::{is_message, may_be_message, message};
-pub use write::render;
+pub use write::drafted;
 
 use std::borrow::Cow;
 

@@ -38,6 +38,47 @@ pub fn read<'a>(object: &mut Object<'a>) -> Option<Event<'a>> {
     Some(event)
 }
 
+/// The keys that every event may have.
+const KEYS: [&str; 17] = [
+    "v", "kind", "time", "session", "thread", "id", "parent", "group", "from", "to", "model", "cwd", "branch",
+    "version", "restates", "part", "extra",
+];
+
+/// What is wrong with a line of this version and of a known kind that is no event: the field that is missing or has the wrong shape,
+/// and the keys that no event of this kind has.
+pub fn problem(object: &Object<'_>) -> Option<String> {
+    if object.peek("v").and_then(crate::json::number)? != VERSION {
+        return None;
+    }
+    let kind = object.peek_str("kind")?;
+    let (needed, known): (&[&str], &[&str]) = match kind.as_ref() {
+        "fact" => (&["name"], &["name", "content"]),
+        "message" => (&["role", "content"], &["role", "content"]),
+        "thinking" => (&["content"], &["content"]),
+        "tool_call" => (&["name", "input"], &["name", "call", "input", "input_text"]),
+        "tool_result" => (&["content"], &["content", "name", "call", "error"]),
+        _ => return None,
+    };
+    let fits = |key: &str| match key {
+        "name" => object.peek_str(key).is_some(),
+        "role" => object.peek_str(key).is_some_and(|role| Role::named(&role).is_some()),
+        "input" => object.has("input") || object.has("input_text"),
+        _ => read_content(&mut object.clone()).is_some(),
+    };
+    let wrong: Vec<String> = needed
+        .iter()
+        .filter(|key| !fits(key))
+        .map(|key| if object.has(key) { format!("{key:?} has the wrong type") } else { format!("{key:?} is missing") })
+        .collect();
+    let is_odd = |key: &&str| *key != "usage" && !KEYS.contains(key) && !known.contains(key);
+    let odd: Vec<String> = object.keys().filter(is_odd).take(ODD_KEYS_MAX).map(|key| format!("{key:?}")).collect();
+    let odd = if odd.is_empty() { String::new() } else { format!(" (unknown keys: {})", odd.join(", ")) };
+    (!wrong.is_empty()).then(|| format!("not a {kind}: {}{odd}", wrong.join(", ")))
+}
+
+/// How many unknown keys are named.
+const ODD_KEYS_MAX: usize = 4;
+
 fn read_body<'a>(object: &mut Object<'a>) -> Option<Body<'a>> {
     let kind = object.peek_str("kind")?;
     Some(match kind.as_ref() {

@@ -13,6 +13,7 @@ use stenograph_store::layouts::{self, Debug, Exchange, LAYOUTS, Layout, Loaded, 
 use stenograph_store::{Passes, Problem, Recorder, Remark};
 
 use super::Options;
+use super::limits::Watch;
 use crate::config::{AUTO_SAVE_CHAT_HISTORY, AUTO_SAVE_TRAJECTORY, Config};
 use crate::error::CommandError;
 use crate::home::Root;
@@ -30,6 +31,10 @@ pub struct Desk {
     left_out: u64,
     /// How many remarks there were about the input.
     notes: u64,
+    /// Whether anything was given to a recorder, if only to be refused.
+    touched: bool,
+    /// The limits of a conversation that goes on, and its file.
+    watch: Option<(Watch, Option<PathBuf>)>,
 }
 
 /// How many remarks about the input are said as they come: something else than a transcript has one for every line.
@@ -76,18 +81,37 @@ impl Desk {
             (true, true) => Ack::Data,
             (true, false) => Ack::Talk,
         };
-        Ok(Desk { recorders, exchange: Exchange::default(), debug, ack, recorded: 0, left_out: 0, notes: 0 })
+        Ok(Desk {
+            recorders,
+            exchange: Exchange::default(),
+            debug,
+            ack,
+            recorded: 0,
+            left_out: 0,
+            notes: 0,
+            touched: false,
+            watch: None,
+        })
     }
 
     /// Records the conversation that goes on, where it does not stand there already.
-    pub fn load(&mut self, load: Option<&Path>) -> Result<(), CommandError> {
+    pub fn load(&mut self, load: Option<&Path>, output: &mut Output<'_>) -> Result<(), CommandError> {
         let Some(load) = load else { return Ok(()) };
+        if let Some(mut watch) = Watch::configured()? {
+            input::open(load, None, Passes::Once)?.read(&mut watch, &Progress::none(), |_| Go::On)?;
+            watch.loaded();
+            let is_in_place = self.recorders.iter().any(|recorder| recorder.loaded() == Loaded::InPlace);
+            let file = is_in_place.then(|| load.to_owned());
+            watch.say(Some(load), output);
+            self.watch = Some((watch, file));
+        }
         let wanting: Vec<&Recorder> =
             self.recorders.iter().filter(|recorder| recorder.loaded() == Loaded::ToBeRecorded).collect();
         if wanting.is_empty() {
             return Ok(());
         }
         let mut input = input::open(load, None, Passes::Once)?;
+        self.touched = true;
         let mut loading = Loading { recorders: wanting, held: Vec::new(), failed: None };
         input.read(&mut loading, &Progress::none(), |loading| match loading.failed {
             Some(_) => Go::NoFurther,
@@ -114,8 +138,13 @@ impl Desk {
         if events.is_empty() {
             return Ok(());
         }
+        self.touched = true;
         for recorder in &self.recorders {
             append(recorder, &events, output)?;
+        }
+        if let Some((watch, file)) = &mut self.watch {
+            events.iter().for_each(|event| watch.add(event));
+            watch.say(file.as_deref(), output);
         }
         for event in &events {
             self.recorded += 1;
@@ -135,6 +164,17 @@ impl Desk {
             }
             Ack::Talk => output.say(&ack()),
         }
+    }
+
+    /// Whether nothing was given to any recorder yet.
+    pub fn is_untouched(&self) -> bool {
+        !self.touched
+    }
+
+    /// Takes all recordings back.
+    pub fn discard(self) -> Result<(), CommandError> {
+        let discarded: Vec<_> = self.recorders.into_iter().map(Recorder::discard).collect();
+        discarded.into_iter().collect::<Result<(), _>>().map_err(CommandError::from)
     }
 
     /// Ends all recordings.

@@ -7,6 +7,7 @@ use stenograph::format::Format;
 use stenograph::model::{Event, Note, Outline, Spine, Usage};
 use stenograph::read::Sink;
 use stenograph_store::follow::{Bell, Follow, Listener, Turn};
+use stenograph_store::layouts::{RunSummary, run_summary};
 use stenograph_store::recall::Recall;
 use stenograph_store::source_file::Recognized;
 
@@ -81,6 +82,8 @@ impl Judge {
 
 /// What is known before the first event is played.
 pub struct Overview {
+    /// What its system states about it as a whole.
+    pub summary: Option<RunSummary>,
     /// The conversation in a few lines.
     pub outline: Outline,
     /// Which events are played.
@@ -117,11 +120,12 @@ impl Origin {
 
     /// Goes through it for the first time.
     pub fn overview(&mut self) -> Result<Overview, CommandError> {
+        let summary = run_summary(Path::new(&self.name()));
         match self {
             Origin::Kept(conversation) => {
                 let found = conversation.overview();
                 let judge = Judge { spine: found.spine, known: found.events, seen: 0 };
-                Ok(Overview { outline: found.outline, judge, damage: found.damage })
+                Ok(Overview { summary, outline: found.outline, judge, damage: found.damage })
             }
             Origin::Live(live) => {
                 let mut first = First::default();
@@ -130,7 +134,7 @@ impl Origin {
                 first.spine.decide();
                 first.outline.origin = follow.format().map_or("", |format| format.info().name);
                 let judge = Judge { spine: first.spine, known: first.outline.events, seen: 0 };
-                Ok(Overview { outline: first.outline, judge, damage: None })
+                Ok(Overview { summary, outline: first.outline, judge, damage: None })
             }
         }
     }

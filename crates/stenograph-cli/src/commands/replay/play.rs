@@ -34,7 +34,8 @@ pub fn run(
     output: &mut Output<'_>,
 ) -> Result<Status, CommandError> {
     let name = origin.name();
-    let mut stage = Stage::new(options, origin.recall(), &overview.outline, &name, overview.judge);
+    let heading = view::heading(&name, &overview.outline, overview.summary.as_ref());
+    let mut stage = Stage::new(options, origin.recall(), heading, overview.outline.events, overview.judge);
     origin.play(&mut stage)?;
     stage.failed()?;
     if stage.timeline().is_empty() && !options.follow {

@@ -27,7 +27,7 @@ pub fn run(
         range: options.range(),
         judge: overview.judge,
         narrator: Narrator::default(),
-        heading: Some(view::heading(&name, &overview.outline)),
+        heading: Some(view::heading(&name, &overview.outline, overview.summary.as_ref())),
         printed: 0,
         go: Go::On,
         output,

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use stenograph::model::{Body, Event, Note, Outline, Role};
+use stenograph::model::{Body, Event, Note, Role};
 use stenograph::read::Sink;
 use stenograph::replay::{Beat, Mode, Range, Timeline, Within};
 use stenograph_store::follow::{Listener, Turn};
@@ -97,13 +97,13 @@ pub struct Stage {
 
 impl Stage {
     /// A stage on which nothing was put yet.
-    pub fn new(options: &Options, recall: Recall, outline: &Outline, name: &str, judge: Judge) -> Stage {
+    pub fn new(options: &Options, recall: Recall, heading: String, events: u64, judge: Judge) -> Stage {
         Stage {
             recall,
             judge,
             range: options.range(),
             narrator: Narrator::default(),
-            heading: view::heading(name, outline),
+            heading,
             mode: options.mode(),
             live: options.follow,
             items: Vec::new(),
@@ -113,7 +113,7 @@ impl Stage {
             places: Vec::new(),
             lines: HashMap::new(),
             width: 0,
-            events: outline.events,
+            events,
             said: None,
             anew: false,
             go: Go::On,

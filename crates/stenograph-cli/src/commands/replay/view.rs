@@ -7,6 +7,7 @@ use stenograph::json::indent;
 use stenograph::model::{Body, Event, Input, Outline, Pairing, Role, Usage};
 use stenograph::replay::Mode;
 use stenograph::time::Time;
+use stenograph_store::layouts::RunSummary;
 
 use crate::clock;
 use crate::commands::show::view::{content_text, input_text};
@@ -67,8 +68,8 @@ impl Narrator {
     }
 }
 
-/// What stands above a conversation.
-pub fn heading(name: &str, outline: &Outline) -> String {
+/// What stands above a conversation. What its system states about it as a whole counts before what its events add up to.
+pub fn heading(name: &str, outline: &Outline, summary: Option<&RunSummary>) -> String {
     let rule = "=".repeat(RULE_WIDTH);
     let mut out = format!("{rule}\n");
     let mut line = |key: &str, values: Vec<Option<String>>| {
@@ -77,19 +78,33 @@ pub fn heading(name: &str, outline: &Outline) -> String {
             let _ = writeln!(out, "{key:<10}{}", harmless_line(&said.join(" | ")));
         }
     };
-    line("Session", vec![Some(outline.session.clone().unwrap_or_else(|| name.to_owned()))]);
+    let run = summary.map(|summary| summary.run.clone()).filter(|run| !run.is_empty());
+    line("Session", vec![Some(outline.session.clone().or(run).unwrap_or_else(|| name.to_owned()))]);
     line("Title", vec![outline.title.clone()]);
-    let agent = Some(outline.origin).filter(|origin| !origin.is_empty()).map(str::to_owned);
+    let agent = summary.map_or(outline.origin, |summary| summary.agent);
+    let agent = Some(agent).filter(|agent| !agent.is_empty()).map(str::to_owned);
     let model = outline.model.as_ref().map(|model| format!("Model: {model}"));
-    line("Agent", vec![agent, model, ended(outline).map(|ended| format!("Status: {ended}"))]);
-    let started = outline.started.as_ref();
-    let took = started.and_then(Time::instant).zip(outline.ended.as_ref().and_then(Time::instant));
+    let status = ended(outline).or_else(|| summary.map(|summary| summary.status.to_owned()));
+    line("Agent", vec![agent, model, status.map(|status| format!("Status: {status}"))]);
+    let node = summary.and_then(|summary| summary.node.as_ref()).map(|node| format!("Node: {node}"));
+    line("Flow", vec![summary.and_then(|summary| summary.flow.clone()), node]);
+    let started = summary.and_then(|summary| summary.started.as_ref()).or(outline.started.as_ref());
+    let took = outline.started.as_ref().and_then(Time::instant).zip(outline.ended.as_ref().and_then(Time::instant));
     let took = took.map(|(start, end)| end.as_millisecond().saturating_sub(start.as_millisecond()));
-    let took = took.and_then(|ms| u64::try_from(ms).ok()).map(|ms| format!("Duration: {}", stretch(ms)));
+    let took = summary.and_then(|summary| summary.duration_ms).or_else(|| took.and_then(|ms| u64::try_from(ms).ok()));
+    let took = took.map(|ms| format!("Duration: {}", stretch(ms)));
     line("Started", vec![started.and_then(clock::second), took]);
-    let cost = outline.total.cost.map(|cost| format!("Cost: ${cost:.2}"));
-    line("Tokens", vec![Some(tokens(&outline.total)).filter(|tokens| !tokens.is_empty()), cost]);
-    line("Error", vec![outline.failure.as_ref().map(|failure| shortened(failure, LINE_LENGTH_MAX).into_owned())]);
+    let stated = summary.filter(|summary| summary.tokens_in > 0 || summary.tokens_out > 0);
+    let total = stated.map_or(outline.total, |summary| Usage {
+        input: Some(summary.tokens_in),
+        output: Some(summary.tokens_out),
+        ..Usage::default()
+    });
+    let cost = summary.and_then(|summary| summary.cost).filter(|cost| *cost > 0.0).or(outline.total.cost);
+    let cost = cost.map(|cost| format!("Cost: ${cost:.2}"));
+    line("Tokens", vec![Some(tokens(&total)).filter(|tokens| !tokens.is_empty()), cost]);
+    let failure = outline.failure.as_ref().or(summary.and_then(|summary| summary.error.as_ref()));
+    line("Error", vec![failure.map(|failure| shortened(failure, LINE_LENGTH_MAX).into_owned())]);
     let _ = writeln!(out, "{rule}\n");
     out
 }

@@ -6,6 +6,7 @@ use stenograph_store::layouts::devflow::{Run, Status, archive, index};
 
 use super::choice::{Choice, moment};
 use crate::clock;
+use crate::commands::replay::view::stretch;
 use crate::error::{self, CommandError};
 use crate::output::{Colour, Ink, Output, counted, harmless_json, harmless_line, shortened};
 
@@ -79,6 +80,9 @@ fn show(run: &Run, output: &mut Output<'_>) -> Result<(), CommandError> {
     let mut parts = vec![colour.ink(Ink::Strong, &harmless_line(&run.id)), status(run.status, colour), began];
     if !run.flow.is_empty() {
         parts.push(harmless_line(&run.flow));
+    }
+    if let Some(took @ 1..) = run.duration_ms() {
+        parts.push(stretch(took));
     }
     if let Some(turns) = run.turn_count {
         parts.push(counted(turns, "turn"));

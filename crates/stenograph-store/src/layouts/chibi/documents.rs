@@ -182,6 +182,12 @@ impl Documents for ContextDocuments {
         }
         Ok(Finished { journal, written, remarks })
     }
+
+    fn discard(&mut self) -> Result<(), Error> {
+        // A folder that holds anything stays.
+        let _ = self.site.files.remove_folder(&self.context.folder);
+        Ok(())
+    }
 }
 
 /// Who speaks to a context where nobody says so.

@@ -31,7 +31,12 @@ pub struct Rebuilt {
 
 impl Rebuilt {
     /// The rebuilt window, if Chibi marked the file as out of date.
-    pub fn of_marked(context: &Context, files: &dyn Files, window: &[Entry], now: u64) -> Result<Option<Rebuilt>, Error> {
+    pub fn of_marked(
+        context: &Context,
+        files: &dyn Files,
+        window: &[Entry],
+        now: u64,
+    ) -> Result<Option<Rebuilt>, Error> {
         match context.window_state(files)? {
             WindowState::OutOfDate => Rebuilt::of(context, files, window, now).map(Some),
             WindowState::Current => Ok(None),
@@ -46,7 +51,8 @@ impl Rebuilt {
             let mut known = transcript.known(files, context.window_state(files)?)?;
             missing.extend(window.iter().filter(|entry| !known.take(entry)).cloned());
         }
-        let since = since_anchor(context, files, &transcript, if transcript.holds_window() { &missing } else { window })?;
+        let since =
+            since_anchor(context, files, &transcript, if transcript.holds_window() { &missing } else { window })?;
         let mut entries = kept_by_anchor(files, &transcript, window, since.first())?;
         let anchored = since.first().is_some_and(Entry::is_anchor);
         let dropped = |entry: &Entry| entry.entry_type.as_deref() == Some("system_prompt_changed");
@@ -94,7 +100,8 @@ pub fn refresh(context: &Context, site: &Site) -> Result<Vec<Remark>, Error> {
     if context.window_state(files)? == WindowState::Current {
         return Ok(Vec::new());
     }
-    let mut remarks: Vec<Remark> = tail::settle(files, &context.window(), LastLine::MayLackNewline)?.remark.into_iter().collect();
+    let mut remarks: Vec<Remark> =
+        tail::settle(files, &context.window(), LastLine::MayLackNewline)?.remark.into_iter().collect();
     let window = entry::all(files, &context.window())?;
     let now = seconds(&site.clock);
     let rebuilt = Rebuilt::of(context, files, &window, now)?;

@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 
 use stenograph::format::{Format, named};
 
-use super::{Documents, Ground, Info, Layout, Loaded, Opened, Site, Target};
+use super::{Documents, Ground, Info, Layout, Loaded, Opened, Site, Target, appended};
 use crate::document::LineDocument;
 use crate::error::{Error, Problem};
 use crate::files::{Files, folder_of};
@@ -84,7 +84,8 @@ impl Layout for ClaudeEvents {
         let recording = Recording::new(document, agent, project, site, Stage::Live);
         let same = target.load.as_deref().is_some_and(|load| crate::identity::is_same(load, &log));
         let loaded = if same { Loaded::InPlace } else { Loaded::ToBeRecorded };
-        let remarks = remark.into_iter().collect();
+        let again = (base > 0 && !same).then(|| appended(&log));
+        let remarks = remark.into_iter().chain(again).collect();
         Ok(Opened { loaded, remarks, ..Opened::new(ground, header, Box::new(recording)) })
     }
 

@@ -140,4 +140,9 @@ impl Documents for Recording {
         }
         Ok(Finished { journal, written: vec![self.log.path().to_owned()], remarks })
     }
+
+    fn discard(&mut self) -> Result<(), Error> {
+        let _lock = self.project.lock(self.files.as_ref())?;
+        tracking::leave(self.files.as_ref(), &self.project.tracking(), &self.agent).map(drop)
+    }
 }

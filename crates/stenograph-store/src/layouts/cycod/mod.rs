@@ -25,7 +25,7 @@ use stenograph::format::{Detected, Format, detect};
 use stenograph::formats::{cycod_trajectory::CycodTrajectory, openai_chat::OpenaiChat};
 use stenograph::model::{Body, Content, Event};
 
-use super::{Documents, Finished, Given, Ground, Info, Layout, Loaded, Opened, Site, Target};
+use super::{Documents, Finished, Given, Ground, Info, Layout, Loaded, Opened, Site, Target, appended};
 use crate::document::measure;
 use crate::error::{Error, Problem};
 use crate::files::{Files, folder_of, replace};
@@ -42,6 +42,16 @@ pub struct Cycod;
 
 /// The name of the layout.
 const NAME: &str = "cycod";
+
+/// The format of a chat history.
+pub fn chat_format() -> &'static dyn Format {
+    Kind::Chat.format()
+}
+
+/// Whether a format is that of a chat history.
+pub fn is_chat(format: &dyn Format) -> bool {
+    format.info().name == Kind::Chat.format_name()
+}
 
 /// What a document is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,7 +112,7 @@ impl Layout for Cycod {
             let (base, remark) = Document::base(files, path, kind)?;
             remarks.extend(remark);
             if base > 0 && !in_place {
-                remarks.push(Remark::new(path, "is there already: what is recorded goes on after it"));
+                remarks.push(appended(path));
             }
             documents.push(Kept { role: Role::Asked, document: Document::new(files, path, kind, base) });
         }

@@ -40,14 +40,14 @@ pub fn ready(bytes: &[u8]) -> Ready {
 }
 
 impl Ready {
-    /// Makes the conversation fit, as the system prompts and the newest question allow, and gives an account of it. A call and its
+    /// Makes the conversation fit the limits that hold at a moment, as the system prompts and the newest question allow, and gives an account of it. A call and its
     /// answer go together. Tool results of the newest turn may be shortened, as CycoD does: one question may take an agent hours.
-    pub fn trim(&mut self, limits: Limits) -> io::Result<Account> {
+    pub fn trim(&mut self, limits: Limits, moment: Moment) -> io::Result<Account> {
         let mut bytes = self.messages.join("\n").into_bytes();
         bytes.push(b'\n');
         let original = Original::read(Kind::Chat.format(), &bytes)?;
         let how = Trim { rule: Rule::Pairs, limits, ..Trim::default() };
-        let Trimmed { plan, account } = trim(&original.events, Moment::Load, &how);
+        let Trimmed { plan, account } = trim(&original.events, moment, &how);
         let trimmed = ready(&edit::apply(&original, &plan)?.bytes);
         self.messages = trimmed.messages;
         Ok(account)
@@ -171,11 +171,11 @@ mod tests {
         let user = |text: &str| format!("{{\"role\":\"user\",\"content\":\"{text}\"}}\n");
         let source = [user("old"), format!("{CALL}\n"), answers, user("and a new one")].concat();
         let mut fits = ready(source.as_bytes());
-        let account = fits.trim(Limits { chat: 300, ..Limits::NONE }).unwrap();
+        let account = fits.trim(Limits { chat: 300, ..Limits::NONE }, Moment::Load).unwrap();
         assert!(account.is_reached() && account.before > 1000 && account.after <= 300);
         assert_eq!(fits.messages.last().unwrap(), user("and a new one").trim_end());
         assert_eq!(ready(fits.messages.join("\n").as_bytes()).answered, 0);
-        let account = ready(source.as_bytes()).trim(Limits { chat: 1, ..Limits::NONE }).unwrap();
+        let account = ready(source.as_bytes()).trim(Limits { chat: 1, ..Limits::NONE }, Moment::Request).unwrap();
         assert!(!account.is_reached());
     }
 

@@ -31,12 +31,19 @@ use crate::tail::Remark;
 /// The documents of a run. They are made when it ends: until then everything is in the journal.
 pub struct Documents {
     site: Site,
+    /// The folder of a run that begins here.
+    begun: Option<PathBuf>,
 }
 
 impl Documents {
     /// The documents of a run in this place.
     pub fn new(site: &Site) -> Documents {
-        Documents { site: site.clone() }
+        Documents { site: site.clone(), begun: None }
+    }
+
+    /// The documents of a run that begins in this folder.
+    pub fn begun(site: &Site, folder: PathBuf) -> Documents {
+        Documents { site: site.clone(), begun: Some(folder) }
     }
 
     /// The metadata of a run that ended.
@@ -140,6 +147,20 @@ impl layouts::Documents for Documents {
         };
         let journal = measure(recorded, Measured { format: &Devflow, bytes }, given)?;
         Ok(Finished { journal, written: vec![transcript, path], remarks })
+    }
+
+    /// Frees the id of the run.
+    fn discard(&mut self) -> Result<(), Error> {
+        let Some(folder) = &self.begun else { return Ok(()) };
+        let (files, path) = (self.site.files.as_ref(), folder.join(METADATA));
+        let removed = files.remove(&path).and_then(|()| files.remove_folder(folder));
+        removed
+            .and_then(|()| files.sync_folder(folder_of(folder)))
+            .map_err(|error| Error::at(&path, Problem::Unwritable, error))?;
+        match folder.parent().and_then(Path::parent) {
+            Some(base) => index::update(files, &Base::at(base), &(self.site.clock)()).map(drop),
+            None => Ok(()),
+        }
     }
 }
 

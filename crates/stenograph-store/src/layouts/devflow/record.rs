@@ -10,12 +10,14 @@ use stenograph::time::{Time, Unit};
 
 use super::finish::Documents;
 use super::metadata::Metadata;
+use super::run::Run;
 use super::{ARCHIVE_ENDING, BASE, Base, JOURNAL, METADATA, TRANSCRIPT, TRANSCRIPT_COMPRESSED, index};
 use crate::error::{Error, Problem};
 use crate::files::{Files, folder_of, make_folder, write_all};
 use crate::journal::{Header, Recorded, Settings, recordings};
-use crate::layouts::{self, Ground, Info, Layout, Opened, Site, Target};
+use crate::layouts::{self, Ground, Info, Layout, Opened, RunSummary, Site, Target};
 use crate::lock::{Lock, safe_component};
+use crate::source::{Passes, Source};
 
 /// The layout.
 pub struct Runs;
@@ -68,11 +70,27 @@ impl Layout for Runs {
         // Whoever looks into the index finds the run there; that it could not be written is made up for at the end.
         let _ = index::update(site.files.as_ref(), &base, &started);
         let header = Header { layout: NAME.to_owned(), settings, ..Header::default() };
-        Ok(Opened::new(ground, header, Box::new(Documents::new(site))))
+        Ok(Opened::new(ground, header, Box::new(Documents::begun(site, base.run(&id)))))
     }
 
     fn resume(&self, _recorded: &Recorded, site: &Site) -> Result<Box<dyn layouts::Documents>, Error> {
         Ok(Box::new(Documents::new(site)))
+    }
+
+    fn run_summary(&self, path: &Path) -> Option<RunSummary> {
+        let is_part = path.file_name().is_some_and(|name| {
+            [METADATA, TRANSCRIPT, TRANSCRIPT_COMPRESSED, JOURNAL].iter().any(|part| name == Path::new(part))
+        });
+        let folder = if path.is_dir() { Some(path) } else { is_part.then(|| folder_of(path)) };
+        let run = match folder.filter(|folder| is_run(folder)) {
+            // What is called `.` has no name to go by.
+            Some(folder) => {
+                let whole = std::fs::canonicalize(folder).ok()?;
+                Run::at(folder, &whole.file_name()?.to_string_lossy())
+            }
+            None => Run::of_transcript(path)?,
+        };
+        Some(run.summary())
     }
 
     fn reads(&self, folder: &Path, files: &dyn Files) -> Option<Vec<PathBuf>> {
@@ -90,14 +108,29 @@ impl Layout for Runs {
     }
 }
 
-/// What tells all of a run: its journal as long as there is one, else its transcript, compressed first as devflow does.
+/// Whether a folder is that of a run.
+fn is_run(folder: &Path) -> bool {
+    [METADATA, TRANSCRIPT, TRANSCRIPT_COMPRESSED].iter().any(|name| folder.join(name).is_file())
+}
+
+/// What tells all of a run: its journal as long as there is one, else its transcript, compressed first as devflow does; a damaged
+/// compressed one is passed over if there is another.
 fn reads_run(folder: &Path) -> Option<PathBuf> {
-    let there = |name: &str| Some(folder.join(name)).filter(|path| path.is_file());
-    let (compressed, plain) = (there(TRANSCRIPT_COMPRESSED), there(TRANSCRIPT));
-    if compressed.is_none() && plain.is_none() && there(METADATA).is_none() {
+    if !is_run(folder) {
         return None;
     }
-    there(JOURNAL).or(compressed).or(plain)
+    let there = |name: &str| Some(folder.join(name)).filter(|path| path.is_file());
+    let compressed = || match (there(TRANSCRIPT_COMPRESSED), there(TRANSCRIPT)) {
+        (Some(compressed), Some(plain)) => Some(if is_whole(&compressed) { compressed } else { plain }),
+        (compressed, plain) => compressed.or(plain),
+    };
+    there(JOURNAL).or_else(compressed)
+}
+
+/// Whether a compressed file can be read to its end.
+fn is_whole(path: &Path) -> bool {
+    let Ok(mut source) = Source::open(path, Passes::Once) else { return false };
+    source.pass().is_ok_and(|mut pass| io::copy(&mut pass, &mut io::sink()).is_ok())
 }
 
 /// When a run begins: now, and after the newest one. A clock that is set back does not turn the order of runs round, unless by so

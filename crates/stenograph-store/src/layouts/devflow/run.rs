@@ -8,7 +8,7 @@ use std::io::Read;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
-use stenograph::format::{Format, Want};
+use stenograph::format::{Detected, Format, Want};
 use stenograph::formats::devflow::Devflow;
 use stenograph::json::{Draft, Object, number};
 use stenograph::model::{Body, Event, Kind, Note, Role};
@@ -16,6 +16,7 @@ use stenograph::read::{Reading, Sink};
 use stenograph::time::Time;
 
 use super::{Base, METADATA, TRANSCRIPT, TRANSCRIPT_COMPRESSED};
+use crate::layouts::RunSummary;
 use crate::source::{Passes, Source};
 
 /// What became of a run.
@@ -78,6 +79,8 @@ pub struct Run {
     pub cost: Option<String>,
     /// How many turns it has.
     pub turn_count: Option<u64>,
+    /// How long it took, where that is stated.
+    pub(super) stated_ms: Option<u64>,
     /// What went wrong in it.
     pub error: Option<String>,
     /// The beginning of the first thing a user said.
@@ -100,8 +103,12 @@ const QUERY_LENGTH_MAX: usize = 200;
 impl Run {
     /// Reads the folder of a run.
     pub fn read(base: &Base, id: &str) -> Run {
-        let folder = base.run(id);
-        let stamp = Run::stamp_of(&folder);
+        Run::at(&base.run(id), id)
+    }
+
+    /// Reads the run in this folder.
+    pub(super) fn at(folder: &Path, id: &str) -> Run {
+        let stamp = Run::stamp_of(folder);
         let stated = stated_at(&folder.join(METADATA));
         let mut look = Look { fields: stated.as_ref().ok().cloned(), ..Look::default() };
         // devflow looks for the compressed form first, and takes the other one when that is damaged.
@@ -115,6 +122,45 @@ impl Run {
         let turns = (look.turns > 0).then_some(look.turns);
         let run = Run::of(id, look.fields, stated.err());
         Run { turn_count: run.turn_count.or(turns), query: look.query, stamp, ..run }
+    }
+
+    /// The run that a transcript tells of, wherever it lies.
+    pub(super) fn of_transcript(path: &Path) -> Option<Run> {
+        let source = Source::open(path, Passes::Once).ok()?;
+        if !matches!(source.detect(), Detected::Format(format) if format.info().name == Devflow.info().name) {
+            return None;
+        }
+        let mut look = Look::default();
+        look.at(path);
+        let id = look.run.clone().unwrap_or_default();
+        Some(Run { query: look.query, ..Run::of(&id, Some(look.fields?), None) })
+    }
+
+    /// How long it took: what is stated, else the time from its beginning to its end.
+    pub fn duration_ms(&self) -> Option<u64> {
+        let took = || {
+            let (start, end) = (self.started.as_ref()?.instant()?, self.ended.as_ref()?.instant()?);
+            u64::try_from(end.as_millisecond().saturating_sub(start.as_millisecond())).ok()
+        };
+        self.stated_ms.or_else(took)
+    }
+
+    /// What devflow states about it.
+    pub(super) fn summary(&self) -> RunSummary {
+        let text = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+        RunSummary {
+            agent: Devflow.info().name,
+            run: self.id.clone(),
+            flow: text(&self.flow),
+            node: self.node.clone(),
+            status: self.status.name(),
+            started: self.started.clone(),
+            duration_ms: self.duration_ms(),
+            tokens_in: self.tokens_in,
+            tokens_out: self.tokens_out,
+            cost: self.cost.as_deref().and_then(|cost| cost.parse().ok()),
+            error: self.error.clone(),
+        }
     }
 
     /// A run of which only the metadata is at hand.
@@ -142,6 +188,7 @@ impl Run {
             tokens_out: fields.tokens_out,
             cost: fields.cost,
             turn_count: fields.turn_count,
+            stated_ms: fields.duration_ms,
             error: fields.error,
             query: None,
             problem,
@@ -196,6 +243,7 @@ impl Run {
         draft.set("totalTokensOut", self.tokens_out.to_string());
         draft.set("totalCost", self.cost.clone().unwrap_or_else(|| "0".to_owned()));
         draft.set_number("turnCount", self.turn_count);
+        draft.set_number("durationMs", self.duration_ms());
         draft.set_opt("error", self.error.as_deref());
         draft.set_opt("firstQuery", self.query.as_deref());
         draft.set_opt("problem", self.problem.as_deref());
@@ -225,6 +273,7 @@ struct Fields {
     tokens_out: u64,
     cost: Option<String>,
     turn_count: Option<u64>,
+    duration_ms: Option<u64>,
     error: Option<String>,
 }
 
@@ -240,6 +289,7 @@ impl Default for Fields {
             tokens_out: 0,
             cost: None,
             turn_count: None,
+            duration_ms: None,
             error: None,
         }
     }
@@ -267,6 +317,7 @@ impl Fields {
             tokens_out: count("totalTokensOut").unwrap_or(0),
             cost: object.peek("totalCost").filter(|raw| raw.parse::<f64>().is_ok()).map(str::to_owned),
             turn_count: count("turnCount"),
+            duration_ms: count("durationMs"),
             error: text("error"),
         })
     }
@@ -285,6 +336,8 @@ struct Look {
     fields: Option<Fields>,
     query: Option<String>,
     turns: u64,
+    /// The id that the header states.
+    run: Option<String>,
 }
 
 impl Look {
@@ -315,6 +368,7 @@ impl Sink for Look {
     fn event(&mut self, event: &Event<'_>) {
         match &event.body {
             Body::Fact { .. } if self.fields.is_none() => {
+                self.run = event.session.as_deref().map(str::to_owned);
                 let own = event.extra.get(Devflow.info().name).and_then(|own| own.object("metadata"));
                 let mut json = String::new();
                 if let Some(metadata) = own {

@@ -8,7 +8,7 @@ use crate::model::{Body, Content, Event, Extra, Held, Input, Residue, Role};
 use crate::text::{Str, Text};
 
 /// The keys a message may have, in the API's own words and those that other servers of it added.
-const KEYS: [&str; 18] = [
+const KEYS: [&str; 20] = [
     "role",
     "content",
     "name",
@@ -26,6 +26,8 @@ const KEYS: [&str; 18] = [
     "prefix",
     "partial",
     "provider_specific_fields",
+    "model",
+    "usage",
     crate::carry::KEY,
 ];
 
@@ -37,6 +39,11 @@ const PIECES: [&str; 5] = ["text", "image_url", "input_audio", "file", "refusal"
 pub fn is_message(object: &Object<'_>) -> bool {
     let role = object.peek_str("role");
     if role.and_then(|role| Speaker::named(&role)).is_none() || !object.keys().all(|key| KEYS.contains(&key)) {
+        return false;
+    }
+    // Other vendors state what a response took in other words.
+    let counts = |usage: Object<'_>| usage.has("prompt_tokens") || usage.has("completion_tokens");
+    if object.peek("usage").is_some_and(|raw| raw != "null" && !Object::parse(raw).is_some_and(counts)) {
         return false;
     }
     match object.peek("content") {

@@ -9,6 +9,12 @@ use crate::model::{Body, Content, Event, Held, Input, Residue, Role};
 
 /// The message that these events make. Those that were read from a message of `origin` give that message back.
 pub fn render(events: &[Event<'_>], origin: &str) -> String {
+    let (draft, rest) = drafted(events, origin);
+    draft.render(rest)
+}
+
+/// The same before it is spelled, with what is left of the message it was read from: a file may have more to say about it.
+pub fn drafted<'e, 'd>(events: &'e [Event<'_>], origin: &str) -> (Draft<'d>, Option<&'e Residue<'e>>) {
     // What is left of a whole message has its role: anything else is the rest of a message whose beginning was cut off.
     let rest = events.first().and_then(|event| event.extra.get(origin)).filter(|rest| rest.has("role"));
     let mut draft = Draft::new();
@@ -31,7 +37,7 @@ pub fn render(events: &[Event<'_>], origin: &str) -> String {
             draft.set_text(thought_key(rest), &content.joined());
         }
     }
-    draft.render(rest)
+    (draft, rest)
 }
 
 fn whose(event: &Event<'_>, origin: &str, rest: Option<&Residue<'_>>) -> Whose {

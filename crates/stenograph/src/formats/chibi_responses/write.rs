@@ -1,8 +1,9 @@
 //! Writes what is logged of responses: one line for each model response of which the usage is known.
 
 use super::{NAME, RESPONSE};
+use crate::formats::chat::usage;
 use crate::json::Draft;
-use crate::model::{Body, Event, Outline, Usage};
+use crate::model::{Body, Event, Outline};
 use crate::standin::StandIns;
 use crate::write::{Output, Writer};
 
@@ -68,37 +69,11 @@ fn line(event: &Event<'_>) -> String {
     let mut response = Draft::new();
     response.set_opt("id", event.group.as_deref());
     response.set_opt("model", event.model.as_deref());
-    if let Some(usage) = &event.usage {
-        response.nest("usage", numbers(usage));
+    if let Some(stated) = &event.usage {
+        response.nest("usage", usage::draft(stated));
     }
     if !response.is_empty() {
         draft.nest(RESPONSE, response);
     }
     draft.render(event.extra.get(NAME))
-}
-
-fn numbers<'d>(usage: &Usage) -> Draft<'d> {
-    let mut numbers = Draft::new();
-    let cached = usage.cache_read.unwrap_or(0).saturating_add(usage.cache_write.unwrap_or(0));
-    let prompt = usage.input.map(|input| input.saturating_add(cached));
-    numbers.set_number("prompt_tokens", prompt);
-    numbers.set_number("completion_tokens", usage.output);
-    if let (Some(prompt), Some(output)) = (prompt, usage.output) {
-        numbers.default("total_tokens", prompt.saturating_add(output).to_string());
-    }
-    let mut details = Draft::new();
-    details.set_number("cached_tokens", usage.cache_read);
-    details.set_number("cache_write_tokens", usage.cache_write);
-    if !details.is_empty() {
-        numbers.nest("prompt_tokens_details", details);
-    }
-    if let Some(reasoning) = usage.reasoning {
-        let mut details = Draft::new();
-        details.set_number("reasoning_tokens", Some(reasoning));
-        numbers.nest("completion_tokens_details", details);
-    }
-    if let Some(cost) = usage.cost {
-        numbers.set("cost", cost.to_string());
-    }
-    numbers
 }

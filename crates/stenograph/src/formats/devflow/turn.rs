@@ -18,6 +18,9 @@ pub struct Turn {
     time: String,
     usage: Usage,
     calls: Vec<Call>,
+    /// When the event before it happened, and its own last one, in milliseconds.
+    since_ms: Option<i64>,
+    until_ms: Option<i64>,
 }
 
 #[derive(Debug)]
@@ -38,7 +41,24 @@ impl Turn {
     /// A turn without calls.
     pub fn new(role: &'static str, content: &Content<'_>, time: Option<&Time<'_>>) -> Turn {
         let time = time.and_then(Time::to_iso).map_or_else(|| ZERO_TIME.to_owned(), Cow::into_owned);
-        Turn { role, content: placeholder::joined(content).to_json(), time, usage: Usage::default(), calls: Vec::new() }
+        let (content, usage) = (placeholder::joined(content).to_json(), Usage::default());
+        Turn { role, content, time, usage, calls: Vec::new(), since_ms: None, until_ms: None }
+    }
+
+    /// The same, after an event of this moment.
+    pub fn after(self, since_ms: Option<i64>) -> Turn {
+        Turn { since_ms, ..self }
+    }
+
+    /// Takes notice of the moment of one of its events.
+    pub fn lasts_until(&mut self, moment_ms: Option<i64>) {
+        self.until_ms = self.until_ms.max(moment_ms);
+    }
+
+    /// How long the assistant took: from the event before the turn to the last one of it, the results of its calls included.
+    fn duration_ms(&self) -> Option<u64> {
+        let took = self.until_ms?.checked_sub(self.since_ms?)?;
+        u64::try_from(took).ok().filter(|took| *took > 0 && self.is_assistant())
     }
 
     /// Whether calls can be added to it.
@@ -118,6 +138,7 @@ impl Turn {
             let calls: Vec<String> = self.calls.iter().map(Call::render).collect();
             draft.set("toolCalls", format!("[{}]", calls.join(",")));
         }
+        draft.set_number("durationMs", self.duration_ms());
         draft.render(None)
     }
 }

@@ -21,6 +21,8 @@ pub struct Turns {
     written: u64,
     /// Turns that are not written yet, oldest first. Only the last one, and those with unanswered calls, can change.
     held: VecDeque<Turn>,
+    /// When the last event happened, in milliseconds.
+    last_ms: Option<i64>,
 }
 
 /// How far the document has come.
@@ -37,7 +39,13 @@ const HELD_MAX: usize = 64;
 impl Turns {
     /// A writer for a session.
     pub fn new(outline: &Outline) -> Turns {
-        Turns { stand_ins: StandIns::new(outline), stage: Stage::Start, written: 0, held: VecDeque::new() }
+        Turns {
+            stand_ins: StandIns::new(outline),
+            stage: Stage::Start,
+            written: 0,
+            held: VecDeque::new(),
+            last_ms: None,
+        }
     }
 
     /// Writes the header of a session that has none of this format.
@@ -156,24 +164,34 @@ impl Turns {
 
     /// Adds an event of another format. Tells whether it has a place.
     fn add(&mut self, event: &Event<'_>) -> Placed {
+        let moment_ms = event.time.as_ref().and_then(|time| Some(time.instant()?.as_millisecond()));
+        let since_ms = self.last_ms;
+        self.last_ms = self.last_ms.max(moment_ms);
+        let new = |role, content: &Content<'_>| Turn::new(role, content, event.time.as_ref()).after(since_ms);
         match &event.body {
             Body::Message { role, content } => {
-                self.held.push_back(Turn::new(role_name(*role), content, event.time.as_ref()));
+                let mut turn = new(role_name(*role), content);
+                turn.lasts_until(moment_ms);
+                self.held.push_back(turn);
             }
             Body::ToolCall { call, name, input } => {
                 if self.caller().is_none() {
-                    self.held.push_back(Turn::new("assistant", &Content::text(""), event.time.as_ref()));
+                    self.held.push_back(new("assistant", &Content::text("")));
                 }
                 if let Some(turn) = self.caller() {
                     turn.call(call.as_deref(), name, input);
+                    turn.lasts_until(moment_ms);
                 }
             }
             Body::ToolResult { call, content, error, .. } => {
                 let call = call.as_deref();
                 let turn = self.held.iter_mut().find(|turn| turn.awaits(call));
                 match turn {
-                    Some(turn) => turn.answer(call, content, *error),
-                    None => self.held.push_back(Turn::new("tool_result", content, event.time.as_ref())),
+                    Some(turn) => {
+                        turn.answer(call, content, *error);
+                        turn.lasts_until(moment_ms);
+                    }
+                    None => self.held.push_back(new("tool_result", content)),
                 }
             }
             // What stands in the place of the past is told to the model as a user would.

@@ -102,7 +102,7 @@ impl Format for OpenaiChat {
     }
 
     fn reader(&self, want: Want) -> Box<dyn Reader> {
-        Box::new(JsonLines(read::Messages { want }))
+        Box::new(JsonLines(read::Messages::new(want)))
     }
 
     fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
@@ -152,6 +152,7 @@ mod tests {
             r#"{"role":"user","content":"x","timestamp":"2025-01-01T00:00:00Z"}"#,
             r#"{"messages":[{"role":"user","content":"x"}],"kwargs":{}}"#,
             r#"{"messages":[]}"#,
+            r#"{"role":"assistant","content":"x","model":"m","usage":{"input_tokens":3}}"#,
             r#"{"banana":1}"#,
         ] {
             assert_eq!(sniffed(text), Sniff::No, "{text}");
@@ -175,5 +176,18 @@ mod tests {
         let found = crate::read::all(&OpenaiChat, br#"{"role":"narrator","content":"Meanwhile"}"#);
         assert!(matches!(&found.events[0].body, Body::Other { name: Some(name), bytes: None } if name == "narrator"));
         assert_eq!(found.notes[0].kind, NoteKind::UnknownType);
+    }
+
+    #[test]
+    fn a_message_may_state_its_model_and_what_it_took() {
+        let line = r#"{"role":"assistant","content":"Hi.","tool_calls":[{"id":"a","function":{"name":"look","arguments":"{}"},"type":"function"}],"model":"gpt-4o","usage":{"prompt_tokens":12,"completion_tokens":3,"prompt_tokens_details":{"cached_tokens":4}}}"#;
+        assert_eq!(sniffed(line), Sniff::Likely);
+        let found = crate::read::all(&OpenaiChat, line.as_bytes());
+        let usage = found.events[0].usage.unwrap();
+        assert_eq!((usage.input, usage.cache_read, usage.output), (Some(8), Some(4), Some(3)));
+        assert!(found.events[1].usage.is_none());
+        assert!(found.events.iter().all(|event| event.model.as_deref() == Some("gpt-4o")));
+        let again = crate::write::all(&OpenaiChat, &Outline::of(NAME, &found.events), &found.events);
+        assert_eq!(String::from_utf8(again).unwrap().trim_end(), line);
     }
 }

@@ -1,5 +1,7 @@
 //! Reads lines of messages, the header line and lines that hold a whole conversation. Nothing is remembered from line to line.
 
+use memchr::memmem;
+
 use super::{CONVERSATION, NAME, TITLE_LOCKED, TOOLS, chat};
 use crate::format::Want;
 use crate::json::{At, Object, Objects};
@@ -10,14 +12,22 @@ use crate::read::Sink;
 #[derive(Debug)]
 pub struct Messages {
     /// What the caller will look at.
-    pub want: Want,
+    want: Want,
+    usage: memmem::Finder<'static>,
+}
+
+impl Messages {
+    /// A reader of what the caller will look at.
+    pub fn new(want: Want) -> Messages {
+        Messages { want, usage: memmem::Finder::new(b"\"usage\"") }
+    }
 }
 
 impl Objects for Messages {
     fn object(&mut self, object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) {
         if object.has("role") {
             let odd_calls = object.peek("tool_calls").is_some_and(|raw| raw != "null" && raw != "[]");
-            return match chat::message(object, NAME) {
+            return match message(object) {
                 Ok(mut events) => {
                     let read = events.iter().any(|event| matches!(event.body, Body::ToolCall { .. }));
                     if odd_calls && !read {
@@ -46,10 +56,27 @@ impl Objects for Messages {
         }
     }
 
-    fn skips(&self, _line: &[u8]) -> bool {
-        // No message states what it cost.
-        self.want == Want::Usage
+    fn skips(&self, line: &[u8]) -> bool {
+        // Few messages state what they took.
+        self.want == Want::Usage && self.usage.find(line).is_none()
     }
+}
+
+/// A message that is a line of its own. Whoever logs responses may add which model gave it and what it took; in a list of messages
+/// the same words would tell of earlier responses again.
+fn message(mut object: Object<'_>) -> Result<Vec<Event<'_>>, Object<'_>> {
+    if !object.has("usage") && !object.has("model") {
+        return chat::message(object, NAME);
+    }
+    let whole = object.clone();
+    let usage = chat::usage::take(&mut object);
+    let model = object.take_name("model");
+    let Ok(mut events) = chat::message(object, NAME) else { return Err(whole) };
+    for (at, event) in events.iter_mut().enumerate() {
+        event.model.clone_from(&model);
+        event.usage = usage.filter(|_| at == 0);
+    }
+    Ok(events)
 }
 
 /// The line that CycoD puts first: the title, and whether it is to stay.

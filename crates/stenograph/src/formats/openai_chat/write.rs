@@ -107,7 +107,14 @@ fn own(first: &Event<'_>, events: &[Event<'_>]) -> String {
         | Body::ToolResult { .. }
         | Body::Compaction { .. }
         | Body::Failure { .. }
-        | Body::Stop { .. } => return chat::render(events, NAME),
+        | Body::Stop { .. } => {
+            let (mut draft, rest) = chat::drafted(events, NAME);
+            draft.set_opt("model", first.model.as_deref());
+            if let Some(usage) = &first.usage {
+                draft.nest("usage", chat::usage::draft(usage));
+            }
+            return draft.render(rest);
+        }
     }
     draft.render(rest)
 }

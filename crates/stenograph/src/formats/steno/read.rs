@@ -20,6 +20,11 @@ impl Objects for Lines {
                 return at.emit_one(note(object), out);
             }
             let kind = object.peek_str("kind");
+            if let Some(problem) = wire::problem(&object) {
+                at.note(NoteKind::NotARecord, problem, out);
+                let body = Body::Other { name: kind, bytes: None };
+                return at.emit_one(Event { extra: Extra::of(wire::NAME, object.rest()), ..Event::new(body) }, out);
+            }
             return at.emit_unknown(wire::NAME, kind.as_deref(), object, out);
         };
         wire::leave(&mut event, taken.rest());

@@ -80,8 +80,11 @@ fn a_window_without_an_anchor_begins_when_chibi_created_the_context() {
     let home = tempfile::tempdir().unwrap();
     let folder = home.path().join("contexts/talk");
     fs::create_dir_all(&folder).unwrap();
-    fs::write(home.path().join("state.json"), r#"{"contexts":[{"name":"x","created_at":1},{"name":"talk","created_at":7}]}"#)
-        .unwrap();
+    fs::write(
+        home.path().join("state.json"),
+        r#"{"contexts":[{"name":"x","created_at":1},{"name":"talk","created_at":7}]}"#,
+    )
+    .unwrap();
     fs::write(folder.join("transcript.jsonl"), message("1", "ctx", "one")).unwrap();
     held(&folder).rebuild().unwrap();
     let first = entry::all(&Disk, &folder.join("context.jsonl")).unwrap().remove(0);
