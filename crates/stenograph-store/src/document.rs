@@ -105,6 +105,16 @@ impl LineDocument {
         self.written = 0;
     }
 
+    /// Removes the file that beginning made, after a recording into which nothing was recorded.
+    pub fn discard(&mut self) -> Result<(), Error> {
+        (self.file, self.writing) = (None, None);
+        let unwritable = |error| Error::at(&self.path, Problem::Unwritable, error);
+        match self.files.length(&self.path).map_err(unwritable)? {
+            Some(0) if self.base == 0 => self.files.remove(&self.path).map_err(unwritable),
+            _ => Ok(()),
+        }
+    }
+
     /// The file.
     pub fn path(&self) -> &Path {
         &self.path

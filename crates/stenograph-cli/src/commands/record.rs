@@ -104,7 +104,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
     if let Some(program) = options.command.first() {
         feed::look_for(program)?;
     }
-    let mut desk = Desk::open(options, output)?;
+    let mut desk = Desk::open(options)?;
     match attend(options, &mut desk, output) {
         Ok(Ended { end, code }) => {
             desk.finish(&end)?.report(options, output)?;
@@ -131,6 +131,7 @@ fn attend(options: &Options, desk: &mut Desk, output: &mut Output<'_>) -> Result
         None => Feed::standard_input()?,
         Some((program, arguments)) => Feed::command(program, arguments)?,
     };
+    desk.say_remarks(output);
     listen(&mut feed, &mut intake, desk, output)
 }
 

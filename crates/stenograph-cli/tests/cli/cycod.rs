@@ -244,10 +244,10 @@ fn what_was_recorded_can_be_gone_on_with() {
 fn a_named_history_is_made_ready_and_the_limits_depend_on_the_moment() {
     let folder = Folder::new();
     let long = format!("{{\"role\":\"tool\",\"tool_call_id\":\"a\",\"content\":\"{}\"}}\n", "seen ".repeat(2000));
-    folder.write("talk.jsonl", [SYSTEM, USER, CALL, &long, ASSISTANT].concat());
+    folder.write("talk.jsonl", [SYSTEM, USER, CALL, &long, ASSISTANT, USER].concat());
     folder.write("chat-history-1.jsonl", USER);
     let whole = run(&folder, "continue talk.jsonl", "");
-    whole.ends(0).talks("talk.jsonl: 5 messages");
+    whole.ends(0).talks("talk.jsonl: 6 messages");
     run(&folder, "config set App.MaxToolTokens 50", "").ends(0);
     let before_a_request = run(&folder, "continue talk.jsonl --at request", "");
     assert!(before_a_request.ends(0).text().len() < 2000);

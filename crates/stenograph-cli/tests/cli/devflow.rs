@@ -175,6 +175,7 @@ fn a_refused_input_leaves_nothing_and_the_id_is_free() {
     folder.run("run list").ends(1);
     assert_eq!(names(&folder.path(".devflow/runs")), Vec::<String>::new());
     assert!(!folder.path("run.jsonl").exists() && !folder.path("contexts/talk").exists());
+    assert_eq!(names(&folder.path(".goodvibes/transcripts")), Vec::<String>::new());
     folder.run_with("record --from openai-chat --to devflow --set run=x", CHAT.as_bytes()).ends(0);
 }
 

@@ -56,7 +56,7 @@ const STEP: Duration = Duration::from_millis(250);
 
 impl Desk {
     /// Opens a recorder for every target.
-    pub fn open(options: &Options, output: &mut Output<'_>) -> Result<Desk, CommandError> {
+    pub fn open(options: &Options) -> Result<Desk, CommandError> {
         let chosen = options.to.iter().map(|to| chosen(to)).collect::<Result<Vec<_>, _>>()?;
         let settings = settings(&options.set)?;
         check_keys(&chosen, &settings)?;
@@ -72,9 +72,6 @@ impl Desk {
             let path = place.map(|place| Root::default().resolve(&place)).transpose()?.or(path);
             let target = Target { path, settings, debug, load: options.load.clone() };
             recorders.push(Recorder::open(layout, &target, site(options.sync)).map_err(refused)?);
-        }
-        for remark in recorders.iter().flat_map(Recorder::remarks) {
-            say(remark, output);
         }
         let ack = match (options.ack, options.command.is_empty()) {
             (false, _) => Ack::No,
@@ -164,6 +161,11 @@ impl Desk {
             }
             Ack::Talk => output.say(&ack()),
         }
+    }
+
+    /// Says what there is to say about what was found.
+    pub fn say_remarks(&self, output: &mut Output<'_>) {
+        self.recorders.iter().flat_map(Recorder::remarks).for_each(|remark| say(remark, output));
     }
 
     /// Whether nothing was given to any recorder yet.

@@ -184,6 +184,8 @@ impl Documents for ContextDocuments {
     }
 
     fn discard(&mut self) -> Result<(), Error> {
+        self.window.discard()?;
+        self.logs.iter_mut().try_for_each(LineDocument::discard)?;
         // A folder that holds anything stays.
         let _ = self.site.files.remove_folder(&self.context.folder);
         Ok(())

@@ -12,7 +12,7 @@ use super::telemetry::{self, Status};
 use super::tracking;
 use crate::document::{LineDocument, Measured, measure};
 use crate::error::{Error, Problem};
-use crate::files::Files;
+use crate::files::{Files, folder_of};
 use crate::journal::{End, Recorded};
 use crate::layouts::{Clock, Documents, Finished, Given, Journal, Site};
 use crate::tail::Remark;
@@ -142,6 +142,9 @@ impl Documents for Recording {
     }
 
     fn discard(&mut self) -> Result<(), Error> {
+        self.log.discard()?;
+        // The folder of the session stays if other agents work there.
+        let _ = self.files.remove_folder(folder_of(self.log.path()));
         let _lock = self.project.lock(self.files.as_ref())?;
         tracking::leave(self.files.as_ref(), &self.project.tracking(), &self.agent).map(drop)
     }
