@@ -114,6 +114,19 @@ impl Conversation {
         }
     }
 
+    /// The sources it is read from, where they are open.
+    pub fn sources(&self) -> impl Iterator<Item = &Source> {
+        self.source().into_iter()
+    }
+
+    /// Whether a file of that path is a part of it.
+    pub fn has(&self, path: &Path) -> bool {
+        match &self.from {
+            From::Input(input) => input.source.is_at(path),
+            From::Parts(parts) => parts.has(path),
+        }
+    }
+
     /// The conversation that a source is.
     pub fn of(input: Input) -> Conversation {
         Conversation { name: input.name(), from: From::Input(Box::new(input)) }

@@ -6,21 +6,22 @@ use std::path::{Path, PathBuf};
 
 use stenograph::edit::{Applied, Original, SIZE_MAX, Way};
 use stenograph::text::quote;
+use stenograph_store::edit::Edit;
 use stenograph_store::undo::{self, Undone};
-use stenograph_store::{NewFile, Passes, Place, Problem, Source};
+use stenograph_store::{Passes, Place, Problem, Source};
 
 use crate::error::{CommandError, Status};
 use crate::input::{self, Input};
 use crate::output::{Output, grouped, harmless_json, harmless_line};
+use crate::output_file::OutputFile;
 
 /// Where the result goes.
 #[derive(Debug, clap::Args)]
 pub struct Target {
-    /// Write to this file, whole or not at all, instead of standard output
-    #[arg(short, long, value_name = "OUT", conflicts_with = "in_place")]
-    pub output: Option<PathBuf>,
+    #[command(flatten)]
+    pub output: OutputFile,
     /// Replace the file itself; what it was is kept beside it, to be undone
-    #[arg(long)]
+    #[arg(long, conflicts_with = "output")]
     pub in_place: bool,
     /// Keep what the file was beside the output, to be undone
     #[arg(long)]
@@ -50,14 +51,30 @@ pub enum OwnInput {
 pub struct Subject {
     input: Input,
     bytes: Vec<u8>,
+    /// What keeps others from writing there while the file itself is changed.
+    edit: Option<Edit>,
 }
 
 impl Subject {
-    /// Opens a file and reads all of it.
-    pub fn open(path: &Path, from: Option<&str>) -> Result<Subject, CommandError> {
+    /// Opens a file and reads all of it. A file that is to be changed itself is locked first.
+    pub fn open(path: &Path, from: Option<&str>, target: &Target) -> Result<Subject, CommandError> {
+        let changed = target.in_place && !target.dry_run;
+        if changed && path == Path::new("-") {
+            return Err(CommandError::new("standard input cannot be changed in place")
+                .hint("name a file, or leave --in-place out"));
+        }
+        let edit = if changed { Some(Edit::begin(path)?) } else { None };
         let mut input = input::open(path, from, Passes::Many)?;
+        if changed && input.source.is_compressed() {
+            return Err(CommandError::new(format!("{}: a compressed file cannot be changed in place", input.name()))
+                .hint("name another file with -o OUT, or decompress it first"));
+        }
+        if input.source.length().is_some_and(|length| length > SIZE_MAX as u64) {
+            let problem = Problem::TooLarge { size_max: SIZE_MAX as u64 };
+            return Err(stenograph_store::Error::new(input.source.place(), problem).into());
+        }
         let bytes = input.source.read_whole(SIZE_MAX as u64)?;
-        Ok(Subject { input, bytes })
+        Ok(Subject { input, bytes, edit })
     }
 
     /// What it says.
@@ -100,7 +117,7 @@ impl Target {
     }
 
     fn file(&self) -> Option<&Path> {
-        self.output.as_deref().filter(|path| *path != Path::new("-"))
+        self.output.path()
     }
 
     /// Refuses what makes no sense before anything is read.
@@ -123,26 +140,25 @@ impl Target {
         if self.dry_run {
             return Ok(Written::default());
         }
-        if self.in_place {
-            return replace(subject, bytes, by);
+        if let Some(edit) = &subject.edit {
+            return replace(subject, edit, bytes, by);
         }
-        let Some(path) = self.file() else {
-            if subject.source().is_standard_output() {
-                return Err(CommandError::new("standard output is the input itself").hint("write to another file"));
-            }
+        if let Some(path) = self.file().filter(|path| subject.source().is_at(path)) {
+            return Err(CommandError::new(format!("{}: is the input itself", path.display())).hint(
+                match self.own_input {
+                    OwnInput::WhenAsked => "write to another file, or change the file itself with --in-place",
+                    OwnInput::Usual => "leave -o out: the file itself is changed then, and --undo gives it back",
+                },
+            ));
+        }
+        let file = self.output.create(&[subject.source()])?;
+        let Some((path, mut file)) = self.file().zip(file) else {
             output.data().write_all(bytes)?;
             output.flush()?;
             return Ok(Written::default());
         };
-        let mut file = NewFile::create(path, Some(subject.source())).map_err(|error| match error.problem {
-            Problem::OwnInput => CommandError::new(error.to_string()).hint(match self.own_input {
-                OwnInput::WhenAsked => "write to another file, or change the file itself with --in-place",
-                OwnInput::Usual => "leave -o out: the file itself is changed then, and --undo gives it back",
-            }),
-            _ => error.into(),
-        })?;
         file.write_all(bytes)?;
-        let undo = if self.reversible { Some(undo::keep(path, &subject.bytes, bytes, by)?) } else { None };
+        let undo = if self.reversible { Some(undo::keep_bytes(path, &subject.bytes, bytes, by)?) } else { None };
         file.commit()?;
         Ok(Written { path: Some(path.to_owned()), undo })
     }
@@ -160,26 +176,17 @@ impl Target {
 }
 
 /// Changes the file itself. What it was is on disk before the file is touched.
-fn replace(subject: &Subject, bytes: &[u8], by: &str) -> Result<Written, CommandError> {
+fn replace(subject: &Subject, edit: &Edit, bytes: &[u8], by: &str) -> Result<Written, CommandError> {
     let name = subject.name();
-    let Some(path) = subject.path() else {
-        return Err(CommandError::new("standard input cannot be changed in place").hint("name a file, or leave it out"));
-    };
-    if subject.source().length() != Some(subject.bytes.len() as u64) {
-        return Err(CommandError::new(format!("{name}: a compressed file cannot be changed in place"))
-            .hint("name another file with -o OUT, or decompress it first"));
-    }
-    if bytes == subject.bytes {
-        return Ok(Written { path: Some(path.to_owned()), undo: None });
-    }
-    let replaced = undo::replace(path, &subject.bytes, bytes, by);
-    let undo = replaced.map_err(|error| match error.problem {
-        // An agent may have gone on in the meantime: its lines must not be lost.
+    let mut out = edit.output()?;
+    out.write_all(bytes)?;
+    let undo = edit.finish(out, by).map_err(|error| match error.problem {
+        // An agent may have written meanwhile: its lines must not be lost.
         Problem::Changed => CommandError::new(format!("{name}: the file changed while it was read: nothing was done"))
             .hint("try again when the agent that writes it is at rest"),
         _ => error.into(),
     })?;
-    Ok(Written { path: Some(path.to_owned()), undo: Some(undo) })
+    Ok(Written { path: subject.path().map(Path::to_owned), undo })
 }
 
 /// Brings a file back as it was before the last edit.

@@ -15,6 +15,7 @@ mod input;
 mod live;
 mod memory;
 mod output;
+mod output_file;
 mod prices;
 mod progress;
 mod store;

@@ -72,6 +72,13 @@ pub enum Problem {
     Gone,
     /// It is there already.
     Exists,
+    /// What is to be written exists, and nobody asked to replace it.
+    OutputExists,
+    /// A process has it open for writing.
+    OpenElsewhere {
+        /// The process.
+        process: u32,
+    },
     /// A recording was cut off there.
     CutOff,
     /// It is something else than a native stream.
@@ -92,6 +99,8 @@ pub enum Problem {
     Differs,
     /// Something in it would be put outside of its own folder, or is a link.
     LeadsOut,
+    /// A file says that it is to be read or written, and it is outside of the folders that the user named, or is a link.
+    Outside,
     /// It is a link, a pipe or a device, and can be put away neither as a file nor as a folder.
     Odd,
     /// It still goes on.
@@ -139,6 +148,9 @@ impl Error {
 
     /// An error from the system; `otherwise` is what it is when the system's word says nothing better.
     pub fn from_system(place: &Place, otherwise: Problem, source: io::Error) -> Error {
+        if let Some(inside) = Error::inside(&source) {
+            return inside.again();
+        }
         let problem = match source.kind() {
             io::ErrorKind::NotFound if otherwise == Problem::Unwritable => Problem::OutputFolderMissing,
             io::ErrorKind::NotFound => Problem::Missing,
@@ -201,11 +213,13 @@ impl Error {
             Problem::TooLarge { .. } => "cut the file into smaller ones; everything else works on files of any size",
             Problem::ReadAlready => "name a file instead",
             Problem::OwnInput => "write to another file: an input is never written over",
-            Problem::Locked { .. } => "wait until that process ends, or record somewhere else",
+            Problem::Locked { .. } => "wait until that process ends",
+            Problem::OpenElsewhere { .. } => "wait until that process ends: what it writes meanwhile would be lost",
             Problem::Gone => "put the folder back, or start a new recording somewhere else",
             Problem::NotNative => "name another file; steno convert FILE --to steno makes a stream of one",
             Problem::CutOff => "steno recover PATH completes it; to go on, record under another name",
             Problem::Exists => "choose another name, or remove what is there",
+            Problem::OutputExists => "name another file, or replace this one with --force",
             Problem::BadSetting => "steno record --help says what each --set takes",
             Problem::BadContext => {
                 "names have letters, digits, hyphens and underscores, and no hyphen first; new is not one: it asks for a new context"
@@ -216,6 +230,7 @@ impl Error {
             Problem::NoFormat => "steno formats lists what can be read; --from FORMAT says what this is",
             Problem::Differs => "compare the two, and rename or remove the one that is not wanted",
             Problem::LeadsOut => "do not trust it: look at it with tar -tvzf before unpacking anything by hand",
+            Problem::Outside => "do not trust the journal: its first line names files that are not beside it",
             Problem::Odd => "replace it by what it stands for, or remove it",
             Problem::Running => "wait until it ends; if it was broken off, steno recover completes it",
             Problem::TooMany { .. } => "name a folder that is a single run",
@@ -261,10 +276,12 @@ impl fmt::Display for Error {
             Problem::OwnInput => formatter.write_str("is the input itself"),
             Problem::Locked { holder: Some(holder) } => write!(formatter, "process {holder} is writing there"),
             Problem::Locked { holder: None } => formatter.write_str("another process is writing there"),
+            Problem::OpenElsewhere { process } => write!(formatter, "process {process} has it open for writing"),
             Problem::Gone => formatter.write_str("was removed while it was being written"),
             Problem::NotNative => formatter.write_str("is there already, and is no native stream"),
             Problem::CutOff => formatter.write_str("a recording was cut off here"),
             Problem::Exists => formatter.write_str("is there already"),
+            Problem::OutputExists => formatter.write_str("exists already"),
             Problem::BadSetting => formatter.write_str("has a value that it cannot have"),
             Problem::BadContext => formatter.write_str("is not the name of a context"),
             Problem::BadName => formatter.write_str("is not a name for one file or folder"),
@@ -273,6 +290,7 @@ impl fmt::Display for Error {
             Problem::NoFormat => formatter.write_str("the format is unknown"),
             Problem::Differs => formatter.write_str("is there already and holds something else"),
             Problem::LeadsOut => formatter.write_str("holds a link, or an entry that leads out of its folder"),
+            Problem::Outside => formatter.write_str("is outside the folder of the recording, or is a link: left alone"),
             Problem::Odd => formatter.write_str("is neither a file nor a folder"),
             Problem::Running => formatter.write_str("is still running"),
             Problem::TooMany { most } => write!(formatter, "holds more than {most} files and folders"),

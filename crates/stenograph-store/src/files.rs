@@ -8,10 +8,19 @@ use std::path::{Path, PathBuf};
 
 /// A disk.
 pub trait Files: Debug + Send + Sync {
-    /// Opens a file to be appended to, and makes it where it is not there.
+    /// Opens a file to be appended to; one that does not exist is made, for its owner only.
     fn open(&self, path: &Path) -> io::Result<Box<dyn OpenFile>>;
-    /// Makes a file that must not be there yet.
+    /// Makes a file that must not exist yet, for its owner only.
     fn create_new(&self, path: &Path) -> io::Result<Box<dyn OpenFile>>;
+    /// Makes a file that must not exist yet, with these permissions. The system takes away what it takes from every new file.
+    fn create_with(&self, path: &Path, _mode: Mode) -> io::Result<Box<dyn OpenFile>> {
+        self.create_new(path)
+    }
+    /// Makes a file without a name in a folder, where the system has such files: whatever stops the program, nothing of it
+    /// stays behind. [`OpenFile::link`] names it.
+    fn create_unnamed(&self, _folder: &Path, _mode: Mode) -> io::Result<Option<Box<dyn OpenFile>>> {
+        Ok(None)
+    }
     /// Writes over the bytes that a file has from an offset on.
     fn overwrite(&self, path: &Path, offset: u64, bytes: &[u8]) -> io::Result<()>;
     /// Opens a file to be read from an offset on.
@@ -26,10 +35,12 @@ pub trait Files: Debug + Send + Sync {
     fn length(&self, path: &Path) -> io::Result<Option<u64>>;
     /// The names in a folder, sorted; none when it is not there.
     fn list(&self, folder: &Path) -> io::Result<Vec<PathBuf>>;
-    /// Makes a folder and those above it, unless they are there.
+    /// Makes a folder and those above it, unless they exist, for their owner only.
     fn create_folder(&self, folder: &Path) -> io::Result<()>;
     /// Puts a file in the place of another.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Gives a file another name, which must not exist yet.
+    fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Removes a file.
     fn remove(&self, path: &Path) -> io::Result<()>;
     /// Removes an empty folder.
@@ -50,6 +61,62 @@ pub trait OpenFile: Debug + Send {
     fn truncate(&mut self, length: u64) -> io::Result<()>;
     /// Whether it still has a name: what is written to a file that was removed is lost.
     fn is_linked(&self) -> io::Result<bool>;
+    /// Gives it exactly these permissions.
+    fn set_mode(&mut self, _mode: Mode) -> io::Result<()> {
+        Ok(())
+    }
+    /// Gives a file without a name one, which must not exist yet.
+    fn link(&self, _path: &Path) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}
+
+/// Who may read and write a file, where the system knows such a thing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mode(u32);
+
+impl Mode {
+    /// Its owner only: what a file has that holds a transcript, unless it is made of one that others may read.
+    pub const PRIVATE: Mode = Mode(0o600);
+    /// Everybody may read it, and who else the system's own settings let: for files that say nothing of anybody.
+    pub const PUBLIC: Mode = Mode(0o666);
+
+    /// The permissions of a file; `None` when there is none, or it is something else than a file.
+    pub fn of(path: &Path) -> Option<Mode> {
+        Mode::of_metadata(&fs::metadata(path).ok()?)
+    }
+
+    /// The permissions of a file of which this is known.
+    pub fn of_metadata(metadata: &fs::Metadata) -> Option<Mode> {
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            metadata.is_file().then(|| Mode(metadata.permissions().mode() & 0o777))
+        }
+        #[cfg(not(unix))]
+        {
+            metadata.is_file().then_some(Mode::PRIVATE)
+        }
+    }
+
+    /// The permissions of the file that standard input was redirected from.
+    pub fn of_standard_input() -> Option<Mode> {
+        #[cfg(unix)]
+        {
+            use std::os::fd::AsFd;
+            let file = File::from(io::stdin().as_fd().try_clone_to_owned().ok()?);
+            Mode::of_metadata(&file.metadata().ok()?)
+        }
+        #[cfg(not(unix))]
+        {
+            None
+        }
+    }
+
+    /// What both allow.
+    pub fn and(self, other: Mode) -> Mode {
+        Mode(self.0 & other.0)
+    }
 }
 
 /// Writes all of it. How much was written before a failure is not known.
@@ -98,17 +165,21 @@ pub fn replace_with(
 ) -> io::Result<()> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let temporary = path.with_file_name(format!(".{name}.new"));
-    let mut file = files.open(&temporary)?;
-    file.truncate(0)?;
-    let written = write(file.as_mut()).and_then(|()| file.sync());
-    drop(file);
-    let placed = written.and_then(|()| {
-        if let Ok(before) = fs::metadata(path) {
-            // Whom a file is hidden from, its replacement is hidden from too.
-            let _ = fs::set_permissions(&temporary, before.permissions());
+    let mut file = match files.create_new(&temporary) {
+        // A crash left it; it may also be a link, which must not be followed.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            files.remove(&temporary)?;
+            files.create_new(&temporary)?
         }
-        files.rename(&temporary, path)
+        made => made?,
+    };
+    let written = write(file.as_mut()).and_then(|()| match Mode::of(path) {
+        Some(mode) => file.set_mode(mode),
+        None => Ok(()),
     });
+    let written = written.and_then(|()| file.sync());
+    drop(file);
+    let placed = written.and_then(|()| files.rename(&temporary, path));
     if placed.is_err() {
         let _ = files.remove(&temporary);
     }
@@ -144,20 +215,6 @@ pub fn cut_off(files: &dyn Files, path: &Path, length: u64) -> io::Result<()> {
     file.sync()
 }
 
-/// Lets nobody read a file who may not read the one that it holds a part of. Where that cannot be done it stays as any new file is.
-pub fn hide_like(new: &Path, old: &Path) {
-    #[cfg(unix)]
-    if let (Ok(new_metadata), Ok(old)) = (fs::metadata(new), fs::metadata(old)) {
-        use std::os::unix::fs::PermissionsExt;
-        let (mode, model) = (new_metadata.permissions().mode(), old.permissions().mode());
-        if old.is_file() && mode & model & 0o777 != mode & 0o777 {
-            let _ = fs::set_permissions(new, fs::Permissions::from_mode(mode & (model | !0o777) | 0o200));
-        }
-    }
-    #[cfg(not(unix))]
-    let _ = (new, old);
-}
-
 /// The folder a path is in.
 pub fn folder_of(path: &Path) -> &Path {
     match path.parent() {
@@ -172,11 +229,20 @@ pub struct Disk;
 
 impl Files for Disk {
     fn open(&self, path: &Path) -> io::Result<Box<dyn OpenFile>> {
-        Ok(Box::new(DiskFile(File::options().create(true).append(true).open(path)?)))
+        Ok(Box::new(DiskFile(with_mode(Mode::PRIVATE).create(true).append(true).open(path)?)))
     }
 
     fn create_new(&self, path: &Path) -> io::Result<Box<dyn OpenFile>> {
-        Ok(Box::new(DiskFile(File::options().create_new(true).append(true).open(path)?)))
+        self.create_with(path, Mode::PRIVATE)
+    }
+
+    fn create_with(&self, path: &Path, mode: Mode) -> io::Result<Box<dyn OpenFile>> {
+        Ok(Box::new(DiskFile(with_mode(mode).create_new(true).append(true).open(path)?)))
+    }
+
+    #[cfg(target_os = "linux")]
+    fn create_unnamed(&self, folder: &Path, mode: Mode) -> io::Result<Option<Box<dyn OpenFile>>> {
+        Ok(unnamed::create(folder, mode).map(|file| Box::new(DiskFile(file)) as Box<dyn OpenFile>))
     }
 
     fn overwrite(&self, path: &Path, offset: u64, bytes: &[u8]) -> io::Result<()> {
@@ -210,11 +276,26 @@ impl Files for Disk {
     }
 
     fn create_folder(&self, folder: &Path) -> io::Result<()> {
-        fs::create_dir_all(folder)
+        let mut builder = fs::DirBuilder::new();
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.recursive(true).create(folder)
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         fs::rename(from, to)
+    }
+
+    fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()> {
+        #[cfg(target_os = "linux")]
+        match rustix::fs::renameat_with(rustix::fs::CWD, from, rustix::fs::CWD, to, rustix::fs::RenameFlags::NOREPLACE)
+        {
+            Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => {}
+            renamed => return Ok(renamed?),
+        }
+        // A second name is never put in the place of another file.
+        fs::hard_link(from, to)?;
+        fs::remove_file(from)
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
@@ -254,6 +335,55 @@ impl OpenFile for DiskFile {
             Ok(true)
         }
     }
+
+    #[cfg(unix)]
+    fn set_mode(&mut self, mode: Mode) -> io::Result<()> {
+        use std::os::unix::fs::PermissionsExt;
+        self.0.set_permissions(fs::Permissions::from_mode(mode.0))
+    }
+
+    #[cfg(target_os = "linux")]
+    fn link(&self, path: &Path) -> io::Result<()> {
+        unnamed::link(&self.0, path)
+    }
+}
+
+/// How a file is opened that is made with these permissions.
+fn with_mode(mode: Mode) -> fs::OpenOptions {
+    let mut options = File::options();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, mode.0);
+    #[cfg(not(unix))]
+    let _ = mode;
+    options
+}
+
+/// Files without a name, which not every file system has.
+#[cfg(target_os = "linux")]
+mod unnamed {
+    use std::fs::File;
+    use std::io;
+    use std::os::fd::AsRawFd;
+    use std::os::unix::fs::OpenOptionsExt;
+    use std::path::Path;
+
+    use rustix::fs::{AtFlags, CWD, OFlags, linkat};
+
+    use super::Mode;
+
+    const OPEN_FILES: &str = "/proc/self/fd";
+
+    /// A file without a name in this folder, where it can be given one later.
+    pub(super) fn create(folder: &Path, mode: Mode) -> Option<File> {
+        let flag = i32::try_from(OFlags::TMPFILE.bits()).ok().filter(|_| Path::new(OPEN_FILES).is_dir())?;
+        super::with_mode(mode).read(true).write(true).custom_flags(flag).open(folder).ok()
+    }
+
+    /// Gives it a name that must not exist yet.
+    pub(super) fn link(file: &File, path: &Path) -> io::Result<()> {
+        let open = format!("{OPEN_FILES}/{}", file.as_raw_fd());
+        Ok(linkat(CWD, &open, CWD, path, AtFlags::SYMLINK_FOLLOW)?)
+    }
 }
 
 #[cfg(all(test, unix))]
@@ -261,21 +391,46 @@ mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
 
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
     #[test]
-    fn what_is_hidden_stays_hidden() {
+    fn what_is_made_is_for_its_owner_only_and_a_replacement_for_whom_the_file_was() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = place.path().join("a/b");
+        make_folder(&Disk, &folder).unwrap();
+        assert_eq!((mode(&folder), mode(folder.parent().unwrap())), (0o700, 0o700));
+        let path = folder.join("file");
+        Disk.open(&path).unwrap();
+        Disk.create_new(&folder.join("new")).unwrap();
+        assert_eq!((mode(&path), mode(&folder.join("new"))), (0o600, 0o600));
+        for before in [0o640, 0o664, 0o600] {
+            fs::set_permissions(&path, fs::Permissions::from_mode(before)).unwrap();
+            replace(&Disk, &path, b"new").unwrap();
+            assert_eq!(mode(&path), before);
+        }
+    }
+
+    #[test]
+    fn a_link_in_the_place_of_a_temporary_file_is_not_followed() {
         let folder = tempfile::tempdir().unwrap();
-        let (old, new) = (folder.path().join("old"), folder.path().join("new"));
-        fs::write(&old, "x").unwrap();
-        fs::write(&new, "x").unwrap();
-        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-        fs::set_permissions(&new, fs::Permissions::from_mode(0o644)).unwrap();
-        fs::set_permissions(&old, fs::Permissions::from_mode(0o664)).unwrap();
-        hide_like(&new, &old);
-        assert_eq!(mode(&new), 0o644);
-        fs::set_permissions(&old, fs::Permissions::from_mode(0o600)).unwrap();
-        hide_like(&new, &old);
-        assert_eq!(mode(&new), 0o600);
-        hide_like(&new, &folder.path().join("none"));
-        assert_eq!(mode(&new), 0o600);
+        let (other, path) = (folder.path().join("other"), folder.path().join("file"));
+        fs::write(&other, "mine").unwrap();
+        std::os::unix::fs::symlink(&other, folder.path().join(".file.new")).unwrap();
+        replace(&Disk, &path, b"new").unwrap();
+        assert_eq!((fs::read(&other).unwrap(), fs::read(&path).unwrap()), (b"mine".to_vec(), b"new".to_vec()));
+    }
+
+    #[test]
+    fn a_name_that_exists_is_not_taken() {
+        let folder = tempfile::tempdir().unwrap();
+        let (from, to) = (folder.path().join("from"), folder.path().join("to"));
+        fs::write(&from, "from").unwrap();
+        fs::write(&to, "to").unwrap();
+        assert_eq!(Disk.rename_new(&from, &to).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        fs::remove_file(&to).unwrap();
+        Disk.rename_new(&from, &to).unwrap();
+        assert_eq!(fs::read(&to).unwrap(), b"from");
     }
 }

@@ -44,6 +44,11 @@ impl Parts {
         &self.files
     }
 
+    /// Whether one of them is the file of that path, under whatever name.
+    pub fn has(&self, path: &Path) -> bool {
+        self.files.iter().any(|file| crate::identity::is_same(file, path))
+    }
+
     /// Their format, where the layout says it.
     pub fn format(&self) -> Option<&'static dyn Format> {
         self.format

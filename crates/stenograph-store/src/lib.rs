@@ -7,9 +7,11 @@
 //! way out.
 
 pub mod archive;
+pub mod confined;
 mod decode;
 pub mod discover;
 pub mod document;
+pub mod edit;
 mod error;
 pub mod files;
 pub mod folder;
@@ -34,10 +36,11 @@ pub mod tally;
 pub mod undo;
 pub mod usage;
 pub mod watch;
+mod writers;
 
 pub use decode::Container;
 pub use error::{Error, Place, Problem};
-pub use output::{NewFile, Spool, fresh_folder};
+pub use output::{Existing, NewFile, NewFileOptions, Spool, fresh_folder};
 pub use recorder::{Kept, Recorder, random_id};
 pub use source::{Passes, Source};
 pub use tail::Remark;

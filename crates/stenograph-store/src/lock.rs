@@ -29,8 +29,7 @@ impl Lock {
     pub fn take(path: &Path) -> Result<Lock, Error> {
         let mut looked = 0;
         loop {
-            let open = File::options().read(true).write(true).create(true).truncate(false).open(path);
-            let mut file = open.map_err(|error| Error::at(path, Problem::Unwritable, error))?;
+            let mut file = open(path)?;
             match file.try_lock() {
                 Ok(()) => {}
                 Err(fs::TryLockError::WouldBlock) => {
@@ -55,9 +54,10 @@ impl Lock {
         }
     }
 
-    /// Takes the lock beside a file, or says who writes to it.
+    /// Takes the lock beside a file, or says who writes to it. Through a link it is the lock of the file itself.
     pub fn on(path: &Path) -> Result<Lock, Error> {
-        Lock::take(&beside(path)).map_err(|error| error.about_path(path))
+        let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        Lock::take(&beside(&real)).map_err(|error| error.about_path(path))
     }
 
     /// Takes a lock that is only ever held for a moment, and waits for it.
@@ -79,6 +79,30 @@ impl Drop for Lock {
         let _ = fs::remove_file(&self.path);
         let _ = self.file.unlock();
     }
+}
+
+/// Opens a lock. What is there under its name is written over only if it can be one: a link is not followed, and what is longer
+/// than the number of a process is somebody's file.
+fn open(path: &Path) -> Result<File, Error> {
+    const SIZE_MAX: u64 = 32;
+    let mut options = File::options();
+    options.read(true).write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    #[cfg(target_os = "linux")]
+    if let Ok(flag) = i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()) {
+        std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, flag);
+    }
+    if path.is_symlink() {
+        return Err(Error::about(path, Problem::Odd));
+    }
+    let unwritable = |error| Error::at(path, Problem::Unwritable, error);
+    let file = options.open(path).map_err(unwritable)?;
+    let metadata = file.metadata().map_err(unwritable)?;
+    if !metadata.is_file() || metadata.len() > SIZE_MAX {
+        return Err(Error::about(path, Problem::Odd));
+    }
+    Ok(file)
 }
 
 fn holder(file: &mut File) -> Option<u32> {
@@ -132,6 +156,21 @@ mod tests {
         drop(lock);
         assert!(!path.exists());
         Lock::take(&path).unwrap();
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_that_is_no_lock_is_not_written_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mine, path) = (folder.path().join("mine"), folder.path().join("a.lock"));
+        let text = "export PATH=/usr/bin:/bin:/usr/local/bin\n";
+        fs::write(&mine, text).unwrap();
+        std::os::unix::fs::symlink(&mine, &path).unwrap();
+        assert_eq!(Lock::take(&path).unwrap_err().problem, Problem::Odd);
+        fs::remove_file(&path).unwrap();
+        fs::hard_link(&mine, &path).unwrap();
+        assert_eq!(Lock::take(&path).unwrap_err().problem, Problem::Odd);
+        assert_eq!(fs::read_to_string(&mine).unwrap(), text);
     }
 
     #[test]

@@ -1,19 +1,87 @@
-//! What is written: a new file that appears whole or not at all, and a spool that only this process sees.
-//! Nothing here writes over an input. Where the system can, a file under way has no name, so that whatever stops the program
-//! leaves nothing behind.
+//! What is written: a new file that appears whole or not at all, and a spool that only this process sees. All of it goes through
+//! [`Files`]. Nothing here writes over an input, and nothing takes the place of an existing file unless that is asked for. Where
+//! the system can, a file under way has no name, so that whatever stops the program leaves nothing behind.
 
-use std::ffi::OsString;
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Seek, Write};
 use std::path::{Path, PathBuf};
-
-use tempfile::NamedTempFile;
+use std::sync::Arc;
 
 use crate::error::{Error, Place, Problem};
+use crate::files::{Disk, Files, Mode, OpenFile, folder_of};
 use crate::source::Source;
 
 const BUFFER_SIZE: usize = 256 << 10;
+
+/// What happens to a file that exists under the name of a new one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Existing {
+    /// It stays, and the new file is refused.
+    #[default]
+    Refused,
+    /// The new file takes its place.
+    Replaced,
+}
+
+/// How a new file is made.
+#[derive(Clone, Debug)]
+pub struct NewFileOptions {
+    files: Arc<dyn Files>,
+    existing: Existing,
+    mode: Mode,
+}
+
+impl NewFileOptions {
+    /// Says what happens to a file that exists under that name.
+    pub fn existing(mut self, existing: Existing) -> NewFileOptions {
+        self.existing = existing;
+        self
+    }
+
+    /// Lets nobody read the file who may not read this source. Where the source is no file, only the owner may.
+    pub fn like(mut self, source: Option<&Source>) -> NewFileOptions {
+        self.mode = source.and_then(Source::mode).unwrap_or(Mode::PRIVATE);
+        self
+    }
+
+    /// Gives the file these permissions, less what the system takes from every new file.
+    pub fn mode(mut self, mode: Mode) -> NewFileOptions {
+        self.mode = mode;
+        self
+    }
+
+    /// Writes to this disk instead of the machine's own.
+    pub fn on(mut self, files: &Arc<dyn Files>) -> NewFileOptions {
+        self.files = Arc::clone(files);
+        self
+    }
+
+    /// Begins the file, which must be none of the inputs, under whatever name.
+    pub fn create<'s>(self, path: &Path, inputs: impl IntoIterator<Item = &'s Source>) -> Result<NewFile, Error> {
+        let place = Place::Path(path.to_owned());
+        let unwritable = |error| Error::from_system(&place, Problem::Unwritable, error);
+        if inputs.into_iter().any(|input| input.is_at(path)) {
+            return Err(Error::new(&place, Problem::OwnInput));
+        }
+        let target = match fs::metadata(path) {
+            Ok(metadata) if metadata.is_dir() => return Err(Error::new(&place, Problem::OutputIsFolder)),
+            Ok(metadata) if !metadata.is_file() => {
+                let file = File::options().write(true).open(path).map_err(unwritable)?;
+                Target::Direct(BufWriter::with_capacity(BUFFER_SIZE, file))
+            }
+            found => {
+                // Whether the name is free is decided when the file is put there; here it saves work that would be in vain.
+                if self.existing == Existing::Refused && path.symlink_metadata().is_ok() {
+                    return Err(Error::new(&place, Problem::OutputExists));
+                }
+                let before = found.ok().as_ref().and_then(Mode::of_metadata);
+                Target::new_file(self, path, before).map_err(unwritable)?
+            }
+        };
+        Ok(NewFile { place, target })
+    }
+}
 
 /// A file being written. It appears under its name when it is committed, and not at all when it is dropped before.
 pub struct NewFile {
@@ -22,13 +90,23 @@ pub struct NewFile {
 }
 
 enum Target {
-    /// A file that has no name yet, in the folder it will be in.
-    #[cfg(target_os = "linux")]
-    Nameless { file: BufWriter<File>, path: PathBuf },
-    /// A temporary file beside the name it will have.
-    Beside { file: BufWriter<NamedTempFile>, path: PathBuf },
+    /// A file in the folder it will be in.
+    File { file: Option<BufWriter<Handle>>, path: PathBuf, options: NewFileOptions, temporary: Option<PathBuf> },
     /// Something that is no file, such as a pipe or a device: it cannot be replaced, only written to.
     Direct(BufWriter<File>),
+}
+
+/// An open file as a writer.
+struct Handle(Box<dyn OpenFile>);
+
+impl Write for Handle {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 impl fmt::Debug for NewFile {
@@ -38,153 +116,109 @@ impl fmt::Debug for NewFile {
 }
 
 impl NewFile {
-    /// Begins a file of that name, which must not be the input.
-    pub fn create(path: &Path, input: Option<&Source>) -> Result<NewFile, Error> {
-        let place = Place::Path(path.to_owned());
-        let unwritable = |error| Error::from_system(&place, Problem::Unwritable, error);
-        if input.is_some_and(|input| input.is_at(path)) {
-            return Err(Error::new(&place, Problem::OwnInput));
-        }
-        // A link stays a link: what it points to is replaced.
-        let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        let target = match fs::metadata(&path) {
-            Ok(metadata) if metadata.is_dir() => return Err(Error::new(&place, Problem::OutputIsFolder)),
-            Ok(metadata) if !metadata.is_file() => {
-                let file = File::options().write(true).open(&path).map_err(unwritable)?;
-                Target::Direct(BufWriter::with_capacity(BUFFER_SIZE, file))
-            }
-            _ => Target::new_file(path).map_err(unwritable)?,
-        };
-        Ok(NewFile { place, target })
+    /// A new file for its owner only, which takes the place of no other.
+    pub fn options() -> NewFileOptions {
+        NewFileOptions { files: Arc::new(Disk), existing: Existing::default(), mode: Mode::PRIVATE }
     }
 
     /// Puts the file in its place, once its bytes are on disk.
-    pub fn commit(self) -> Result<(), Error> {
-        let unwritable = |error| Error::from_system(&self.place, Problem::Unwritable, error);
-        match self.target {
-            Target::Direct(mut file) => file.flush().map_err(unwritable),
-            #[cfg(target_os = "linux")]
-            Target::Nameless { file, path } => {
-                let file = file.into_inner().map_err(|error| unwritable(error.into_error()))?;
-                keep_permissions(&file, &path).map_err(unwritable)?;
-                file.sync_all().map_err(unwritable)?;
-                let prefix = temporary_name(&path);
-                let mut builder = tempfile::Builder::new();
-                builder.prefix(&prefix).suffix(".tmp");
-                let named = nameless::name(&file, &builder, folder_of(&path)).map_err(unwritable)?;
-                named.persist(&path).map_err(|error| unwritable(error.error))?;
-                sync_folder(&path).map_err(unwritable)
-            }
-            Target::Beside { file, path } => {
-                let file = file.into_inner().map_err(|error| unwritable(error.into_error()))?;
-                keep_permissions(file.as_file(), &path).map_err(unwritable)?;
-                file.as_file().sync_all().map_err(unwritable)?;
-                file.persist(&path).map_err(|error| unwritable(error.error))?;
-                sync_folder(&path).map_err(unwritable)
-            }
-        }
-    }
-}
-
-/// Whom a file is hidden from, its replacement is hidden from too.
-fn keep_permissions(file: &File, path: &Path) -> io::Result<()> {
-    match fs::metadata(path) {
-        Ok(before) => file.set_permissions(before.permissions()),
-        Err(_) => Ok(()),
+    pub fn commit(mut self) -> Result<(), Error> {
+        let committed = self.target.commit();
+        committed.map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => Error::new(&self.place, Problem::OutputExists),
+            _ => Error::from_system(&self.place, Problem::Unwritable, error),
+        })
     }
 }
 
 impl Target {
-    fn new_file(path: PathBuf) -> io::Result<Target> {
-        #[cfg(target_os = "linux")]
-        if let Some(file) = nameless::create(folder_of(&path)) {
-            return Ok(Target::Nameless { file: BufWriter::with_capacity(BUFFER_SIZE, file), path });
+    /// `before` are the permissions of the file that is replaced.
+    fn new_file(options: NewFileOptions, path: &Path, before: Option<Mode>) -> io::Result<Target> {
+        // A link stays a link: what it points to is replaced.
+        let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let mode = before.map_or(options.mode, |before| options.mode.and(before));
+        let (mut file, temporary) = match options.files.create_unnamed(folder_of(&path), mode)? {
+            Some(file) => (file, None),
+            None => {
+                let (file, temporary) = free_name(&path, &mut |name| options.files.create_with(name, mode))?;
+                (file, Some(temporary))
+            }
+        };
+        if before.is_some() {
+            file.set_mode(mode)?;
         }
-        let file = beside(&path)?;
-        Ok(Target::Beside { file: BufWriter::with_capacity(BUFFER_SIZE, file), path })
+        let file = Some(BufWriter::with_capacity(BUFFER_SIZE, Handle(file)));
+        Ok(Target::File { file, path, options, temporary })
     }
 
-    fn writer(&mut self) -> &mut dyn Write {
+    fn commit(&mut self) -> io::Result<()> {
+        let (file, path, options, temporary) = match self {
+            Target::Direct(file) => return file.flush(),
+            Target::File { file, path, options, temporary } => (file, path, options, temporary),
+        };
+        let Some(file) = file.take() else { return Ok(()) };
+        let mut file = file.into_inner().map_err(io::IntoInnerError::into_error)?.0;
+        file.sync()?;
+        match (&temporary, options.existing) {
+            (None, Existing::Refused) => file.link(path)?,
+            (None, Existing::Replaced) => *temporary = Some(free_name(path, &mut |name| file.link(name))?.1),
+            (Some(_), _) => {}
+        }
+        drop(file);
+        if let Some(from) = &*temporary {
+            match options.existing {
+                Existing::Refused => options.files.rename_new(from, path)?,
+                Existing::Replaced => options.files.rename(from, path)?,
+            }
+        }
+        *temporary = None;
+        options.files.sync_folder(folder_of(path))
+    }
+
+    fn writer(&mut self) -> io::Result<&mut dyn Write> {
         match self {
-            #[cfg(target_os = "linux")]
-            Target::Nameless { file, .. } => file,
-            Target::Beside { file, .. } => file,
-            Target::Direct(file) => file,
+            Target::File { file: Some(file), .. } => Ok(file),
+            Target::File { file: None, .. } => Err(io::ErrorKind::BrokenPipe.into()),
+            Target::Direct(file) => Ok(file),
         }
     }
 }
 
-/// Files without a name, which not every system and file system has.
-#[cfg(target_os = "linux")]
-mod nameless {
-    use std::fs::File;
-    use std::io;
-    use std::os::fd::AsRawFd;
-    use std::os::unix::fs::OpenOptionsExt;
-    use std::path::Path;
-
-    use rustix::fs::{AtFlags, CWD, OFlags, linkat};
-    use tempfile::NamedTempFile;
-
-    const OPEN_FILES: &str = "/proc/self/fd";
-
-    /// A file without a name in this folder, where it could be given one later.
-    pub(super) fn create(folder: &Path) -> Option<File> {
-        let flag = i32::try_from(OFlags::TMPFILE.bits()).ok().filter(|_| Path::new(OPEN_FILES).is_dir())?;
-        File::options().read(true).write(true).custom_flags(flag).open(folder).ok()
-    }
-
-    /// Gives it a temporary name: only renaming can replace a file in one step.
-    pub(super) fn name(
-        file: &File,
-        builder: &tempfile::Builder<'_, '_>,
-        folder: &Path,
-    ) -> io::Result<NamedTempFile<()>> {
-        let open = format!("{OPEN_FILES}/{}", file.as_raw_fd());
-        builder.make_in(folder, |path| Ok(linkat(CWD, &open, CWD, path, AtFlags::SYMLINK_FOLLOW)?))
+impl Drop for Target {
+    fn drop(&mut self) {
+        if let Target::File { file, options, temporary: Some(temporary), .. } = self {
+            drop(file.take().map(BufWriter::into_parts));
+            let _ = options.files.remove(temporary);
+        }
     }
 }
 
-/// A hidden name like that of `path`; a long one is cut, so that what is added still fits.
-fn temporary_name(path: &Path) -> OsString {
+/// Makes something under a hidden name beside `path` that is free, so that renaming it is one step. A long name is cut, so that
+/// what is added to it still fits.
+fn free_name<T>(path: &Path, make: &mut dyn FnMut(&Path) -> io::Result<T>) -> io::Result<(T, PathBuf)> {
     const CHARS_MAX: usize = 40;
+    const TRIES_MAX: u32 = 100;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    OsString::from(format!(".{}.", name.chars().take(CHARS_MAX).collect::<String>()))
-}
-
-/// A temporary file in the folder of `path`, so that renaming it is one step, with the permissions of any new file.
-fn beside(path: &Path) -> io::Result<NamedTempFile> {
-    let prefix = temporary_name(path);
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(&prefix).suffix(".tmp");
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        builder.permissions(fs::Permissions::from_mode(0o666));
+    let name: String = name.chars().take(CHARS_MAX).collect();
+    for _ in 0..TRIES_MAX {
+        let random = uuid::Uuid::new_v4().simple().to_string();
+        let free = path.with_file_name(format!(".{name}.{}.tmp", random.get(..8).unwrap_or_default()));
+        match make(&free) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            made => return Ok((made?, free)),
+        }
     }
-    builder.tempfile_in(folder_of(path))
-}
-
-fn folder_of(path: &Path) -> &Path {
-    match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    }
-}
-
-/// The new name is on disk only when its folder is.
-fn sync_folder(path: &Path) -> io::Result<()> {
-    if cfg!(unix) { File::open(folder_of(path))?.sync_all() } else { Ok(()) }
+    Err(io::ErrorKind::AlreadyExists.into())
 }
 
 impl Write for NewFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.target.writer().write(bytes);
+        let written = self.target.writer().and_then(|writer| writer.write(bytes));
         written.map_err(|error| Error::from_system(&self.place, Problem::Unwritable, error).into())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        let flushed = self.target.writer().flush();
+        let flushed = self.target.writer().and_then(Write::flush);
         flushed.map_err(|error| Error::from_system(&self.place, Problem::Unwritable, error).into())
     }
 }
@@ -234,6 +268,11 @@ pub fn fresh_folder(prefix: &str) -> Result<PathBuf, Error> {
 mod tests {
     use super::*;
     use crate::source::Passes;
+    use std::ffi::OsString;
+
+    fn new(path: &Path) -> Result<NewFile, Error> {
+        NewFile::options().existing(Existing::Replaced).create(path, [])
+    }
 
     fn names(folder: &Path) -> Vec<OsString> {
         let mut names: Vec<OsString> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
@@ -245,11 +284,11 @@ mod tests {
     fn a_file_appears_when_it_is_committed_and_leaves_nothing_when_it_is_not() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("out");
-        let mut file = NewFile::create(&path, None).unwrap();
+        let mut file = new(&path).unwrap();
         file.write_all(b"half").unwrap();
         drop(file);
         assert!(names(folder.path()).is_empty());
-        let mut file = NewFile::create(&path, None).unwrap();
+        let mut file = new(&path).unwrap();
         file.write_all(b"whole").unwrap();
         file.commit().unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"whole");
@@ -260,12 +299,12 @@ mod tests {
     #[test]
     fn a_file_under_way_has_no_name() {
         let folder = tempfile::tempdir().unwrap();
-        if nameless::create(folder.path()).is_none() {
+        if Disk.create_unnamed(folder.path(), Mode::PRIVATE).unwrap().is_none() {
             return;
         }
         let path = folder.path().join("out");
         fs::write(&path, "before").unwrap();
-        let mut file = NewFile::create(&path, None).unwrap();
+        let mut file = new(&path).unwrap();
         file.write_all(b"after").unwrap();
         file.flush().unwrap();
         // Whatever ends the program here leaves this behind.
@@ -280,10 +319,21 @@ mod tests {
     fn the_longest_name_a_file_can_have_is_written() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("n".repeat(255));
-        NewFile::create(&path, None).unwrap().commit().unwrap();
-        let target = beside(&path).unwrap();
-        target.persist(&path).unwrap();
+        new(&path).unwrap().commit().unwrap();
+        new(&path).unwrap().commit().unwrap();
         assert_eq!(names(folder.path()).len(), 1);
+    }
+
+    #[test]
+    fn a_file_that_exists_is_not_replaced_unasked_even_when_it_appears_meanwhile() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        let mut file = NewFile::options().create(&path, []).unwrap();
+        file.write_all(b"new").unwrap();
+        fs::write(&path, "mine").unwrap();
+        assert_eq!(file.commit().unwrap_err().problem, Problem::OutputExists);
+        assert_eq!(NewFile::options().create(&path, []).unwrap_err().problem, Problem::OutputExists);
+        assert_eq!((fs::read(&path).unwrap(), names(folder.path()).len()), (b"mine".to_vec(), 1));
     }
 
     #[cfg(unix)]
@@ -296,31 +346,48 @@ mod tests {
         std::os::unix::fs::symlink(&path, folder.path().join("soft")).unwrap();
         let source = Source::open(&path, Passes::Many).unwrap();
         for name in ["input", "hard", "soft", "./input"] {
-            let refused = NewFile::create(&folder.path().join(name), Some(&source)).unwrap_err();
+            let refused = NewFile::options()
+                .existing(Existing::Replaced)
+                .create(&folder.path().join(name), [&source])
+                .unwrap_err();
             assert_eq!(refused.problem, Problem::OwnInput, "{name}");
         }
     }
 
     #[cfg(unix)]
     #[test]
-    fn a_new_file_has_the_permissions_of_any_new_file_and_a_link_stays_one() {
+    fn a_new_file_is_never_more_readable_than_its_source_or_the_file_it_replaces_and_a_link_stays_one() {
         use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().unwrap();
-        let usual = folder.path().join("usual");
-        fs::write(&usual, "").unwrap();
-        let link = folder.path().join("link");
-        std::os::unix::fs::symlink(&usual, &link).unwrap();
-        let mut file = NewFile::create(&link, None).unwrap();
-        file.write_all(b"text").unwrap();
-        file.commit().unwrap();
-        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
-        assert_eq!(fs::read(&usual).unwrap(), b"text");
-        let fresh = folder.path().join("fresh");
-        fs::write(&fresh, "").unwrap();
+        let (input, out, link) = (folder.path().join("in"), folder.path().join("out"), folder.path().join("link"));
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-        assert_eq!(mode(&usual), mode(&fresh));
-        fs::set_permissions(&fresh, fs::Permissions::from_mode(0o600)).unwrap();
-        NewFile::create(&fresh, None).unwrap().commit().unwrap();
+        let set = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        fs::write(&input, "text").unwrap();
+        std::os::unix::fs::symlink(&out, &link).unwrap();
+        for (source, before, after) in [
+            (0o600, None, 0o600),
+            (0o640, None, 0o640),
+            (0o600, Some(0o644), 0o600),
+            (0o644, Some(0o600), 0o600),
+            (0o644, Some(0o640), 0o640),
+        ] {
+            let _ = fs::remove_file(&out);
+            set(&input, source);
+            if let Some(before) = before {
+                fs::write(&out, "before").unwrap();
+                set(&out, before);
+            }
+            let source = Source::open(&input, Passes::Many).unwrap();
+            let options = NewFile::options().existing(Existing::Replaced).like(Some(&source));
+            let path = if before.is_some() { &link } else { &out };
+            let mut file = options.create(path, [&source]).unwrap();
+            file.write_all(b"text").unwrap();
+            file.commit().unwrap();
+            assert_eq!((mode(&out), fs::read(&out).unwrap()), (after, b"text".to_vec()));
+        }
+        assert!(link.is_symlink());
+        let fresh = folder.path().join("fresh");
+        NewFile::options().create(&fresh, []).unwrap().commit().unwrap();
         assert_eq!(mode(&fresh), 0o600);
     }
 }

@@ -12,7 +12,7 @@ use stenograph::time::{Time, Unit};
 use stenograph::wire;
 
 use crate::error::{Error, Problem};
-use crate::files::{cut_off, folder_of, hide_like};
+use crate::files::{cut_off, folder_of};
 use crate::journal::{self, End, Recorded};
 use crate::layouts::{
     Clock, Documents, Given, Ground, Journal, JournalKind, Layout, Loaded, Opened, Site, Stamps, Target,
@@ -73,8 +73,6 @@ impl Recorder {
         let recorded = match kind {
             JournalKind::Stream => None,
             JournalKind::Journal(header) => {
-                // A journal is as private as the documents it stands beside.
-                header.documents.keys().for_each(|name| hide_like(&path, &folder_of(&path).join(name)));
                 let begin = log.length();
                 log.append(&line(&header.event(stamper.now())), Vec::new(), &|_| {})?;
                 Some(Recorded::new(&site.files, &path, header, (begin, log.length())))

@@ -8,6 +8,7 @@ use stenograph::frame::Framing;
 use stenograph::model::Event;
 use stenograph::wire;
 
+use crate::confined::Confined;
 use crate::error::{Error, Problem};
 use crate::files::folder_of;
 use crate::journal::{self, End, Recorded};
@@ -48,7 +49,8 @@ pub fn recover(path: &Path, site: &Site) -> Result<Recovery, Error> {
     let mut recovery = Recovery::default();
     let journals = journals_at(path, site)?;
     for journal in journals {
-        let ground = match Ground::of_journal(&journal, site) {
+        let named = path.is_dir().then_some(path);
+        let ground = match Ground::of_journal_in(&journal, named, site) {
             // In a folder of many, one recording that goes on does not keep the others from their end.
             Err(error) if path.is_dir() && matches!(error.problem, Problem::Locked { .. }) => {
                 recovery.remarks.push(Remark::new(&journal, "is being recorded, and left alone"));
@@ -118,18 +120,22 @@ fn is_begun(head: &[u8]) -> bool {
 const DEPTH_MAX: usize = 8;
 const ENTRIES_MAX: usize = 1_000_000;
 
+/// Whether a file is named like a journal.
+pub(crate) fn is_journal_name(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending == ENDING)
+}
+
 fn journals_at(path: &Path, site: &Site) -> Result<Vec<PathBuf>, Error> {
-    let is_journal = |path: &Path| path.extension().is_some_and(|ending| ending == ENDING);
     let aside = beside(path);
     if path.is_dir() {
         let mut journals = Vec::new();
-        for path in found_in(path, &is_journal) {
+        for path in found_in(path, &is_journal_name) {
             if !journal::recordings(&site.files, &path)?.is_empty() {
                 journals.push(path);
             }
         }
         Ok(journals)
-    } else if is_journal(path) && path.is_file() && !journal::recordings(&site.files, path)?.is_empty() {
+    } else if is_journal_name(path) && path.is_file() && !journal::recordings(&site.files, path)?.is_empty() {
         Ok(vec![path.to_owned()])
     } else if aside.is_file() {
         Ok(vec![aside])
@@ -167,8 +173,9 @@ fn search(folder: &Path, depth: usize, left: &mut usize, found: &mut dyn FnMut(&
 }
 
 /// Completes the documents of the last recording in a journal whose lock is held, unless that was done: what was done to them
-/// since must not be undone. Those before it were completed when it began.
-pub(crate) fn complete_journal(journal: &Path, site: &Site) -> Result<Vec<Remark>, Error> {
+/// since must not be undone. Those before it were completed when it began. Whatever the journal says, nothing outside of the
+/// layout's folders and the one that the user named is read or written.
+pub(crate) fn complete_journal(journal: &Path, named: Option<&Path>, site: &Site) -> Result<Vec<Remark>, Error> {
     let mut remarks = Vec::new();
     let last = journal::recordings(&site.files, journal)?.pop();
     let Some(recorded) = last.filter(|recorded| !recorded.settled) else { return Ok(remarks) };
@@ -178,6 +185,9 @@ pub(crate) fn complete_journal(journal: &Path, site: &Site) -> Result<Vec<Remark
     };
     let cut_off = recorded.ended.is_none();
     let recorded = if cut_off { mark_end(&recorded, site)? } else { recorded };
+    let mut folders = layout.folders(journal, site);
+    folders.extend(named.map(Path::to_owned));
+    let site = &Site { files: Confined::to(&site.files, &folders), ..site.clone() };
     let finished = layout.resume(&recorded, site)?.finish(&recorded, Given::UNKNOWN)?;
     if cut_off {
         let documents: Vec<String> = finished.written.iter().map(|path| path.display().to_string()).collect();

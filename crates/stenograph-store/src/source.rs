@@ -10,6 +10,7 @@ use stenograph::format::{Detected, Format, Head, detect};
 use crate::decode::{Container, Counter, Decoded, Guard, decode};
 use crate::discover::Named;
 use crate::error::{Error, Place, Problem};
+use crate::files::Mode;
 use crate::identity::Identity;
 use crate::output::Spool;
 use crate::source_file::{Access, Recognized, recognize};
@@ -28,6 +29,7 @@ pub struct Source {
     place: Place,
     origin: Origin,
     identity: Option<Identity>,
+    mode: Option<Mode>,
     head: Vec<u8>,
     /// What stands behind a first line that is longer than the head and does not show the format.
     beyond: Vec<u8>,
@@ -72,7 +74,8 @@ impl Source {
         let identity = Identity::of_metadata(&metadata).or_else(|| Identity::of_path(path));
         // Files of the system say that they are empty and are not: what says so is read like a pipe.
         if metadata.is_file() && metadata.len() > 0 {
-            return Source::of_file(place, file, metadata.len(), identity);
+            let mode = Mode::of_metadata(&metadata);
+            return Ok(Source { mode, ..Source::of_file(place, file, metadata.len(), identity)? });
         }
         Source::of_stream(place, file, identity, passes)
     }
@@ -80,7 +83,8 @@ impl Source {
     /// Opens standard input.
     pub fn standard_input(passes: Passes) -> Result<Source, Error> {
         let identity = Identity::of_standard_input();
-        Source::of_stream(Place::StandardInput, io::stdin().lock(), identity, passes)
+        let mode = Mode::of_standard_input();
+        Ok(Source { mode, ..Source::of_stream(Place::StandardInput, io::stdin().lock(), identity, passes)? })
     }
 
     fn of_file(place: Place, file: File, length: u64, identity: Option<Identity>) -> Result<Source, Error> {
@@ -89,6 +93,7 @@ impl Source {
             place,
             origin: Origin::File { file, length },
             identity,
+            mode: None,
             head: Vec::new(),
             beyond: Vec::new(),
             consumed,
@@ -126,7 +131,15 @@ impl Source {
             Ok(()) => Rest::Bytes(rest),
             Err(error) => Rest::Failed(error),
         };
-        Ok(Source { place, origin: Origin::Stream(Some(rest)), identity, head, beyond: Vec::new(), consumed })
+        Ok(Source {
+            place,
+            origin: Origin::Stream(Some(rest)),
+            identity,
+            mode: None,
+            head,
+            beyond: Vec::new(),
+            consumed,
+        })
     }
 
     /// What comes from a stream, put aside so that it can be read as often as needed.
@@ -197,6 +210,11 @@ impl Source {
         move || consumed.count()
     }
 
+    /// Who may read and write the file; `None` when it is none.
+    pub fn mode(&self) -> Option<Mode> {
+        self.mode
+    }
+
     /// Whether `path` is this very file, under whatever name.
     pub fn is_at(&self, path: &Path) -> bool {
         self.identity.is_some() && Identity::of_path(path) == self.identity
@@ -236,6 +254,11 @@ impl Source {
                 }
             }
         }
+    }
+
+    /// Whether what is read is decoded from something else.
+    pub fn is_compressed(&self) -> bool {
+        matches!(self.origin, Origin::File { .. }) && self.plain_file().is_none()
     }
 
     /// The file itself, if its bytes are the source: what is compressed or comes from a stream has none.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use stenograph::json;
 
 use crate::error::{Error, Problem};
-use crate::files::{Files, folder_of, hide_like, write_all};
+use crate::files::{Files, folder_of, write_all};
 
 /// Something that should be known about a recording and is no failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,11 +101,12 @@ pub(crate) fn move_aside(files: &dyn Files, path: &Path, rest: &[u8]) -> io::Res
         let aside = path.with_file_name(format!("{name}.torn-{number}"));
         let (mut file, kept) = match files.create_new(&aside) {
             Ok(file) => (file, Vec::new()),
+            // A link leads to something that is not ours to write on.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && aside.is_symlink() => continue,
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => (files.open(&aside)?, files.read(&aside, 0)?),
             Err(error) => return Err(error),
         };
         if let Some(more) = rest.strip_prefix(kept.as_slice()) {
-            hide_like(&aside, path);
             write_all(file.as_mut(), more)?;
             file.sync()?;
             files.sync_folder(folder_of(&aside))?;

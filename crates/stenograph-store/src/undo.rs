@@ -3,21 +3,19 @@
 //! what was edited, or why.
 
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use stenograph::json::Object;
 use stenograph::text::quote;
-use xxhash_rust::xxh3::xxh3_128;
 
+use crate::edit::{Edit, EditOutput, FileState, StateOf};
 use crate::error::{Error, Place, Problem};
-use crate::output::NewFile;
+use crate::files::folder_of;
+use crate::output::{Existing, NewFile};
 
 /// How many edits of one file can be undone, one after the other.
 const DEPTH_MAX: u32 = 999;
-
-/// How large a file may be that is held whole: as large as one that can be edited.
-const SIZE_MAX: u64 = stenograph::edit::SIZE_MAX as u64;
 
 /// The first line of an undo file is short, whoever wrote it.
 const HEAD_SIZE_MAX: u64 = 4096;
@@ -49,124 +47,188 @@ pub enum Undone {
     },
 }
 
-/// Keeps a file as it is before an edit, which gives it the bytes `after`. The file itself is not touched. Gives the path of the
-/// undo file.
-pub fn keep(file: &Path, before: &[u8], after: &[u8], by: &str) -> Result<PathBuf, Error> {
-    // What an edit kept that never came to its end is of no use: the file is still as it was.
+/// An edit that can be undone: what the file was, what it is from then on, and which command did it.
+#[derive(Clone, Copy, Debug)]
+pub struct Step<'a> {
+    /// What it was.
+    pub before: &'a FileState,
+    /// What it is.
+    pub after: &'a FileState,
+    /// The command.
+    pub by: &'a str,
+}
+
+/// Keeps what a file is before an edit, its bytes `before`, which must be what the step says. The file itself is not touched.
+/// Gives the path of the undo file, which is beside the file itself and not beside a link to it.
+pub fn keep(file: &Path, step: &Step<'_>, before: &mut dyn Read) -> Result<PathBuf, Error> {
+    let file = real_path(file);
+    // The undo file of an edit that was not finished is of no use: the file is still as it was.
     let unfinished = |path: &PathBuf| {
-        let kept = Kept::read(path).ok().flatten();
-        kept.is_some_and(|kept| kept.before.is(before) && !kept.after.is(before))
+        let kept = Kept::open(path).ok().flatten();
+        kept.is_some_and(|(kept, _)| kept.before == *step.before && kept.after != *step.before)
     };
-    let path = match newest_path(file).filter(unfinished) {
-        Some(path) => path,
-        None => free_path(file)?,
+    let (path, existing) = match newest_path(&file).filter(unfinished) {
+        Some(path) => (path, Existing::Replaced),
+        None => (free_path(&file)?, Existing::Refused),
     };
     let place = Place::Path(path.clone());
     let unwritable = |error| Error::from_system(&place, Problem::Unwritable, error);
-    let state = |bytes: &[u8]| format!("{{\"size\":{},\"xxh3\":\"{:032x}\"}}", bytes.len(), xxh3_128(bytes));
-    let head = format!(
-        "{{\"steno_undo\":{VERSION},\"by\":{},\"before\":{},\"after\":{}}}\n",
-        quote(by),
-        state(before),
-        state(after)
-    );
-    let mut out = NewFile::create(&path, None)?;
-    out.write_all(head.as_bytes()).map_err(unwritable)?;
-    zstd::stream::copy_encode(before, &mut out, 0).map_err(unwritable)?;
+    let mut out = NewFile::options().existing(existing).create(&path, [])?;
+    out.write_all(step.head().as_bytes()).map_err(unwritable)?;
+    let mut seen = Seen { bytes: before, state: StateOf::default() };
+    zstd::stream::copy_encode(&mut seen, &mut out, 0).map_err(unwritable)?;
+    if seen.state.state() != *step.before {
+        return Err(Error::about(&file, Problem::Changed));
+    }
     out.commit()?;
-    crate::files::hide_like(&path, file);
     Ok(path)
 }
 
-/// Gives a file the bytes `after` and keeps what it was beside it. A file that is not as it was read, `before`, is left alone: an
-/// agent may have gone on writing it. Gives the path of the undo file.
-pub fn replace(file: &Path, before: &[u8], after: &[u8], by: &str) -> Result<PathBuf, Error> {
-    let place = Place::Path(file.to_owned());
-    if read_whole(file, &place)? != before {
-        return Err(Error::new(&place, Problem::Changed));
+/// The same for a file whose bytes before and after the edit are at hand.
+pub fn keep_bytes(file: &Path, mut before: &[u8], mut after: &[u8], by: &str) -> Result<PathBuf, Error> {
+    let state = |bytes: &mut &[u8]| FileState::of(bytes).map_err(|error| Error::at(file, Problem::Unreadable, error));
+    let (was, is) = (state(&mut { before })?, state(&mut after)?);
+    keep(file, &Step { before: &was, after: &is, by }, &mut before)
+}
+
+impl Step<'_> {
+    fn head(&self) -> String {
+        let state = |state: &FileState| format!("{{\"size\":{},\"xxh3\":{}}}", state.size, quote(&state.print));
+        let (before, after) = (state(self.before), state(self.after));
+        format!("{{\"steno_undo\":{VERSION},\"by\":{},\"before\":{before},\"after\":{after}}}\n", quote(self.by))
     }
-    let path = keep(file, before, after, by)?;
-    let mut out = NewFile::create(file, None)?;
-    out.write_all(after).map_err(|error| Error::from_system(&place, Problem::Unwritable, error))?;
-    out.commit()?;
-    Ok(path)
 }
 
 /// Gives a file its bytes from before the last edit that was kept, and takes the undo file away. Whole lines that were appended
 /// since stay at its end.
 pub fn undo(file: &Path) -> Result<Undone, Error> {
-    let Some(path) = newest_path(file) else { return Ok(Undone::Nothing) };
-    let Some(kept) = Kept::read(&path)? else { return Ok(Undone::Damaged { path }) };
-    let place = Place::Path(file.to_owned());
-    let now = read_whole(file, &place)?;
-    if kept.before.is(&now) && !kept.after.is(&now) {
+    let real = real_path(file);
+    if newest_path(&real).is_none() {
+        return Ok(Undone::Nothing);
+    }
+    let edit = Edit::begin(file)?;
+    // Another undo may have been faster.
+    let Some(path) = newest_path(&real) else { return Ok(Undone::Nothing) };
+    let Some((kept, bytes)) = Kept::open(&path)? else { return Ok(Undone::Damaged { path }) };
+    if kept.before == *edit.before() && kept.after != *edit.before() {
         remove(&path)?;
         return Ok(Undone::AsItWas);
     }
-    let Some(appended) = appended(&kept, &now) else { return Ok(Undone::Changed) };
-    let mut out = NewFile::create(file, None)?;
-    let unwritable = |error| Error::from_system(&place, Problem::Unwritable, error);
-    out.write_all(&kept.bytes).and_then(|()| out.write_all(appended)).map_err(unwritable)?;
-    out.commit()?;
-    remove(&path)?;
-    let (size, appended) = (kept.bytes.len() as u64, appended.len() as u64);
-    Ok(Undone::Restored { size, appended, by: kept.by })
-}
-
-/// What was appended to the file since the edit; `None` when something else was done to it. Lines that were appended to one
-/// ending must fit the other: both with a newline before them.
-fn appended<'a>(kept: &Kept, now: &'a [u8]) -> Option<&'a [u8]> {
-    let size = usize::try_from(kept.after.size).ok()?;
-    let (after, appended) = now.split_at_checked(size)?;
-    if !kept.after.is(after) {
-        return None;
-    }
-    let ends = |bytes: &[u8]| bytes.is_empty() || bytes.ends_with(b"\n");
-    let fits = match (ends(after), ends(&kept.bytes)) {
-        (true, true) => true,
-        (false, _) => appended.starts_with(b"\n") && !kept.bytes.ends_with(b"\n"),
-        (true, false) => false,
+    let place = Place::Path(file.to_owned());
+    let unreadable = |error| Error::from_system(&place, Problem::Unreadable, error);
+    let Some((after_end, mut appended)) = appended(&kept, &real).map_err(unreadable)? else {
+        return Ok(Undone::Changed);
     };
-    (appended.is_empty() || fits).then_some(appended)
+    let mut out = edit.output()?;
+    let mut restored = Ending { out: &mut out, state: StateOf::default(), last: None };
+    let limit = kept.before.size + 1;
+    let copied =
+        zstd::stream::Decoder::with_buffer(bytes).and_then(|decoder| io::copy(&mut decoder.take(limit), &mut restored));
+    if let Err(error) = &copied
+        && Error::inside(error).is_some()
+    {
+        return Err(Error::from_system(&place, Problem::Unwritable, io::Error::other(error.to_string())));
+    }
+    let (state, before_end) = (restored.state.state(), restored.last);
+    if copied.is_err() || state != kept.before {
+        return Ok(Undone::Damaged { path });
+    }
+    if !fits(after_end, before_end, &mut appended).map_err(unreadable)? {
+        return Ok(Undone::Changed);
+    }
+    let appended =
+        io::copy(&mut appended, &mut out).map_err(|error| Error::from_system(&place, Problem::Unwritable, error))?;
+    edit.restore(out)?;
+    remove(&path)?;
+    Ok(Undone::Restored { size: kept.before.size, appended, by: kept.by })
 }
 
-/// What an undo file holds.
+/// What was appended to a file since the edit, and the last byte before that; `None` when something else was done to it.
+fn appended(kept: &Kept, file: &Path) -> io::Result<Option<(Option<u8>, BufReader<File>)>> {
+    let mut now = File::open(file)?;
+    let state = FileState::of(&mut (&mut now).take(kept.after.size))?;
+    if state != kept.after {
+        return Ok(None);
+    }
+    let mut last = [0; 1];
+    let end = match kept.after.size.checked_sub(1) {
+        None => None,
+        Some(at) => {
+            now.seek(SeekFrom::Start(at))?;
+            now.read_exact(&mut last)?;
+            last.first().copied()
+        }
+    };
+    Ok(Some((end, BufReader::new(now))))
+}
+
+/// Whether lines that were appended to one ending fit the other: both have a newline before them.
+fn fits(after: Option<u8>, before: Option<u8>, appended: &mut impl BufRead) -> io::Result<bool> {
+    let first = appended.fill_buf()?.first().copied();
+    let ends = |last: Option<u8>| last.is_none_or(|last| last == b'\n');
+    Ok(match (first, ends(after), ends(before)) {
+        (None, _, _) | (_, true, true) => true,
+        (Some(first), false, _) => first == b'\n' && before != Some(b'\n'),
+        (_, true, false) => false,
+    })
+}
+
+/// Bytes that are fingerprinted while they are read.
+struct Seen<'a> {
+    bytes: &'a mut dyn Read,
+    state: StateOf,
+}
+
+impl Read for Seen<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let length = self.bytes.read(buffer)?;
+        self.state.add(buffer.get(..length).unwrap_or_default());
+        Ok(length)
+    }
+}
+
+/// Bytes that are fingerprinted while they are written, and the last of them.
+struct Ending<'a> {
+    out: &'a mut EditOutput,
+    state: StateOf,
+    last: Option<u8>,
+}
+
+impl Write for Ending<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let length = self.out.write(bytes)?;
+        let written = bytes.get(..length).unwrap_or_default();
+        self.state.add(written);
+        self.last = written.last().copied().or(self.last);
+        Ok(length)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+/// What the first line of an undo file says.
 struct Kept {
     by: String,
-    before: State,
-    after: State,
-    bytes: Vec<u8>,
+    before: FileState,
+    after: FileState,
 }
 
-/// A file at one moment.
-struct State {
-    size: u64,
-    print: String,
-}
-
-impl State {
-    fn parse(raw: &str) -> Option<State> {
-        let mut object = Object::parse(raw)?;
-        Some(State { size: object.take_number("size")?, print: object.take_str("xxh3")?.into_owned() })
-    }
-
-    fn is(&self, bytes: &[u8]) -> bool {
-        self.size == bytes.len() as u64 && self.print == format!("{:032x}", xxh3_128(bytes))
-    }
+fn parse_state(raw: &str) -> Option<FileState> {
+    let mut object = Object::parse(raw)?;
+    Some(FileState { size: object.take_number("size")?, print: object.take_str("xxh3")?.into_owned() })
 }
 
 impl Kept {
-    /// Reads an undo file; `None` when it is damaged.
-    fn read(path: &Path) -> Result<Option<Kept>, Error> {
+    /// Opens an undo file, whose first line is read; `None` when that is damaged.
+    fn open(path: &Path) -> Result<Option<(Kept, BufReader<File>)>, Error> {
         let place = Place::Path(path.to_owned());
         let unreadable = |error| Error::from_system(&place, Problem::Unreadable, error);
         let mut input = BufReader::new(File::open(path).map_err(unreadable)?);
         let mut head = Vec::new();
         input.by_ref().take(HEAD_SIZE_MAX).read_until(b'\n', &mut head).map_err(unreadable)?;
-        let Some(mut kept) = Kept::parse(&String::from_utf8_lossy(&head)) else { return Ok(None) };
-        let read = zstd::stream::Decoder::with_buffer(input)
-            .and_then(|decoder| decoder.take(kept.before.size.min(SIZE_MAX) + 1).read_to_end(&mut kept.bytes));
-        Ok((read.is_ok() && kept.before.is(&kept.bytes)).then_some(kept))
+        Ok(Kept::parse(&String::from_utf8_lossy(&head)).map(|kept| (kept, input)))
     }
 
     fn parse(head: &str) -> Option<Kept> {
@@ -175,10 +237,18 @@ impl Kept {
             return None;
         }
         let by = object.take_str("by")?.into_owned();
-        let before = State::parse(object.take("before")?)?;
-        let after = State::parse(object.take("after")?)?;
-        Some(Kept { by, before, after, bytes: Vec::new() })
+        let before = parse_state(object.take("before")?)?;
+        let after = parse_state(object.take("after")?)?;
+        Some(Kept { by, before, after })
     }
+}
+
+/// The file itself, through all links. One that does not exist yet is where its folder is.
+fn real_path(file: &Path) -> PathBuf {
+    file.canonicalize().unwrap_or_else(|_| {
+        let folder = folder_of(file).canonicalize();
+        folder.ok().zip(file.file_name()).map_or_else(|| file.to_owned(), |(folder, name)| folder.join(name))
+    })
 }
 
 /// The path of the undo file of that depth: `FILE.undo`, then `FILE.undo.2`.
@@ -189,7 +259,7 @@ fn path_at(file: &Path, depth: u32) -> PathBuf {
 }
 
 /// The undo file of the last edit of a file, if one is there.
-pub fn newest_path(file: &Path) -> Option<PathBuf> {
+fn newest_path(file: &Path) -> Option<PathBuf> {
     let there = |depth: &u32| fs::symlink_metadata(path_at(file, *depth)).is_ok();
     (1..=DEPTH_MAX).take_while(there).last().map(|depth| path_at(file, depth))
 }
@@ -201,17 +271,6 @@ fn free_path(file: &Path) -> Result<PathBuf, Error> {
         let said = io::Error::other("there are too many undo files beside it already");
         Error::from_system(&Place::Path(file.to_owned()), Problem::Unwritable, said)
     })
-}
-
-fn read_whole(file: &Path, place: &Place) -> Result<Vec<u8>, Error> {
-    let unreadable = |error| Error::from_system(place, Problem::Unreadable, error);
-    let mut bytes = Vec::new();
-    // An agent may have appended as much as an edit can hold.
-    File::open(file).map_err(unreadable)?.take(2 * SIZE_MAX + 1).read_to_end(&mut bytes).map_err(unreadable)?;
-    if bytes.len() as u64 > 2 * SIZE_MAX {
-        return Err(Error::new(place, Problem::TooLarge { size_max: 2 * SIZE_MAX }));
-    }
-    Ok(bytes)
 }
 
 fn remove(path: &Path) -> Result<(), Error> {
@@ -226,12 +285,23 @@ mod tests {
     const BEFORE: &[u8] = b"one\ntwo\nthree\n";
     const AFTER: &[u8] = b"one\nthree\n";
 
+    fn kept(path: &Path, before: &[u8], after: &[u8], by: &str) {
+        keep_bytes(path, before, after, by).unwrap();
+    }
+
     fn edited(before: &[u8], after: &[u8]) -> (tempfile::TempDir, PathBuf) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("session.jsonl");
-        keep(&path, before, after, "trim").unwrap();
+        kept(&path, before, after, "trim");
         fs::write(&path, after).unwrap();
         (folder, path)
+    }
+
+    fn replace(path: &Path, after: &[u8]) -> Result<Option<PathBuf>, Error> {
+        let edit = Edit::begin(path)?;
+        let mut out = edit.output()?;
+        out.write_all(after).unwrap();
+        edit.finish(out, "trim")
     }
 
     fn restored(size: u64, appended: u64) -> Undone {
@@ -279,7 +349,7 @@ mod tests {
     #[test]
     fn edits_are_undone_in_turn() {
         let (_folder, path) = edited(BEFORE, AFTER);
-        keep(&path, AFTER, b"one\n", "cut").unwrap();
+        kept(&path, AFTER, b"one\n", "cut");
         fs::write(&path, b"one\n").unwrap();
         assert_eq!(undo(&path).unwrap(), Undone::Restored { size: 10, appended: 0, by: "cut".into() });
         assert_eq!(undo(&path).unwrap(), restored(14, 0));
@@ -298,7 +368,7 @@ mod tests {
     fn what_an_edit_kept_that_never_came_to_its_end_is_replaced_by_the_next_one() {
         let (folder, path) = edited(BEFORE, AFTER);
         fs::write(&path, BEFORE).unwrap();
-        replace(&path, BEFORE, b"three\n", "trim").unwrap();
+        replace(&path, b"three\n").unwrap();
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
         assert_eq!(undo(&path).unwrap(), restored(14, 0));
         assert_eq!(fs::read(&path).unwrap(), BEFORE);
@@ -308,15 +378,39 @@ mod tests {
     fn a_file_that_an_agent_goes_on_writing_is_not_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("session.jsonl");
+        fs::write(&path, BEFORE).unwrap();
+        let edit = Edit::begin(&path).unwrap();
+        let mut out = edit.output().unwrap();
+        out.write_all(AFTER).unwrap();
         fs::write(&path, [BEFORE, b"four\n"].concat()).unwrap();
-        assert_eq!(replace(&path, BEFORE, AFTER, "trim").unwrap_err().problem, Problem::Changed);
+        assert_eq!(edit.finish(out, "trim").unwrap_err().problem, Problem::Changed);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn an_undo_file_is_private_and_beside_the_file_itself() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let (real, linked) = (folder.path().join("real"), folder.path().join("linked"));
+        [&real, &linked].iter().for_each(|folder| fs::create_dir(folder).unwrap());
+        let (path, link) = (real.join("a.jsonl"), linked.join("a.jsonl"));
+        fs::write(&path, BEFORE).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        let kept = replace(&link, AFTER).unwrap().unwrap();
+        assert_eq!(kept, real.canonicalize().unwrap().join("a.jsonl.undo"));
+        assert_eq!((mode(&kept), mode(&path)), (0o600, 0o640));
+        assert_eq!(undo(&link).unwrap(), restored(14, 0));
+        assert_eq!((mode(&path), fs::read(&path).unwrap()), (0o640, BEFORE.to_vec()));
+        assert_eq!((fs::read_dir(&real).unwrap().count(), fs::read_dir(&linked).unwrap().count()), (1, 1));
     }
 
     #[test]
     fn a_damaged_undo_file_is_not_believed() {
         let (_folder, path) = edited(BEFORE, AFTER);
-        let kept = newest_path(&path).unwrap();
+        let kept = newest_path(&path.canonicalize().unwrap()).unwrap();
         let bytes = fs::read(&kept).unwrap();
         for damaged in [&bytes[..bytes.len() - 3], b"{}\n".as_slice(), b"", &bytes[1..]] {
             fs::write(&kept, damaged).unwrap();

@@ -21,6 +21,7 @@ use crate::context::{Named, missing};
 use crate::edited::{self, OwnInput, Subject, Target};
 use crate::error::{CommandError, Status};
 use crate::output::Output;
+use crate::output_file::OutputFile;
 use crate::tokenizer;
 use report::Report;
 use summary::{Summary, Wanted};
@@ -52,9 +53,8 @@ pub struct Options {
     /// Read as this format instead of looking at the content
     #[arg(long, value_name = "FORMAT", value_parser = crate::args::format_name())]
     from: Option<String>,
-    /// Write to this file, whole or not at all, instead of changing the input
-    #[arg(short, long, value_name = "OUT")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    output: OutputFile,
     /// Keep so many of the newest turns [default: 4]
     #[arg(long, value_name = "N", conflicts_with_all = ["keep_tokens", "drop_percent"])]
     keep: Option<usize>,
@@ -97,7 +97,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
 impl Options {
     /// Where the result goes: into the file itself, unless another one is named or there is none.
     fn target(&self, path: &Path) -> Target {
-        let (output, in_place) = (self.output.clone(), self.output.is_none() && path != Path::new("-"));
+        let (output, in_place) = (self.output.clone(), self.output.output.is_none() && path != Path::new("-"));
         let (dry_run, json) = (self.dry_run, self.json);
         Target { output, in_place, reversible: false, dry_run, json, own_input: OwnInput::Usual }
     }
@@ -108,7 +108,7 @@ impl Options {
         if path.is_dir() {
             return Ok(Some(Context::at(path)));
         }
-        Ok(Context::of_window(path).filter(|_| self.output.is_none() && self.from.is_none()))
+        Ok(Context::of_window(path).filter(|_| self.output.output.is_none() && self.from.is_none()))
     }
 
     fn keep(&self) -> Keep {
@@ -123,7 +123,7 @@ impl Options {
 
 fn compact_file(options: &Options, path: &Path, output: &mut Output<'_>) -> Result<Status, CommandError> {
     let target = options.target(path);
-    let subject = Subject::open(path, options.from.as_deref())?;
+    let subject = Subject::open(path, options.from.as_deref(), &target)?;
     let original = subject.read()?;
     if !has_place(original.format) {
         return Err(no_place(&subject.name(), original.format));
@@ -158,7 +158,7 @@ fn no_place(name: &str, format: &dyn Format) -> CommandError {
 }
 
 fn compact_context(options: &Options, context: &Context, output: &mut Output<'_>) -> Result<Status, CommandError> {
-    if options.output.is_some() || options.from.is_some() {
+    if options.output.output.is_some() || options.from.is_some() {
         return Err(CommandError::new("a context is compacted where it is")
             .hint("leave out -o and --from, or name its context.jsonl to write a compacted copy of that"));
     }

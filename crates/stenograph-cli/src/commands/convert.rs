@@ -2,7 +2,7 @@
 //! never mixes with it.
 
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use stenograph::convert::{self, Carry, Outcome, Way};
 use stenograph::format::Format;
@@ -14,6 +14,7 @@ use stenograph_store::{NewFile, Passes, Spool};
 use crate::error::{CommandError, Status};
 use crate::input::{self, Input};
 use crate::output::{Output, counted, harmless_json};
+use crate::output_file::OutputFile;
 use crate::progress::{Progress, Watched};
 
 /// Convert a transcript to another format and say what was lost
@@ -40,9 +41,8 @@ pub struct Options {
     /// Read as this format instead of looking at the content
     #[arg(long, value_name = "FORMAT", value_parser = crate::args::format_name())]
     from: Option<String>,
-    /// Write to this file, whole or not at all, instead of standard output
-    #[arg(short, long, value_name = "OUT")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    output: OutputFile,
     /// Write nothing and exit with 2 when anything is lost
     #[arg(long)]
     strict: bool,
@@ -111,11 +111,8 @@ enum Target {
 
 impl Target {
     fn open(options: &Options, input: &Input) -> Result<Target, CommandError> {
-        match options.output.as_deref().filter(|path| *path != Path::new("-")) {
-            Some(path) => Ok(Target::File(NewFile::create(path, Some(&input.source))?)),
-            None if input.source.is_standard_output() => {
-                Err(CommandError::new("standard output is the input itself").hint("write to another file"))
-            }
+        match options.output.create(&[&input.source])? {
+            Some(file) => Ok(Target::File(file)),
             None if options.strict => Ok(Target::Held(Spool::new()?)),
             None => Ok(Target::Standard),
         }

@@ -107,7 +107,7 @@ fn take_out(options: &Options, output: &mut Output<'_>) -> Result<Status, Comman
 }
 
 fn cut_out(options: &Options, selection: &Selection, output: &mut Output<'_>) -> Result<Status, CommandError> {
-    let subject = Subject::open(&options.input, options.from.as_deref())?;
+    let subject = Subject::open(&options.input, options.from.as_deref(), &options.target)?;
     let original = subject.read()?;
     let found = cut(&original.events, selection);
     let applied = apply(&original, &found.plan)?;

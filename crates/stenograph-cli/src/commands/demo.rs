@@ -14,7 +14,7 @@ use stenograph::formats::FORMATS;
 use stenograph::loss::{How, Report};
 use stenograph::model::Kind;
 use stenograph::wire;
-use stenograph_store::{NewFile, Passes, Source, fresh_folder};
+use stenograph_store::{Existing, NewFile, Passes, Source, fresh_folder};
 
 use crate::args::Args;
 use crate::error::{CommandError, Status};
@@ -61,7 +61,7 @@ fn write_sample(folder: &Path, native: &dyn Format, format: &'static dyn Format)
     let info = format.info();
     let own = info.extension.strip_prefix(info.name).is_some();
     let file = if own { format!("demo.{}", info.extension) } else { format!("demo.{}.{}", info.name, info.extension) };
-    let mut out = NewFile::create(&folder.join(&file), None)?;
+    let mut out = NewFile::options().existing(Existing::Replaced).create(&folder.join(&file), [])?;
     let outcome = convert(native, &mut CONVERSATION.as_bytes(), format, &mut out, Carry::Not)?;
     out.commit()?;
     Ok(Sample { info, file, outcome })

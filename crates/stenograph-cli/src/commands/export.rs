@@ -4,17 +4,19 @@
 mod ledger;
 
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use stenograph::ledger::{Book, Calls, Counting, Ledger};
 use stenograph::model::{Event, LeftOut};
 use stenograph::render::{Document, Markdown, Shown, Turns};
-use stenograph_store::NewFile;
+
+use stenograph_store::{Error, Problem};
 
 use crate::conversation::{Conversation, Overview};
 use crate::error::{CommandError, Status};
 use crate::input::Go;
 use crate::output::{Output, counted};
+use crate::output_file::OutputFile;
 use crate::store::Where;
 
 /// Write a session as a document
@@ -40,9 +42,8 @@ pub struct Options {
     /// What to write
     #[arg(long, value_enum, value_name = "KIND")]
     to: To,
-    /// Write to this file, whole or not at all, instead of standard output
-    #[arg(short, long, value_name = "OUT")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    output: OutputFile,
     /// Write the side conversations too
     #[arg(long)]
     threads: bool,
@@ -80,8 +81,11 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
         true => Conversation::open_with_threads(&options.place, &options.file, from, output)?,
         false => (Conversation::open(&options.place, &options.file, from, output)?, Vec::new()),
     };
-    let path = options.output.as_deref().filter(|path| *path != Path::new("-"));
-    let mut file = path.map(|path| NewFile::create(path, main.source())).transpose()?;
+    if let Some(path) = options.output.path().filter(|path| main.has(path)) {
+        return Err(Error::about(path, Problem::OwnInput).into());
+    }
+    let all = std::iter::once(&main).chain(threads.iter().map(|(_, conversation)| conversation));
+    let mut file = options.output.create(&all.flat_map(Conversation::sources).collect::<Vec<_>>())?;
     let mut chapters = vec![Chapter::of(None, main)];
     chapters.extend(threads.into_iter().map(|(thread, conversation)| Chapter::of(Some(thread), conversation)));
     let out: &mut dyn Write = match &mut file {

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::CommandFactory;
 use clap_mangen::Man;
-use stenograph_store::NewFile;
+use stenograph_store::files::Mode;
+use stenograph_store::{Existing, NewFile};
 
 use crate::args::Args;
 use crate::error::{CommandError, Status};
@@ -37,7 +38,8 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
     }
     for page in pages {
         let page = Man::new(page);
-        let mut file = NewFile::create(&folder.join(page.get_filename()), None)?;
+        let options = NewFile::options().existing(Existing::Replaced).mode(Mode::PUBLIC);
+        let mut file = options.create(&folder.join(page.get_filename()), [])?;
         page.render(&mut file)?;
         file.commit()?;
     }

@@ -79,7 +79,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
     options.target.check()?;
     let limits = limits(options)?;
     let counter = tokenizer::named(&options.tokenizer)?;
-    let subject = Subject::open(&options.input, options.from.as_deref())?;
+    let subject = Subject::open(&options.input, options.from.as_deref(), &options.target)?;
     let original = subject.read()?;
     let model = Outline::of(original.format.info().name, &original.events).model;
     let exact = counter.is_exact(model.as_deref());

@@ -29,7 +29,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use crate::error::{Error, Problem};
 use crate::files::Files;
-use crate::output::NewFile;
+use crate::output::{Existing, NewFile};
 use crate::tail::Remark;
 use history::History;
 use packs::{Packs, log_path};
@@ -204,11 +204,12 @@ impl Archive {
 
     /// Writes the original bytes of a copy to a file, whole or not at all.
     pub fn restore(&self, copy: CopyId, which: Which, to: &Path, present: Present) -> Result<u64, Error> {
-        if present == Present::Stays && to.symlink_metadata().is_ok() {
-            return Err(Error::about(to, Problem::Exists));
-        }
+        let existing = match present {
+            Present::Stays => Existing::Refused,
+            Present::Replaced => Existing::Replaced,
+        };
         let mut reader = self.read(copy, which, 0)?;
-        let mut file = NewFile::create(to, None)?;
+        let mut file = NewFile::options().existing(existing).create(to, [])?;
         let length = io::copy(&mut reader, &mut file).map_err(|error| match error.kind() {
             io::ErrorKind::InvalidData => Error::at(to, Problem::Damaged, error),
             _ => Error::at(to, Problem::Unwritable, error),

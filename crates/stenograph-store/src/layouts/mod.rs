@@ -47,6 +47,12 @@ pub trait Layout: Sync {
     /// The documents of a recording that was cut off, to be completed. They have seen none of its events yet.
     fn resume(&self, recorded: &Recorded, site: &Site) -> Result<Box<dyn Documents>, Error>;
 
+    /// The folders that completing a recording reads and writes, by where its journal is. What the journal says has no part in
+    /// that: anybody may have written it.
+    fn folders(&self, journal: &Path, _site: &Site) -> Vec<PathBuf> {
+        vec![folder_of(journal).to_owned()]
+    }
+
     /// Where a recording goes when no path is given, spelled as the homes of formats are.
     fn at_home(&self, _settings: &Settings) -> Option<String> {
         None
@@ -214,9 +220,14 @@ impl Ground {
     /// Locks a journal, moves half a line aside, and completes the recording that was cut off there. This is also what comes before
     /// anything that changes the documents of a journal in another way.
     pub fn of_journal(journal: &Path, site: &Site) -> Result<Ground, Error> {
+        Ground::of_journal_in(journal, None, site)
+    }
+
+    /// The same, where the user named a folder: completing the recording may write there, too.
+    pub fn of_journal_in(journal: &Path, named: Option<&Path>, site: &Site) -> Result<Ground, Error> {
         let mut ground = Ground::of_stream(journal, LastLine::EndsWithNewline, site)?;
         if ground.tail.length > 0 {
-            ground.remarks.extend(recover::complete_journal(journal, site)?);
+            ground.remarks.extend(recover::complete_journal(journal, named, site)?);
             ground.tail = tail::settle(site.files.as_ref(), journal, LastLine::EndsWithNewline)?;
         }
         Ok(ground)

@@ -74,6 +74,10 @@ impl Files for Stopping {
         self.call().and_then(|()| Disk.rename(from, to))
     }
 
+    fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.call().and_then(|()| Disk.rename_new(from, to))
+    }
+
     fn remove(&self, path: &Path) -> io::Result<()> {
         self.call().and_then(|()| Disk.remove(path))
     }

@@ -491,6 +491,13 @@ impl Files for FaultyDisk {
         done(fate, || Ok(()))
     }
 
+    fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()> {
+        if to.symlink_metadata().is_ok() {
+            return Err(ErrorKind::AlreadyExists.into());
+        }
+        self.rename(from, to)
+    }
+
     fn remove(&self, path: &Path) -> io::Result<()> {
         let path = &clean(path);
         let mut state = self.state();

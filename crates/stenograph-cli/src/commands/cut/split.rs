@@ -8,7 +8,6 @@ use stenograph::edit::tokens::Tokenizer;
 use stenograph::edit::trim::{Moment, Trim, trim};
 use stenograph::edit::{Applied, Original, apply};
 use stenograph::text::quote;
-use stenograph_store::NewFile;
 
 use super::Options;
 use crate::edited::Subject;
@@ -22,7 +21,7 @@ const PIECES_MAX: usize = 10_000;
 /// Divides.
 pub(super) fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
     let counter = tokenizer::named(&options.tokenizer)?;
-    let subject = Subject::open(&options.input, options.from.as_deref())?;
+    let subject = Subject::open(&options.input, options.from.as_deref(), &options.target)?;
     let original = subject.read()?;
     let how = match (options.split_every, options.split_tokens) {
         (Some(turns), _) => Split::Every(turns),
@@ -40,7 +39,7 @@ pub(super) fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, 
     for (piece, path) in pieces.iter().zip(&paths) {
         let applied = apply(&original, &piece.plan)?;
         if !options.target.dry_run {
-            let mut file = NewFile::create(path, Some(subject.source()))?;
+            let mut file = options.target.output.options(Some(subject.source())).create(path, [subject.source()])?;
             file.write_all(&applied.bytes)?;
             files.push(file);
         }
@@ -100,7 +99,7 @@ fn paths(
     original: &Original<'_>,
     count: usize,
 ) -> Result<Vec<PathBuf>, CommandError> {
-    let Some(base) = options.target.output.as_deref().or(subject.path()).filter(|path| *path != Path::new("-")) else {
+    let Some(base) = options.target.output.path().or(subject.path()) else {
         return Err(CommandError::new("the pieces have no name").hint("give them one with -o NAME.jsonl"));
     };
     if count > PIECES_MAX {
@@ -120,9 +119,9 @@ fn paths(
     let paths: Vec<PathBuf> =
         (1..=count).map(|number| base.with_file_name(format!("{stem}.{number}{ending}"))).collect();
     match paths.iter().find(|path| path.symlink_metadata().is_ok()) {
-        Some(path) if !options.target.dry_run => {
-            Err(CommandError::new(format!("{}: is there already", path.display()))
-                .hint("give the pieces another name with -o NAME.jsonl"))
+        Some(path) if !options.target.dry_run && !options.target.output.force => {
+            Err(CommandError::new(format!("{}: exists already", path.display()))
+                .hint("give the pieces another name with -o NAME.jsonl, or replace them with --force"))
         }
         _ => Ok(paths),
     }

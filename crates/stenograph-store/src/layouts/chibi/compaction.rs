@@ -64,7 +64,7 @@ impl Window {
     pub(super) fn keep_for_undo(&self, window: &[&Entry]) -> Result<(), Error> {
         let path = self.context.window();
         let before = self.site.files.read(&path, 0).map_err(|error| Error::at(&path, Problem::Unreadable, error))?;
-        undo::keep(&path, &before, &entry::lines(window), "compact").map(drop)
+        undo::keep_bytes(&path, &before, &entry::lines(window), "compact").map(drop)
     }
 
     /// Brings back what the last compaction put aside, into its old places, and counts it as archived no more. What was said since

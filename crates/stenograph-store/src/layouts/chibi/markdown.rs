@@ -8,7 +8,7 @@ use stenograph::{read, write};
 
 use super::entry::{self, Entry};
 use crate::error::{Error, Problem};
-use crate::files::{Files, cut_off, folder_of, hide_like, write_all};
+use crate::files::{Files, cut_off, folder_of, write_all};
 
 /// Adds what was said after the first `length` bytes, where a crash may have left some of it already.
 pub fn append(files: &dyn Files, path: &Path, spoken: &[&Entry], length: u64) -> Result<(), Error> {
@@ -39,7 +39,6 @@ pub fn append(files: &dyn Files, path: &Path, spoken: &[&Entry], length: u64) ->
         wanted.strip_prefix(left.as_slice()).unwrap_or(&wanted)
     };
     let mut file = files.open(path).map_err(unwritable)?;
-    hide_like(path, &path.with_file_name(super::documents::WINDOW));
     write_all(file.as_mut(), missing).and_then(|()| file.sync()).map_err(unwritable)?;
     files.sync_folder(folder_of(path)).map_err(unwritable)
 }

@@ -9,7 +9,7 @@ use stenograph::json;
 use super::entry::{self, Entry};
 use super::partitions::Partitions;
 use crate::error::{Error, Problem};
-use crate::files::{Files, folder_of, hide_like, make_folder, replace, write_all};
+use crate::files::{Files, folder_of, make_folder, replace, write_all};
 use crate::tail::{self, LastLine, Remark};
 
 /// The transcript of a context.
@@ -157,7 +157,6 @@ pub fn append_lines(files: &dyn Files, path: &Path, entries: &[&Entry], sync: Sy
         bytes.push(b'\n');
     }
     let mut file = files.open(path).map_err(unwritable)?;
-    hide_like(path, &path.with_file_name(super::documents::WINDOW));
     if let Err(error) = write_all(file.as_mut(), &bytes) {
         // Half of it must not stay: whoever writes next would write on half a line.
         let _ = file.truncate(tail.length);

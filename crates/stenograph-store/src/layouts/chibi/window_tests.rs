@@ -263,6 +263,11 @@ impl Files for Crashing {
         Disk.rename(from, to)
     }
 
+    fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.step()?;
+        Disk.rename_new(from, to)
+    }
+
     fn remove(&self, path: &Path) -> io::Result<()> {
         self.step()?;
         Disk.remove(path)

@@ -72,7 +72,7 @@ impl Layout for ClaudeEvents {
         };
         let name = log.file_name().and_then(|name| name.to_str());
         let name = name.ok_or_else(|| Error::about(&log, Problem::BadName))?.to_owned();
-        let ground = Ground::of_journal(&recover::beside(&log), site)?;
+        let ground = Ground::of_journal_in(&recover::beside(&log), Some(&folder), site)?;
         let (base, remark) = LineDocument::base(&site.files, &log)?;
         if base > 0 {
             start_later(&mut agent, &project, site);
@@ -103,6 +103,13 @@ impl Layout for ClaudeEvents {
         }
         let document = LineDocument::new(&site.files, &log, format()?, *base);
         Ok(Box::new(Recording::new(document, agent, project, site, Stage::Resumed)))
+    }
+
+    fn folders(&self, journal: &Path, _site: &Site) -> Vec<PathBuf> {
+        // What all agents of a project share is beside the folder of their event logs.
+        let folder = folder_of(journal);
+        let home = folder.ancestors().find(|above| above.ends_with(project::GOODVIBES));
+        vec![home.unwrap_or(folder).to_owned()]
     }
 
     fn format(&self) -> Option<&'static dyn Format> {

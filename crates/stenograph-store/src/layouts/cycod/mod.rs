@@ -157,6 +157,11 @@ impl Layout for Cycod {
         Ok(Box::new(Recording { documents, files: Arc::clone(&site.files) }))
     }
 
+    fn folders(&self, journal: &Path, site: &Site) -> Vec<PathBuf> {
+        let history = site.home.as_ref().map(|home| home.join(plan::HISTORY));
+        std::iter::once(folder_of(journal).to_owned()).chain(history).collect()
+    }
+
     fn reads(&self, folder: &Path, files: &dyn Files) -> Option<Vec<PathBuf>> {
         let names = files.list(folder).ok()?;
         let is_ours =

@@ -66,7 +66,7 @@ const CHAT_TEMPLATE: &str = "chat-history-{time}.jsonl";
 const TRAJECTORY_TEMPLATE: &str = "trajectory-{time}.md";
 
 /// The folder in the home folder that CycoD saves them in.
-const HISTORY: &str = ".cycod/history";
+pub const HISTORY: &str = ".cycod/history";
 
 /// The keys that switch saving on and off.
 pub const AUTO_SAVE_CHAT: &str = "auto_save_chat_history";

@@ -93,6 +93,13 @@ impl Layout for Runs {
         Some(run.summary())
     }
 
+    fn folders(&self, journal: &Path, _site: &Site) -> Vec<PathBuf> {
+        // The index of all runs is beside the folder of the runs.
+        let run = folder_of(journal);
+        let base = run.parent().filter(|runs| runs.ends_with(super::RUNS)).and_then(Path::parent);
+        vec![base.unwrap_or(run).to_owned()]
+    }
+
     fn reads(&self, folder: &Path, files: &dyn Files) -> Option<Vec<PathBuf>> {
         if let Some(found) = reads_run(folder) {
             return Some(vec![found]);

@@ -87,6 +87,10 @@ impl Files for Failing {
         self.0.call().and_then(|()| Disk.rename(from, to))
     }
 
+    fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.0.call().and_then(|()| Disk.rename_new(from, to))
+    }
+
     fn remove(&self, path: &Path) -> io::Result<()> {
         self.0.call().and_then(|()| Disk.remove(path))
     }

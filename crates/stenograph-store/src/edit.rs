@@ -1,0 +1,206 @@
+//! Changing a file that somebody else may write: the locks that recorders take are held from before the file is read until its
+//! new content is in place, no process may have it open for writing, and it must be, right before it is replaced, what it was
+//! when it was read. What it was is kept beside it first, in an undo file.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use xxhash_rust::xxh3::Xxh3;
+
+use crate::error::{Error, Place, Problem};
+use crate::files::{Files, folder_of};
+use crate::identity::Identity;
+use crate::journal;
+use crate::lock::{self, Lock};
+use crate::output::{Existing, NewFile};
+use crate::undo;
+use crate::writers::writer_of;
+use crate::{recover, source::Source};
+
+/// What a file holds, told by its length and a fingerprint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileState {
+    /// How many bytes.
+    pub size: u64,
+    /// Their fingerprint.
+    pub print: String,
+}
+
+/// Bytes being counted and fingerprinted.
+#[derive(Clone, Default)]
+pub struct StateOf {
+    size: u64,
+    hasher: Box<Xxh3>,
+}
+
+impl StateOf {
+    /// Takes the next bytes.
+    pub fn add(&mut self, bytes: &[u8]) {
+        self.size += bytes.len() as u64;
+        self.hasher.update(bytes);
+    }
+
+    /// What they are.
+    pub fn state(&self) -> FileState {
+        FileState { size: self.size, print: format!("{:032x}", self.hasher.digest128()) }
+    }
+}
+
+impl FileState {
+    /// The state of all these bytes.
+    pub fn of(bytes: &mut dyn Read) -> io::Result<FileState> {
+        let mut state = StateOf::default();
+        let mut buffer = vec![0; 256 << 10];
+        loop {
+            match bytes.read(&mut buffer) {
+                Ok(0) => return Ok(state.state()),
+                Ok(length) => state.add(buffer.get(..length).unwrap_or_default()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+/// An edit of a file. Until it is dropped, nobody who takes locks writes there.
+#[derive(Debug)]
+pub struct Edit {
+    path: PathBuf,
+    identity: Option<Identity>,
+    before: FileState,
+    _locks: Vec<Lock>,
+}
+
+impl Edit {
+    /// Begins to edit a file: takes the locks of those who record it, or says who holds one.
+    pub fn begin(path: &Path) -> Result<Edit, Error> {
+        // Through a link the file itself is edited, and what belongs to it is beside it.
+        let real = path.canonicalize().map_err(|error| Error::at(path, Problem::Unreadable, error))?;
+        if real.is_dir() {
+            return Err(Error::about(path, Problem::Folder));
+        }
+        let mut locks = Vec::new();
+        for lock in locks_of(&real) {
+            locks.push(Lock::take(&lock).map_err(|error| error.about_path(path))?);
+        }
+        let place = Place::Path(path.to_owned());
+        refuse_writers(&real, &place)?;
+        let (identity, before) = state_at(&real, &place)?;
+        Ok(Edit { path: real, identity, before, _locks: locks })
+    }
+
+    /// The file itself, through all links.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What the file holds.
+    pub fn before(&self) -> &FileState {
+        &self.before
+    }
+
+    /// Begins its new content.
+    pub fn output(&self) -> Result<EditOutput, Error> {
+        let source = Source::open(&self.path, crate::Passes::Many)?;
+        let options = NewFile::options().existing(Existing::Replaced).like(Some(&source));
+        Ok(EditOutput { file: options.create(&self.path, [])?, state: StateOf::default() })
+    }
+
+    /// Puts the new content in the place of the file, and what the file was beside it. Gives the path of the undo file; `None`
+    /// when nothing changes. A file that is not what it was when the edit began is left alone.
+    pub fn finish(&self, output: EditOutput, by: &str) -> Result<Option<PathBuf>, Error> {
+        let after = output.state.state();
+        if after == self.before {
+            return Ok(None);
+        }
+        let place = Place::Path(self.path.clone());
+        let mut now = File::open(&self.path).map_err(|error| Error::from_system(&place, Problem::Unreadable, error))?;
+        let step = undo::Step { before: &self.before, after: &after, by };
+        let undo = undo::keep(&self.path, &step, &mut now)?;
+        let unchanged = self.refuse_changed();
+        let replaced = unchanged.and_then(|()| output.file.commit());
+        if let Err(error) = replaced {
+            // What was kept is of an edit that did not happen.
+            let _ = crate::files::Disk.remove(&undo);
+            return Err(error);
+        }
+        Ok(Some(undo))
+    }
+
+    /// Puts the new content in the place of the file, and nothing beside it: what it was is had back another way.
+    pub(crate) fn restore(self, output: EditOutput) -> Result<(), Error> {
+        self.refuse_changed()?;
+        output.file.commit()
+    }
+
+    /// Refuses to go on when the file is no longer what it was when the edit began.
+    fn refuse_changed(&self) -> Result<(), Error> {
+        let place = Place::Path(self.path.clone());
+        refuse_writers(&self.path, &place)?;
+        let (identity, now) = state_at(&self.path, &place)?;
+        if identity == self.identity && now == self.before { Ok(()) } else { Err(Error::new(&place, Problem::Changed)) }
+    }
+}
+
+/// The new content of a file that is edited.
+#[derive(Debug)]
+pub struct EditOutput {
+    file: NewFile,
+    state: StateOf,
+}
+
+impl Write for EditOutput {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let length = self.file.write(bytes)?;
+        self.state.add(bytes.get(..length).unwrap_or_default());
+        Ok(length)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl std::fmt::Debug for StateOf {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("StateOf").field("size", &self.size).finish_non_exhaustive()
+    }
+}
+
+fn refuse_writers(path: &Path, place: &Place) -> Result<(), Error> {
+    match writer_of(path) {
+        Some(process) => Err(Error::new(place, Problem::OpenElsewhere { process })),
+        None => Ok(()),
+    }
+}
+
+fn state_at(path: &Path, place: &Place) -> Result<(Option<Identity>, FileState), Error> {
+    let unreadable = |error| Error::from_system(place, Problem::Unreadable, error);
+    let mut file = File::open(path).map_err(unreadable)?;
+    let identity = Identity::of_metadata(&file.metadata().map_err(unreadable)?);
+    Ok((identity, FileState::of(&mut file).map_err(unreadable)?))
+}
+
+/// The locks that whoever records into a file takes: its own, that of the journal beside it, and those of journals in its folder
+/// that name it, or name no document at all.
+fn locks_of(path: &Path) -> Vec<PathBuf> {
+    let beside = recover::beside(path);
+    let mut locks = vec![lock::beside(path), lock::beside(&beside)];
+    let files: std::sync::Arc<dyn Files> = std::sync::Arc::new(crate::files::Disk);
+    let name = path.file_name().and_then(|name| name.to_str());
+    let journals = files.list(folder_of(path)).unwrap_or_default();
+    for journal in journals.iter().filter(|journal| recover::is_journal_name(journal) && **journal != beside) {
+        let last = journal::recordings(&files, journal).ok().and_then(|mut found| found.pop());
+        let guards = |recorded: &journal::Recorded| {
+            let documents = &recorded.header.documents;
+            documents.is_empty() || name.is_some_and(|name| documents.contains_key(name))
+        };
+        if *journal != path && last.as_ref().is_some_and(guards) {
+            locks.push(lock::beside(journal));
+        }
+    }
+    locks.sort();
+    locks.dedup();
+    locks
+}
