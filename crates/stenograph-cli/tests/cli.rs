@@ -94,6 +94,8 @@ mod usage_left;
 mod usage_peers;
 #[path = "cli/watch.rs"]
 mod watch;
+#[path = "cli/writing.rs"]
+mod writing;
 
 /// Every file in the folder is in the list above.
 #[test]

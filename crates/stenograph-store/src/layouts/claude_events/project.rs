@@ -83,6 +83,8 @@ impl Project {
         let tracking = self.tracking();
         let state = folder_of(&tracking);
         make_folder(files, state).map_err(|error| Error::at(state, Problem::Unwritable, error))?;
+        // Where the list may not be written, no lock is put beside it.
+        files.length(&tracking).map_err(|error| Error::at(&tracking, Problem::Unwritable, error))?;
         Lock::wait(&lock::beside(&tracking))
     }
 

@@ -1,0 +1,248 @@
+//! What every command that writes a file keeps to: nothing that exists is replaced unasked, no input is written over, nobody may
+//! read a result who may not read its source, and a journal names no files elsewhere.
+
+#![cfg(unix)]
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+use std::process::Command;
+
+use crate::runner::{Folder, NATIVE};
+
+/// Every command that has -o, to be followed by it.
+const WRITING: [&str; 6] = [
+    "convert in.jsonl --to openai-chat",
+    "export in.jsonl --to markdown",
+    "export in.jsonl --to json",
+    "trim in.jsonl --max-tokens 100000",
+    "cut in.jsonl --events 2",
+    "compact in.jsonl --keep 0 --summary short",
+];
+
+/// Two turns, so that one of them can go.
+fn input() -> String {
+    let more = NATIVE.replace("\"e", "\"f").replace("\"c1\"", "\"c2\"");
+    NATIVE.to_owned() + &more
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+fn set_mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+#[test]
+fn an_existing_file_is_replaced_only_when_that_is_asked_for() {
+    for line in WRITING {
+        let folder = Folder::with("in.jsonl", input());
+        folder.write("out", "mine");
+        folder.run(&format!("{line} -o out")).fails("out: exists already");
+        assert_eq!(folder.read("out"), b"mine", "{line}");
+        // A link that leads nowhere yet is somebody's as well.
+        symlink("nowhere", folder.path("link")).unwrap();
+        folder.run(&format!("{line} -o link")).fails("link: exists already");
+        folder.run(&format!("{line} -o out --force")).ends(0);
+        assert_ne!(folder.read("out"), b"mine", "{line}");
+        folder.run(&format!("{line} -o new")).ends(0);
+        assert_eq!(folder.names(), ["in.jsonl", "link", "new", "out"], "{line}");
+    }
+}
+
+#[test]
+fn the_input_is_never_written_over_whatever_it_is_called() {
+    for line in WRITING {
+        let folder = Folder::with("in.jsonl", input());
+        fs::hard_link(folder.path("in.jsonl"), folder.path("hard")).unwrap();
+        symlink("in.jsonl", folder.path("soft")).unwrap();
+        for name in ["in.jsonl", "hard", "soft", "./in.jsonl"] {
+            folder.run(&format!("{line} -o {name} --force")).fails("is the input itself");
+        }
+        assert_eq!(folder.read("in.jsonl"), input().as_bytes(), "{line}");
+    }
+}
+
+#[test]
+fn devices_and_pipes_and_standard_output_are_written_to() {
+    for line in WRITING {
+        let folder = Folder::with("in.jsonl", input());
+        let plain = folder.run(&format!("{line} -o -")).ends(0).out.clone();
+        assert!(!plain.is_empty(), "{line}");
+        assert_eq!(folder.run(&format!("{line} -o /dev/stdout")).ends(0).out, plain, "{line}");
+        folder.run(&format!("{line} -o /dev/null")).ends(0);
+        // Redirected into a file, it is standard output all the same.
+        let into = fs::File::create(folder.path("into")).unwrap();
+        let done = folder.command(&format!("{line} -o /dev/stdout")).stdout(into).output().unwrap();
+        assert!(done.status.success(), "{line}");
+        assert_eq!(folder.read("into"), plain, "{line}");
+        Command::new("mkfifo").arg(folder.path("pipe")).status().unwrap();
+        let pipe = folder.path("pipe");
+        let reading = std::thread::spawn(move || fs::read(pipe).unwrap());
+        folder.run(&format!("{line} -o pipe")).ends(0);
+        assert_eq!(reading.join().unwrap(), plain, "{line}");
+    }
+}
+
+#[test]
+fn a_result_has_the_permissions_of_its_source_and_never_more() {
+    for line in WRITING {
+        for (source, umask, wanted) in
+            [(0o600, "022", 0o600), (0o640, "022", 0o640), (0o666, "022", 0o644), (0o644, "077", 0o600)]
+        {
+            let folder = Folder::with("in.jsonl", input());
+            set_mode(&folder.path("in.jsonl"), source);
+            let steno = folder.command(&format!("{line} -o out"));
+            let words: Vec<_> = steno.get_args().map(|word| word.to_string_lossy().into_owned()).collect();
+            let script = format!("umask {umask}; exec '{}' {}", env!("CARGO_BIN_EXE_steno"), words.join(" "));
+            let done = Command::new("sh").args(["-c", &script]).current_dir(folder.path("")).output().unwrap();
+            assert!(done.status.success(), "{line}: {done:?}");
+            assert_eq!(mode(&folder.path("out")), wanted, "{line} of {source:o} under {umask}");
+        }
+        let folder = Folder::with("in.jsonl", input());
+        let piped = line.replace("in.jsonl", "-");
+        folder.run_with(&format!("{piped} -o out"), input().as_bytes()).ends(0);
+        assert_eq!(mode(&folder.path("out")), 0o600, "{line}");
+    }
+}
+
+#[test]
+fn an_edit_in_place_keeps_the_permissions_and_what_it_was_is_private() {
+    for line in ["cut in.jsonl --events 2 --in-place", "compact in.jsonl --keep 0 --summary short"] {
+        let folder = Folder::with("in.jsonl", input());
+        set_mode(&folder.path("in.jsonl"), 0o664);
+        folder.run(line).ends(0);
+        assert_eq!((mode(&folder.path("in.jsonl")), mode(&folder.path("in.jsonl.undo"))), (0o664, 0o600), "{line}");
+        folder.run("cut in.jsonl --undo").ends(0);
+        assert_eq!((mode(&folder.path("in.jsonl")), folder.read("in.jsonl")), (0o664, input().into_bytes()));
+    }
+    let folder = Folder::with("in.jsonl", input());
+    folder.run("cut in.jsonl --split-at 5 -o piece.jsonl").ends(0);
+    assert_eq!(mode(&folder.path("piece.1.jsonl")), mode(&folder.path("in.jsonl")));
+}
+
+#[test]
+fn what_is_recorded_is_for_its_owner_only() {
+    let folder = Folder::new();
+    let said = r#"{"v":1,"kind":"message","role":"user","content":"Hello"}"#;
+    for to in ["steno:a/run.steno.jsonl", "cycod:b/chat.jsonl", "devflow:c", "leslie:d", "claude-events:e", "chibi:f"] {
+        let line = format!("record --to {to}");
+        let done = folder.command(&line).env("HOME", folder.path("home")).stdin(std::process::Stdio::piped());
+        let mut child = done.stdout(std::process::Stdio::null()).spawn().unwrap();
+        std::io::Write::write_all(&mut child.stdin.take().unwrap(), said.as_bytes()).unwrap();
+        assert!(child.wait().unwrap().success(), "{to}");
+    }
+    let mut seen = 0;
+    let mut open = vec![folder.path("")];
+    while let Some(inside) = open.pop() {
+        for path in fs::read_dir(inside).unwrap().map(|entry| entry.unwrap().path()) {
+            seen += 1;
+            let wanted = if path.is_dir() { 0o700 } else { 0o600 };
+            assert_eq!(mode(&path), wanted, "{}", path.display());
+            open.extend(path.is_dir().then_some(path));
+        }
+    }
+    assert!(seen > 10, "{seen}");
+}
+
+#[test]
+fn of_two_edits_at_once_none_is_lost() {
+    for round in 0..30 {
+        let folder = Folder::with("in.jsonl", input());
+        let edits = ["cut in.jsonl --events 2 --in-place", "cut in.jsonl --events 6 --in-place"];
+        let running = edits.map(|line| folder.command(line).stderr(std::process::Stdio::piped()).spawn().unwrap());
+        let done = running.map(|child| child.wait_with_output().unwrap());
+        let went = done.iter().filter(|done| done.status.success()).count();
+        for refused in done.iter().filter(|done| !done.status.success()) {
+            let talk = String::from_utf8_lossy(&refused.stderr);
+            assert!(refused.status.code() == Some(2) && talk.contains("process "), "{round}: {talk}");
+        }
+        assert!(went >= 1, "{round}");
+        // Each edit took one event out, and can be undone.
+        let lines = folder.read("in.jsonl").iter().filter(|byte| **byte == b'\n').count();
+        assert_eq!(lines, 8 - went, "{round}");
+        for _ in 0..went {
+            folder.run("cut in.jsonl --undo").ends(0);
+        }
+        assert_eq!(folder.read("in.jsonl"), input().as_bytes(), "{round}");
+        assert_eq!(folder.names(), ["in.jsonl"], "{round}");
+    }
+}
+
+/// Every command that changes a file itself.
+const CHANGING: [&str; 4] = [
+    "trim in.jsonl --max-tokens 1 --in-place",
+    "cut in.jsonl --events 2 --in-place",
+    "compact in.jsonl --keep 0 --summary short",
+    "cut in.jsonl --undo",
+];
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_file_that_an_agent_has_open_is_not_edited() {
+    let folder = Folder::with("in.jsonl", input());
+    folder.run("cut in.jsonl --events 8 --in-place").ends(0);
+    let before = folder.read("in.jsonl");
+    // Reading it is nobody's business.
+    let mut reading =
+        Command::new("sleep").arg("600").stdin(fs::File::open(folder.path("in.jsonl")).unwrap()).spawn().unwrap();
+    let open = fs::File::options().append(true).open(folder.path("in.jsonl")).unwrap();
+    let mut agent = Command::new("sleep").arg("600").stdout(open).spawn().unwrap();
+    for line in CHANGING {
+        folder.run(line).fails(&format!("process {} has it open for writing", agent.id()));
+        assert_eq!(folder.read("in.jsonl"), before, "{line}");
+    }
+    assert_eq!(folder.names(), ["in.jsonl", "in.jsonl.undo"]);
+    agent.kill().unwrap();
+    agent.wait().unwrap();
+    folder.run("cut in.jsonl --events 2 --in-place").ends(0);
+    reading.kill().unwrap();
+    reading.wait().unwrap();
+}
+
+#[test]
+fn a_recording_that_goes_on_is_not_edited() {
+    use std::io::{BufRead, BufReader, Write};
+    use std::process::Stdio;
+    for (to, file) in [("steno:in.jsonl", "in.jsonl"), ("cycod:in.jsonl", "in.jsonl")] {
+        let folder = Folder::new();
+        let mut recorder = folder
+            .command(&format!("record --to {to} --ack"))
+            .env("HOME", folder.path("home"))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stdin = recorder.stdin.take().unwrap();
+        stdin.write_all(input().as_bytes()).unwrap();
+        let mut acknowledged = BufReader::new(recorder.stdout.take().unwrap()).lines();
+        for _ in 0..8 {
+            acknowledged.next().unwrap().unwrap();
+        }
+        let before = folder.read(file);
+        for line in CHANGING.iter().take(3) {
+            folder.run(line).fails(&format!("process {}", recorder.id()));
+            assert_eq!(folder.read(file), before, "{line}");
+        }
+        let more = NATIVE.replace("\"e", "\"g").replace("\"c1\"", "\"c3\"");
+        stdin.write_all(more.as_bytes()).unwrap();
+        drop(stdin);
+        assert!(recorder.wait().unwrap().success(), "{to}");
+        assert!(folder.read(file).len() > before.len(), "{to}");
+        folder.run("cut in.jsonl --events 2 --in-place").ends(0);
+    }
+}
+
+#[test]
+fn an_undo_file_is_beside_the_file_itself() {
+    let folder = Folder::new();
+    fs::create_dir(folder.path("real")).unwrap();
+    folder.write("real/in.jsonl", input());
+    symlink("real/in.jsonl", folder.path("in.jsonl")).unwrap();
+    folder.run("cut in.jsonl --events 2 --in-place").ends(0);
+    assert_eq!(folder.names(), ["in.jsonl", "real"]);
+    assert!(folder.path("real/in.jsonl.undo").exists() && folder.path("in.jsonl").is_symlink());
+    folder.run("cut in.jsonl --undo").ends(0);
+    assert_eq!(folder.read("real/in.jsonl"), input().as_bytes());
+}

@@ -1,0 +1,221 @@
+//! Journals that somebody made to have files written elsewhere. Whatever a layout makes of them, nothing outside of the folder that
+//! recovery was pointed at changes.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use stenograph::model::{Body, Content, Event, Role};
+use stenograph::time::Time;
+use stenograph::wire;
+
+use super::{LAYOUTS, Site};
+use crate::journal::{Header, Settings};
+use crate::recover::recover;
+
+/// A folder to be recovered, and beside it what must not change.
+struct Trap {
+    place: tempfile::TempDir,
+}
+
+const PROFILE: &str = "export PATH=/usr/bin\n";
+
+impl Trap {
+    fn new() -> Trap {
+        let place = tempfile::tempdir().unwrap();
+        let trap = Trap { place };
+        fs::create_dir_all(trap.path("given/inside")).unwrap();
+        fs::create_dir_all(trap.path("home/.goodvibes/state")).unwrap();
+        fs::write(trap.path("home/.profile"), PROFILE).unwrap();
+        fs::write(trap.path("home/empty"), "").unwrap();
+        fs::write(trap.path("home/.goodvibes/state/agent-tracking.json"), "{}").unwrap();
+        trap
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.place.path().join(name)
+    }
+
+    /// Everything outside of the folder, with what it holds.
+    fn outside(&self) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
+        let (mut found, mut open) = (BTreeMap::new(), vec![self.place.path().to_owned()]);
+        while let Some(folder) = open.pop() {
+            for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+                if path == self.path("given") {
+                    continue;
+                }
+                found.insert(path.clone(), fs::read(&path).ok());
+                open.extend(path.is_dir().then_some(path));
+            }
+        }
+        found
+    }
+
+    /// Writes a journal of two messages that was cut off.
+    fn journal(&self, path: &str, layout: &str, settings: &[(&str, &str)], documents: &[(&str, u64)]) {
+        let settings: Settings = settings.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
+        let documents = documents.iter().map(|(name, length)| ((*name).into(), *length)).collect();
+        let header = Header { layout: layout.into(), settings, documents };
+        let time = || Time::iso("2026-03-02T09:14:05Z".into()).unwrap();
+        let said = |role, text: &'static str| {
+            let body = Body::Message { role, content: Content::text(text) };
+            Event { time: Some(time()), id: Some("x".into()), ..Event::new(body) }
+        };
+        let events = [header.event(time()), said(Role::User, "rm -rf ~"), said(Role::Assistant, "Done.")];
+        let lines: String = events.iter().map(|event| wire::event(event) + "\n").collect();
+        let path = self.path("given").join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, lines).unwrap();
+    }
+
+    /// Recovers, by the folder and by the journal itself: whatever comes of it, nothing outside changes.
+    #[track_caller]
+    fn holds(&self, journal: &str) {
+        let before = self.outside();
+        let site = Site { home: Some(self.path("elsewhere")), ..Site::default() };
+        let journal = self.path("given").join(journal);
+        for path in [self.path("given"), journal.parent().unwrap().to_owned(), journal] {
+            let done = recover(&path, &site);
+            assert_eq!(self.outside(), before, "{}: {done:?}", path.display());
+        }
+    }
+
+    fn link(&self, to: &str, name: &str) {
+        let name = self.path("given").join(name);
+        fs::create_dir_all(name.parent().unwrap()).unwrap();
+        symlink(self.path(to), name).unwrap();
+    }
+}
+
+#[test]
+fn a_header_names_files_elsewhere_in_vain() {
+    let layouts = LAYOUTS.iter().map(|layout| layout.info().name);
+    for layout in layouts {
+        for (up, absolute) in [("../../home/.profile", false), ("home/.profile", true), ("../../home/new", false)] {
+            let trap = Trap::new();
+            let name = if absolute { trap.path(up).display().to_string() } else { up.to_owned() };
+            let folder = Path::new(&name).parent().unwrap().display().to_string();
+            let settings = [
+                ("asked", name.as_str()),
+                ("saved_chat", &name),
+                ("saved_trajectory", &name),
+                ("folder", &folder),
+                ("agent", "a"),
+                ("session", &folder),
+                ("log", &name),
+                ("context", &folder),
+                ("thread", &folder),
+                ("run", &folder),
+                ("type", "t"),
+                ("started", "1772442845000"),
+            ];
+            for length in [0, PROFILE.len() as u64] {
+                trap.journal("inside/a.jsonl.steno", layout, &settings, &[(&name, length)]);
+                trap.holds("inside/a.jsonl.steno");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_chat_history_elsewhere_is_not_completed_and_the_error_says_which() {
+    let trap = Trap::new();
+    let name = trap.path("home/.profile").display().to_string();
+    let length = PROFILE.len() as u64;
+    trap.journal("inside/a.steno", "cycod", &[("asked", &name)], &[(&name, length)]);
+    trap.holds("inside/a.steno");
+    let error = recover(&trap.path("given"), &Site::default()).unwrap_err();
+    assert_eq!(error.problem, crate::Problem::Outside);
+    assert!(error.to_string().contains("home/.profile"), "{error}");
+}
+
+#[test]
+fn a_project_elsewhere_is_left_alone() {
+    for way in ["../../home", "../../home/", "../inside/../../home"] {
+        let trap = Trap::new();
+        let settings = Settings::from([("folder".to_owned(), way.to_owned())]);
+        let agent: Settings = super::claude_events::agent_settings("a", "s");
+        let settings: Vec<(&str, &str)> =
+            agent.iter().chain(&settings).map(|(key, value)| (key.as_str(), value.as_str())).collect();
+        trap.journal("inside/a.jsonl.steno", "claude-events", &settings, &[("a.jsonl", 0)]);
+        trap.holds("inside/a.jsonl.steno");
+        let absolute = trap.path("home").display().to_string();
+        let mut settings: Vec<(&str, &str)> = settings.into_iter().filter(|(key, _)| *key != "folder").collect();
+        settings.push(("folder", &absolute));
+        trap.journal("inside/b.jsonl.steno", "claude-events", &settings, &[("b.jsonl", 0)]);
+        trap.holds("inside/b.jsonl.steno");
+    }
+}
+
+#[test]
+fn links_in_the_places_of_documents_are_not_followed() {
+    type Case = (&'static str, &'static str, &'static [(&'static str, &'static str)], &'static [&'static str]);
+    let cases: [Case; 5] = [
+        (
+            "inside/journal.steno",
+            "chibi",
+            &[("context", "c")],
+            &[
+                "inside/context.jsonl",
+                "inside/transcript.md",
+                "inside/transcript.jsonl",
+                "inside/transcript_archive.jsonl",
+                "inside/.context.jsonl.new",
+            ],
+        ),
+        ("inside/a.jsonl.steno", "cycod", &[("asked", "a.jsonl")], &["inside/a.jsonl", "inside/a.jsonl.torn-1"]),
+        (
+            "runs/r/journal.steno",
+            "devflow",
+            &[("flow", "f")],
+            &[
+                "runs/r/transcript.json",
+                "runs/r/.transcript.json.new",
+                "runs/r/metadata.json",
+                "runs/r/.metadata.json.new",
+                "index.json",
+            ],
+        ),
+        ("inside/recording-1.steno", "leslie", &[("thread", "t"), ("chat", "c")], &["inside/recording-1.steno.torn-1"]),
+        ("inside/a.jsonl.steno", "claude-events", &[], &["inside/a.jsonl"]),
+    ];
+    for (journal, layout, settings, links) in cases {
+        for link in links {
+            for target in ["home/.profile", "home/empty", "home/missing"] {
+                let trap = Trap::new();
+                trap.journal(journal, layout, settings, &[("a.jsonl", 0), ("context.jsonl", 0)]);
+                trap.link(target, link);
+                trap.holds(journal);
+            }
+        }
+    }
+}
+
+#[test]
+fn links_in_the_places_of_folders_are_not_followed() {
+    let agent = super::claude_events::agent_settings("a", "s");
+    let mut settings: Vec<(&str, &str)> = agent.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
+    settings.push(("folder", "../../.."));
+    let trap = Trap::new();
+    trap.journal(".goodvibes/transcripts/s/a.jsonl.steno", "claude-events", &settings, &[("a.jsonl", 0)]);
+    trap.link("home/.goodvibes/state", ".goodvibes/state");
+    trap.link("home", ".goodvibes/telemetry");
+    trap.holds(".goodvibes/transcripts/s/a.jsonl.steno");
+    let trap = Trap::new();
+    trap.journal("inside/journal.steno", "chibi", &[("context", "c")], &[("context.jsonl", 0)]);
+    trap.link("home", "inside/transcript");
+    trap.holds("inside/journal.steno");
+    let trap = Trap::new();
+    trap.journal("inside/a.jsonl.steno", "cycod", &[("asked", "out/a.jsonl")], &[("out/a.jsonl", 0)]);
+    trap.link("home", "inside/out");
+    trap.holds("inside/a.jsonl.steno");
+}
+
+#[test]
+fn a_link_in_the_place_of_a_lock_is_not_followed() {
+    let trap = Trap::new();
+    trap.journal("inside/a.jsonl.steno", "cycod", &[("asked", "a.jsonl")], &[("a.jsonl", 0)]);
+    trap.link("home/.profile", "inside/a.jsonl.steno.lock");
+    trap.holds("inside/a.jsonl.steno");
+}
