@@ -2,21 +2,21 @@
 //! new content is in place, no process may have it open for writing, and it must be, right before it is replaced, what it was
 //! when it was read. What it was is kept beside it first, in an undo file.
 
-use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::error::{Error, Place, Problem};
-use crate::files::{Files, folder_of};
+use crate::files::{Disk, Files, Mode, folder_of};
 use crate::identity::Identity;
 use crate::journal;
 use crate::lock::{self, Lock};
 use crate::output::{Existing, NewFile};
+use crate::recover;
 use crate::undo;
 use crate::writers::writer_of;
-use crate::{recover, source::Source};
 
 /// What a file holds, told by its length and a fingerprint.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,6 +66,7 @@ impl FileState {
 /// An edit of a file. Until it is dropped, nobody who takes locks writes there.
 #[derive(Debug)]
 pub struct Edit {
+    files: Arc<dyn Files>,
     path: PathBuf,
     identity: Option<Identity>,
     before: FileState,
@@ -75,6 +76,12 @@ pub struct Edit {
 impl Edit {
     /// Begins to edit a file: takes the locks of those who record it, or says who holds one.
     pub fn begin(path: &Path) -> Result<Edit, Error> {
+        let files: Arc<dyn Files> = Arc::new(Disk);
+        Edit::begin_on(&files, path)
+    }
+
+    /// The same on another disk.
+    pub fn begin_on(files: &Arc<dyn Files>, path: &Path) -> Result<Edit, Error> {
         // Through a link the file itself is edited, and what belongs to it is beside it.
         let real = path.canonicalize().map_err(|error| Error::at(path, Problem::Unreadable, error))?;
         if real.is_dir() {
@@ -86,8 +93,8 @@ impl Edit {
         }
         let place = Place::Path(path.to_owned());
         refuse_writers(&real, &place)?;
-        let (identity, before) = state_at(&real, &place)?;
-        Ok(Edit { path: real, identity, before, _locks: locks })
+        let (identity, before) = state_at(files.as_ref(), &real, &place)?;
+        Ok(Edit { files: Arc::clone(files), path: real, identity, before, _locks: locks })
     }
 
     /// The file itself, through all links.
@@ -102,8 +109,8 @@ impl Edit {
 
     /// Begins its new content.
     pub fn output(&self) -> Result<EditOutput, Error> {
-        let source = Source::open(&self.path, crate::Passes::Many)?;
-        let options = NewFile::options().existing(Existing::Replaced).like(Some(&source));
+        let mode = Mode::of(&self.path).unwrap_or(Mode::PRIVATE);
+        let options = NewFile::options().existing(Existing::Replaced).mode(mode).on(&self.files);
         Ok(EditOutput { file: options.create(&self.path, [])?, state: StateOf::default() })
     }
 
@@ -115,21 +122,30 @@ impl Edit {
             return Ok(None);
         }
         let place = Place::Path(self.path.clone());
-        let mut now = File::open(&self.path).map_err(|error| Error::from_system(&place, Problem::Unreadable, error))?;
+        let now = self.files.reader(&self.path, 0);
+        let mut now = now.map_err(|error| Error::from_system(&place, Problem::Unreadable, error))?;
         let step = undo::Step { before: &self.before, after: &after, by };
-        let undo = undo::keep(&self.path, &step, &mut now)?;
-        let unchanged = self.refuse_changed();
-        let replaced = unchanged.and_then(|()| output.file.commit());
+        let undo = undo::keep_on(&self.files, &self.path, &step, now.as_mut())?;
+        let replaced = self.refuse_changed().and_then(|()| output.file.commit());
         if let Err(error) = replaced {
-            // What was kept is of an edit that did not happen.
-            let _ = crate::files::Disk.remove(&undo);
+            // What was kept of an edit that did not happen is of no use. A disk may do what it says it did not.
+            let is_after = state_at(self.files.as_ref(), &self.path, &place).map_or(true, |(_, now)| now == after);
+            if !is_after {
+                let _ = self.files.remove(&undo);
+            }
             return Err(error);
         }
         Ok(Some(undo))
     }
 
+    /// Takes away an undo file.
+    pub(crate) fn remove(&self, undo: &Path) -> Result<(), Error> {
+        let removed = self.files.remove(undo).and_then(|()| self.files.sync_folder(folder_of(undo)));
+        removed.map_err(|error| Error::at(undo, Problem::Unwritable, error))
+    }
+
     /// Puts the new content in the place of the file, and nothing beside it: what it was is had back another way.
-    pub(crate) fn restore(self, output: EditOutput) -> Result<(), Error> {
+    pub(crate) fn restore(&self, output: EditOutput) -> Result<(), Error> {
         self.refuse_changed()?;
         output.file.commit()
     }
@@ -138,7 +154,7 @@ impl Edit {
     fn refuse_changed(&self) -> Result<(), Error> {
         let place = Place::Path(self.path.clone());
         refuse_writers(&self.path, &place)?;
-        let (identity, now) = state_at(&self.path, &place)?;
+        let (identity, now) = state_at(self.files.as_ref(), &self.path, &place)?;
         if identity == self.identity && now == self.before { Ok(()) } else { Err(Error::new(&place, Problem::Changed)) }
     }
 }
@@ -175,11 +191,10 @@ fn refuse_writers(path: &Path, place: &Place) -> Result<(), Error> {
     }
 }
 
-fn state_at(path: &Path, place: &Place) -> Result<(Option<Identity>, FileState), Error> {
+fn state_at(files: &dyn Files, path: &Path, place: &Place) -> Result<(Option<Identity>, FileState), Error> {
     let unreadable = |error| Error::from_system(place, Problem::Unreadable, error);
-    let mut file = File::open(path).map_err(unreadable)?;
-    let identity = Identity::of_metadata(&file.metadata().map_err(unreadable)?);
-    Ok((identity, FileState::of(&mut file).map_err(unreadable)?))
+    let mut file = files.reader(path, 0).map_err(unreadable)?;
+    Ok((Identity::of_path(path), FileState::of(file.as_mut()).map_err(unreadable)?))
 }
 
 /// The locks that whoever records into a file takes: its own, that of the journal beside it, and those of journals in its folder
@@ -187,7 +202,7 @@ fn state_at(path: &Path, place: &Place) -> Result<(Option<Identity>, FileState),
 fn locks_of(path: &Path) -> Vec<PathBuf> {
     let beside = recover::beside(path);
     let mut locks = vec![lock::beside(path), lock::beside(&beside)];
-    let files: std::sync::Arc<dyn Files> = std::sync::Arc::new(crate::files::Disk);
+    let files: Arc<dyn Files> = Arc::new(Disk);
     let name = path.file_name().and_then(|name| name.to_str());
     let journals = files.list(folder_of(path)).unwrap_or_default();
     for journal in journals.iter().filter(|journal| recover::is_journal_name(journal) && **journal != beside) {

@@ -5,13 +5,14 @@
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use stenograph::json::Object;
 use stenograph::text::quote;
 
 use crate::edit::{Edit, EditOutput, FileState, StateOf};
 use crate::error::{Error, Place, Problem};
-use crate::files::folder_of;
+use crate::files::{Disk, Files, folder_of};
 use crate::output::{Existing, NewFile};
 
 /// How many edits of one file can be undone, one after the other.
@@ -61,6 +62,17 @@ pub struct Step<'a> {
 /// Keeps what a file is before an edit, its bytes `before`, which must be what the step says. The file itself is not touched.
 /// Gives the path of the undo file, which is beside the file itself and not beside a link to it.
 pub fn keep(file: &Path, step: &Step<'_>, before: &mut dyn Read) -> Result<PathBuf, Error> {
+    let files: Arc<dyn Files> = Arc::new(Disk);
+    keep_on(&files, file, step, before)
+}
+
+/// The same on another disk.
+pub(crate) fn keep_on(
+    files: &Arc<dyn Files>,
+    file: &Path,
+    step: &Step<'_>,
+    before: &mut dyn Read,
+) -> Result<PathBuf, Error> {
     let file = real_path(file);
     // The undo file of an edit that was not finished is of no use: the file is still as it was.
     let unfinished = |path: &PathBuf| {
@@ -73,7 +85,7 @@ pub fn keep(file: &Path, step: &Step<'_>, before: &mut dyn Read) -> Result<PathB
     };
     let place = Place::Path(path.clone());
     let unwritable = |error| Error::from_system(&place, Problem::Unwritable, error);
-    let mut out = NewFile::options().existing(existing).create(&path, [])?;
+    let mut out = NewFile::options().existing(existing).on(files).create(&path, [])?;
     out.write_all(step.head().as_bytes()).map_err(unwritable)?;
     let mut seen = Seen { bytes: before, state: StateOf::default() };
     zstd::stream::copy_encode(&mut seen, &mut out, 0).map_err(unwritable)?;
@@ -102,16 +114,22 @@ impl Step<'_> {
 /// Gives a file its bytes from before the last edit that was kept, and takes the undo file away. Whole lines that were appended
 /// since stay at its end.
 pub fn undo(file: &Path) -> Result<Undone, Error> {
+    let files: Arc<dyn Files> = Arc::new(Disk);
+    undo_on(&files, file)
+}
+
+/// The same on another disk.
+pub fn undo_on(files: &Arc<dyn Files>, file: &Path) -> Result<Undone, Error> {
     let real = real_path(file);
     if newest_path(&real).is_none() {
         return Ok(Undone::Nothing);
     }
-    let edit = Edit::begin(file)?;
+    let edit = Edit::begin_on(files, file)?;
     // Another undo may have been faster.
     let Some(path) = newest_path(&real) else { return Ok(Undone::Nothing) };
     let Some((kept, bytes)) = Kept::open(&path)? else { return Ok(Undone::Damaged { path }) };
     if kept.before == *edit.before() && kept.after != *edit.before() {
-        remove(&path)?;
+        edit.remove(&path)?;
         return Ok(Undone::AsItWas);
     }
     let place = Place::Path(file.to_owned());
@@ -139,7 +157,7 @@ pub fn undo(file: &Path) -> Result<Undone, Error> {
     let appended =
         io::copy(&mut appended, &mut out).map_err(|error| Error::from_system(&place, Problem::Unwritable, error))?;
     edit.restore(out)?;
-    remove(&path)?;
+    edit.remove(&path)?;
     Ok(Undone::Restored { size: kept.before.size, appended, by: kept.by })
 }
 
@@ -271,11 +289,6 @@ fn free_path(file: &Path) -> Result<PathBuf, Error> {
         let said = io::Error::other("there are too many undo files beside it already");
         Error::from_system(&Place::Path(file.to_owned()), Problem::Unwritable, said)
     })
-}
-
-fn remove(path: &Path) -> Result<(), Error> {
-    let place = Place::Path(path.to_owned());
-    fs::remove_file(path).map_err(|error| Error::from_system(&place, Problem::Unwritable, error))
 }
 
 #[cfg(test)]

@@ -66,8 +66,36 @@ fn pieces_have_the_header_and_the_system_prompt_each() {
     assert_eq!(folder.read("talk.1.steno.jsonl"), lines(&[1, 2, 3, 4, 5, 6]).as_bytes());
     assert_eq!(folder.read("talk.2.steno.jsonl"), lines(&[1, 2, 7, 8]).as_bytes());
     assert_eq!(folder.read("talk.3.steno.jsonl"), lines(&[1, 2, 9]).as_bytes());
-    folder.run("cut talk.steno.jsonl --split-every 1").fails("is there already");
+    folder.run("cut talk.steno.jsonl --split-every 1").fails("exists already");
     folder.run("cut talk.steno.jsonl --split-every 9 --dry-run").ends(1);
+}
+
+#[test]
+fn pieces_of_a_session_are_sessions_of_their_own() {
+    let whole = "0198f2c4-0000-7000-8000-000000000001";
+    for session in [whole, "s1"] {
+        let said = talk().replace("{\"v\":1,", &format!("{{\"v\":1,\"session\":\"{session}\","));
+        let folder = Folder::with("talk.steno.jsonl", &said);
+        let done = folder.run("cut talk.steno.jsonl --split-every 1 --json");
+        let told: Vec<String> = done.ends(0).json().iter().map(|piece| piece["session"].to_string()).collect();
+        done.talks("each piece is a session of its own");
+        let mut all = told.clone();
+        all.push(format!("\"{session}\""));
+        all.sort();
+        all.dedup();
+        assert_eq!(all.len(), 4, "{told:?}");
+        for (number, own) in (1..).zip(&told) {
+            let text = String::from_utf8(folder.read(&format!("talk.{number}.steno.jsonl"))).unwrap();
+            assert!(text.lines().all(|line| line.contains(own)), "{own}: {text}");
+            assert!(session != whole || own.len() == whole.len() + 2, "{own}");
+            // Nothing else of a record changes.
+            let back = text.replace(own, &format!("\"{session}\""));
+            assert!(back.lines().all(|line| said.contains(line)), "{back}");
+        }
+        // The same pieces have the same ids.
+        let again = folder.run("cut talk.steno.jsonl --split-every 1 --json --force -o talk.steno.jsonl");
+        assert_eq!(again.ends(0).out, done.out);
+    }
 }
 
 #[test]

@@ -128,8 +128,12 @@ fn what_is_recorded_is_for_its_owner_only() {
     let said = r#"{"v":1,"kind":"message","role":"user","content":"Hello"}"#;
     for to in ["steno:a/run.steno.jsonl", "cycod:b/chat.jsonl", "devflow:c", "leslie:d", "claude-events:e", "chibi:f"] {
         let line = format!("record --to {to}");
-        let done = folder.command(&line).env("HOME", folder.path("home")).stdin(std::process::Stdio::piped());
-        let mut child = done.stdout(std::process::Stdio::null()).spawn().unwrap();
+        let mut recorder = folder.command(&line);
+        recorder
+            .env("HOME", folder.path("home"))
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::null());
+        let mut child = recorder.spawn().unwrap();
         std::io::Write::write_all(&mut child.stdin.take().unwrap(), said.as_bytes()).unwrap();
         assert!(child.wait().unwrap().success(), "{to}");
     }

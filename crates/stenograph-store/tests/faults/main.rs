@@ -11,6 +11,7 @@
 
 mod archive;
 mod disk;
+mod edit;
 mod inode;
 mod log;
 mod plan;

@@ -11,7 +11,7 @@ pub use divisions::{Division, Hindrance, divisions};
 use super::tokens::Tokenizer;
 use super::units::{Units, bonds};
 use super::{Fate, Plan, echo};
-use crate::model::{Body, Event, Kind, Role};
+use crate::model::{Body, Event, Kind, Role, is_uuid, uuid_of};
 use crate::time::Time;
 
 /// Which events are meant: those for which everything that is said here holds.
@@ -109,6 +109,36 @@ pub struct Piece {
     pub events: Range<usize>,
     /// How many turns it has.
     pub turns: usize,
+}
+
+impl Piece {
+    /// The plan of the piece as a session of its own: where the format states which session a record belongs to, it names another
+    /// one, which follows from the session and the stretch. `None` when no record states one.
+    pub fn of_its_own(&self, events: &[Event<'_>]) -> Option<Plan> {
+        let mut plan = self.plan.clone();
+        let mut named = false;
+        for (number, event) in events.iter().enumerate() {
+            let Some(session) = event.session.as_deref().filter(|_| *plan.fate(number) != Fate::Goes) else { continue };
+            let session = Some(own_session(session, &self.events).into());
+            let event = match plan.fate(number) {
+                Fate::Becomes(new) => (**new).clone(),
+                Fate::Stays | Fate::Goes => event.clone().into_owned(),
+            };
+            plan.replace(number, Event { session, ..event });
+            named = true;
+        }
+        named.then_some(plan)
+    }
+}
+
+/// What a stretch of a session is called as a session of its own.
+fn own_session(session: &str, stretch: &Range<usize>) -> String {
+    let name = format!("{session} {}..{}", stretch.start, stretch.end);
+    let bits = xxhash_rust::xxh3::xxh3_128(name.as_bytes());
+    match is_uuid(session) {
+        true => uuid_of(bits),
+        false => format!("{session}-{:08x}", bits >> 96),
+    }
 }
 
 /// Plans the pieces of a conversation, in order. Every event is in at least one of them.

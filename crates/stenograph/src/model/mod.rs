@@ -8,6 +8,7 @@ mod outline;
 mod pairing;
 mod said;
 mod spine;
+mod uuid;
 
 pub use content::{Content, Data, Input, Piece, PieceKind};
 pub use event::{Body, Event, Kind, Part, Role, Span, Usage};
@@ -17,3 +18,4 @@ pub use outline::Outline;
 pub use pairing::Pairing;
 pub(crate) use said::{REWIND, is_framed, print, speaker};
 pub use spine::{LeftOut, Spine};
+pub(crate) use uuid::{is_uuid, uuid_of};

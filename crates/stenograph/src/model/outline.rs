@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::uuid::uuid_of;
 use super::{Body, Content, Event, Role, Usage};
 use crate::time::Time;
 
@@ -147,10 +148,7 @@ impl Outline {
 
     /// A UUID that must be made up: version 8, which says that it is neither random nor a time.
     pub fn invent_uuid(&self, purpose: &str, number: u64) -> String {
-        let bits = self.invent(purpose, number) & !(0xf << 76) & !(0x3 << 62) | (0x8 << 76) | (0x2 << 62);
-        let hex = format!("{bits:032x}");
-        let piece = |from: usize, to: usize| hex.get(from..to).unwrap_or_default().to_owned();
-        [piece(0, 8), piece(8, 12), piece(12, 16), piece(16, 20), piece(20, 32)].join("-")
+        uuid_of(self.invent(purpose, number))
     }
 }
 

@@ -5,6 +5,7 @@ use std::path::{Component, Path, PathBuf};
 
 use stenograph::json::Draft;
 use stenograph_store::archive::{Archive, CopyInfo, Present, Standing, Which};
+use stenograph_store::files::{Disk, make_folder};
 
 use super::{archive, meant};
 use crate::error::{CommandError, Status};
@@ -154,7 +155,7 @@ fn is_there(way: &Way, which: Which, archive: &Archive, options: &Options) -> Re
 
 fn write(way: &Way, which: Which, archive: &Archive, options: &Options) -> Result<u64, CommandError> {
     if let Some(folder) = way.to.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        std::fs::create_dir_all(folder).map_err(|error| {
+        make_folder(&Disk, folder).map_err(|error| {
             CommandError::new(format!("{}: cannot be made: {error}", folder.display()))
                 .hint("-o FILE puts it elsewhere")
         })?;

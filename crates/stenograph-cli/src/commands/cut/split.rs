@@ -36,8 +36,12 @@ pub(super) fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, 
     let paths = paths(options, &subject, &original, pieces.len())?;
     let mut files = Vec::new();
     let mut told = Vec::new();
+    let mut renamed = false;
     for (piece, path) in pieces.iter().zip(&paths) {
-        let applied = apply(&original, &piece.plan)?;
+        // A part of a session is not the session: whoever finds both would take one for a copy of the other.
+        let own = if pieces.len() > 1 { piece.of_its_own(&original.events) } else { None };
+        let applied = apply(&original, own.as_ref().unwrap_or(&piece.plan))?;
+        renamed |= own.is_some();
         if !options.target.dry_run {
             let mut file = options.target.output.options(Some(subject.source())).create(path, [subject.source()])?;
             file.write_all(&applied.bytes)?;
@@ -54,6 +58,9 @@ pub(super) fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, 
     }
     if told.iter().any(|told| !told.exact) {
         output.say("warning: the format cannot say all that was planned: steno check tells what is odd about a piece");
+    }
+    if renamed {
+        output.say("note: each piece is a session of its own, with an id that follows from the whole session's id");
     }
     let most = options.split_tokens.unwrap_or(u64::MAX);
     for told in told.iter().filter(|told| told.tokens > most) {
@@ -137,6 +144,7 @@ struct Told {
     tokens: u64,
     tokenizer: String,
     exact: bool,
+    session: Option<String>,
 }
 
 impl Told {
@@ -152,6 +160,7 @@ impl Told {
             tokens: trim(&applied.events, Moment::Load, &how).account.before,
             tokenizer: tokenizer.name().to_owned(),
             exact: applied.is_exact(),
+            session: applied.events.iter().find_map(|event| event.session.as_deref().map(str::to_owned)),
         }
     }
 
@@ -164,7 +173,7 @@ impl Told {
 
     fn json(&self) -> String {
         format!(
-            "{{\"output\":{},\"turns\":{},\"events\":[{},{}],\"tokens\":{},\"tokenizer\":{},\"size\":{},\"exact\":{}}}",
+            "{{\"output\":{},\"turns\":{},\"events\":[{},{}],\"tokens\":{},\"tokenizer\":{},\"size\":{},\"exact\":{},\"session\":{}}}",
             quote(&self.path),
             self.turns,
             self.first,
@@ -172,7 +181,8 @@ impl Told {
             self.tokens,
             quote(&self.tokenizer),
             self.size,
-            self.exact
+            self.exact,
+            self.session.as_deref().map_or("null".to_owned(), quote)
         )
     }
 }

@@ -10,7 +10,7 @@ use super::record::NAMELESS;
 use super::write::nested;
 use crate::formats::anthropic::{Origin, block_of, content_value, is_sayable_content};
 use crate::json::Draft;
-use crate::model::{Body, Content, Event, Outline, Role};
+use crate::model::{Body, Content, Event, Outline, Role, is_uuid};
 use crate::standin::StandIns;
 use crate::text::{Text, quote};
 use crate::time::Time;
@@ -340,12 +340,6 @@ fn is_sayable(body: &Body<'_>) -> bool {
         | Body::Stop { .. }
         | Body::Other { .. } => true,
     }
-}
-
-fn is_uuid(id: &str) -> bool {
-    let fits =
-        |(at, byte): (usize, u8)| if matches!(at, 8 | 13 | 18 | 23) { byte == b'-' } else { byte.is_ascii_hexdigit() };
-    id.len() == 36 && id.bytes().enumerate().all(fits)
 }
 
 fn thread_key(event: &Event<'_>) -> u64 {

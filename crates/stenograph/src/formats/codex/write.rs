@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use super::content::{self, Voice, Words};
 use super::{NAME, own};
 use crate::json::Draft;
-use crate::model::{Body, Content, Event, Input, Outline, Role, Usage};
+use crate::model::{Body, Content, Event, Input, Outline, Role, Usage, is_uuid};
 use crate::standin::StandIns;
 use crate::text::Text;
 use crate::time::Time;
@@ -398,11 +398,4 @@ fn counted<'a>(usage: &Usage) -> Draft<'a> {
     let mut numbers = own::numbers(&all);
     numbers.set_number("total_tokens", some(parts.into_iter().flatten().reduce(u64::saturating_add)));
     numbers
-}
-
-/// Whether an id is a UUID as Codex spells it.
-fn is_uuid(id: &str) -> bool {
-    let dashes = [8, 13, 18, 23];
-    let good = |(at, byte): (usize, u8)| if dashes.contains(&at) { byte == b'-' } else { byte.is_ascii_hexdigit() };
-    id.len() == 36 && id.bytes().enumerate().all(good)
 }

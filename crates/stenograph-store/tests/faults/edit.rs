@@ -1,0 +1,120 @@
+//! New files and edits on a disk that fails: a file is what it was or what it is to be, never anything else, and what an edit took
+//! away can be had back.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+
+use stenograph_store::edit::Edit;
+use stenograph_store::files::Files;
+use stenograph_store::undo::{Undone, undo_on};
+use stenograph_store::{Error, Existing, NewFile, Problem};
+
+use crate::disk::{FaultyDisk, files_below, memory};
+use crate::plan::{Planned, every_failure, rounds, seed};
+
+const BEFORE: &[u8] = b"one\ntwo\nthree\n";
+const AFTER: &[u8] = b"one\nthree\n";
+
+fn on(disk: &FaultyDisk) -> Arc<dyn Files> {
+    Arc::new(disk.clone())
+}
+
+fn create(disk: &FaultyDisk, path: &Path, existing: Existing) -> Result<(), Error> {
+    let mut file = NewFile::options().existing(existing).on(&on(disk)).create(path, [])?;
+    file.write_all(AFTER).map_err(|error| Error::at(path, Problem::Unwritable, error))?;
+    file.commit()
+}
+
+fn edit(disk: &FaultyDisk, path: &Path) -> Result<(), Error> {
+    let edit = Edit::begin_on(&on(disk), path)?;
+    let mut out = edit.output()?;
+    out.write_all(AFTER).map_err(|error| Error::at(path, Problem::Unwritable, error))?;
+    edit.finish(out, "cut").map(drop)
+}
+
+/// Does something on a disk that fails in every way, and then looks at what is there.
+fn in_every_way(
+    before: Option<&[u8]>,
+    act: &dyn Fn(&FaultyDisk, &Path) -> Result<(), Error>,
+    look: &dyn Fn(&FaultyDisk, &Path, bool, &str),
+) {
+    let start = || {
+        let folder = memory();
+        let path = folder.path().join("file");
+        if let Some(before) = before {
+            fs::write(&path, before).unwrap();
+        }
+        let disk = FaultyDisk::new(folder.path());
+        (folder, path, disk)
+    };
+    let (_folder, path, disk) = start();
+    disk.plan(&[]);
+    act(&disk, &path).unwrap();
+    let calls = disk.calls();
+    let failures: Vec<Vec<Planned>> = every_failure(&calls).into_iter().map(|planned| vec![planned]).collect();
+    for plan in failures {
+        let (_folder, path, disk) = start();
+        disk.plan(&plan);
+        let done = act(&disk, &path).is_ok();
+        disk.heal();
+        look(&disk, &path, done, &format!("{plan:?}"));
+    }
+    let mut random = fastrand::Rng::with_seed(seed());
+    for round in 0..rounds(3) {
+        for call in 0..=calls.len() {
+            let (_folder, path, disk) = start();
+            disk.plan(&[]);
+            disk.cut_power_at(call);
+            let done = act(&disk, &path).is_ok();
+            disk.cut_power();
+            disk.restart(&mut random);
+            look(&disk, &path, done, &format!("power cut at {call}, round {round}"));
+        }
+    }
+}
+
+#[test]
+fn a_new_file_is_whole_or_not_there() {
+    in_every_way(None, &|disk, path| create(disk, path, Existing::Refused), &|_, path, done, said| {
+        let found = fs::read(path).ok();
+        assert!(found.is_none() && !done || found.as_deref() == Some(AFTER), "{said}: {found:?}");
+    });
+}
+
+#[test]
+fn a_file_that_is_replaced_is_the_old_one_or_the_new_one() {
+    in_every_way(Some(BEFORE), &|disk, path| create(disk, path, Existing::Replaced), &|_, path, done, said| {
+        let found = fs::read(path).unwrap();
+        assert!(found == AFTER || !done && found == BEFORE, "{said}: {found:?}");
+    });
+}
+
+#[test]
+fn an_edit_happens_or_not_and_can_be_undone() {
+    in_every_way(Some(BEFORE), &edit, &|disk, path, done, said| {
+        let found = fs::read(path).unwrap();
+        assert!(found == AFTER || !done && found == BEFORE, "{said}: {found:?}");
+        match undo_on(&on(disk), path).unwrap() {
+            Undone::Restored { .. } | Undone::AsItWas => {}
+            Undone::Nothing => assert_eq!(found, BEFORE, "{said}"),
+            Undone::Changed | Undone::Damaged { .. } => panic!("{said}"),
+        }
+        assert_eq!(fs::read(path).unwrap(), BEFORE, "{said}");
+        assert!(!path.with_file_name("file.undo").exists(), "{said}: {:?}", files_below(path.parent().unwrap()));
+    });
+}
+
+#[test]
+fn an_undo_happens_or_can_be_done_again() {
+    let act = |disk: &FaultyDisk, path: &Path| {
+        edit(disk, path)?;
+        undo_on(&on(disk), path).map(drop)
+    };
+    in_every_way(Some(BEFORE), &act, &|disk, path, _, said| {
+        // However far it came, undoing to the end gives the file back.
+        while let Undone::Restored { .. } | Undone::AsItWas = undo_on(&on(disk), path).unwrap() {}
+        assert_eq!(fs::read(path).unwrap(), BEFORE, "{said}");
+    });
+}

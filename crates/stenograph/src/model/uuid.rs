@@ -1,0 +1,27 @@
+//! UUIDs as sessions and records spell them: whether a name is one, and how one is made of bits.
+
+/// Whether a name is a UUID, as all agents spell them.
+pub(crate) fn is_uuid(name: &str) -> bool {
+    let fits =
+        |(at, byte): (usize, u8)| if matches!(at, 8 | 13 | 18 | 23) { byte == b'-' } else { byte.is_ascii_hexdigit() };
+    name.len() == 36 && name.bytes().enumerate().all(fits)
+}
+
+/// A UUID of these bits, in the version that is for everybody's own use.
+pub(crate) fn uuid_of(bits: u128) -> String {
+    let bits = bits & !(0xf << 76) & !(0x3 << 62) | (0x8 << 76) | (0x2 << 62);
+    let hex = format!("{bits:032x}");
+    let piece = |from: usize, to: usize| hex.get(from..to).unwrap_or_default().to_owned();
+    [piece(0, 8), piece(8, 12), piece(12, 16), piece(16, 20), piece(20, 32)].join("-")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_made_is_one() {
+        assert!(is_uuid(&uuid_of(0)) && is_uuid(&uuid_of(u128::MAX)));
+        assert!(!is_uuid("") && !is_uuid("session-1") && !is_uuid(&uuid_of(7).replace('-', "0")));
+    }
+}
