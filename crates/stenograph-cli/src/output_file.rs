@@ -9,7 +9,7 @@ use crate::error::CommandError;
 /// The options of every command that writes a result.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct OutputFile {
-    /// Write to this file, whole or not at all, instead of standard output
+    /// Write the result to this file, whole or not at all
     #[arg(short, long, value_name = "OUT")]
     pub output: Option<PathBuf>,
     /// Replace the file that -o names if it exists

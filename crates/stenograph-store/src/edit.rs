@@ -9,7 +9,7 @@ use std::sync::Arc;
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::error::{Error, Place, Problem};
-use crate::files::{Disk, Files, Mode, folder_of};
+use crate::files::{Disk, Files, Mode, behind_links, folder_of};
 use crate::identity::Identity;
 use crate::journal;
 use crate::lock::{self, Lock};
@@ -82,9 +82,9 @@ impl Edit {
 
     /// The same on another disk.
     pub fn begin_on(files: &Arc<dyn Files>, path: &Path) -> Result<Edit, Error> {
-        // Through a link the file itself is edited, and what belongs to it is beside it.
-        let real = path.canonicalize().map_err(|error| Error::at(path, Problem::Unreadable, error))?;
-        if real.is_dir() {
+        let real = behind_links(path);
+        let metadata = std::fs::metadata(&real).map_err(|error| Error::at(path, Problem::Unreadable, error))?;
+        if metadata.is_dir() {
             return Err(Error::about(path, Problem::Folder));
         }
         let mut locks = Vec::new();

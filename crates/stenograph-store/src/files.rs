@@ -215,6 +215,14 @@ pub fn cut_off(files: &dyn Files, path: &Path, length: u64) -> io::Result<()> {
     file.sync()
 }
 
+/// The file itself where a link was named: what belongs to a file is beside it, not beside a link to it.
+pub fn behind_links(path: &Path) -> PathBuf {
+    match path.is_symlink() {
+        true => path.canonicalize().unwrap_or_else(|_| path.to_owned()),
+        false => path.to_owned(),
+    }
+}
+
 /// The folder a path is in.
 pub fn folder_of(path: &Path) -> &Path {
     match path.parent() {

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::error::{Error, Problem};
+use crate::files::behind_links;
 use crate::identity::Identity;
 
 /// A lock that is held until it is dropped.
@@ -56,8 +57,7 @@ impl Lock {
 
     /// Takes the lock beside a file, or says who writes to it. Through a link it is the lock of the file itself.
     pub fn on(path: &Path) -> Result<Lock, Error> {
-        let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        Lock::take(&beside(&real)).map_err(|error| error.about_path(path))
+        Lock::take(&beside(&behind_links(path))).map_err(|error| error.about_path(path))
     }
 
     /// Takes a lock that is only ever held for a moment, and waits for it.

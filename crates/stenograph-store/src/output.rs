@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::error::{Error, Place, Problem};
-use crate::files::{Disk, Files, Mode, OpenFile, folder_of};
+use crate::files::{Disk, Files, Mode, OpenFile, behind_links, folder_of};
 use crate::source::Source;
 
 const BUFFER_SIZE: usize = 256 << 10;
@@ -135,7 +135,7 @@ impl Target {
     /// `before` are the permissions of the file that is replaced.
     fn new_file(options: NewFileOptions, path: &Path, before: Option<Mode>) -> io::Result<Target> {
         // A link stays a link: what it points to is replaced.
-        let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let path = behind_links(path);
         let mode = before.map_or(options.mode, |before| options.mode.and(before));
         let (mut file, temporary) = match options.files.create_unnamed(folder_of(&path), mode)? {
             Some(file) => (file, None),

@@ -12,7 +12,7 @@ use stenograph::text::quote;
 
 use crate::edit::{Edit, EditOutput, FileState, StateOf};
 use crate::error::{Error, Place, Problem};
-use crate::files::{Disk, Files, folder_of};
+use crate::files::{Disk, Files, behind_links};
 use crate::output::{Existing, NewFile};
 
 /// How many edits of one file can be undone, one after the other.
@@ -73,7 +73,7 @@ pub(crate) fn keep_on(
     step: &Step<'_>,
     before: &mut dyn Read,
 ) -> Result<PathBuf, Error> {
-    let file = real_path(file);
+    let file = behind_links(file);
     // The undo file of an edit that was not finished is of no use: the file is still as it was.
     let unfinished = |path: &PathBuf| {
         let kept = Kept::open(path).ok().flatten();
@@ -120,7 +120,7 @@ pub fn undo(file: &Path) -> Result<Undone, Error> {
 
 /// The same on another disk.
 pub fn undo_on(files: &Arc<dyn Files>, file: &Path) -> Result<Undone, Error> {
-    let real = real_path(file);
+    let real = behind_links(file);
     if newest_path(&real).is_none() {
         return Ok(Undone::Nothing);
     }
@@ -259,14 +259,6 @@ impl Kept {
         let after = parse_state(object.take("after")?)?;
         Some(Kept { by, before, after })
     }
-}
-
-/// The file itself, through all links. One that does not exist yet is where its folder is.
-fn real_path(file: &Path) -> PathBuf {
-    file.canonicalize().unwrap_or_else(|_| {
-        let folder = folder_of(file).canonicalize();
-        folder.ok().zip(file.file_name()).map_or_else(|| file.to_owned(), |(folder, name)| folder.join(name))
-    })
 }
 
 /// The path of the undo file of that depth: `FILE.undo`, then `FILE.undo.2`.

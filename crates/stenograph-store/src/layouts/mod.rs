@@ -6,8 +6,6 @@ pub mod chibi;
 mod claude_events;
 pub mod cycod;
 pub mod devflow;
-#[cfg(all(test, unix))]
-mod hostile_tests;
 mod leslie;
 mod steno;
 #[cfg(test)]

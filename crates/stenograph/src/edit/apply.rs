@@ -61,7 +61,7 @@ pub fn apply(original: &Original<'_>, plan: &Plan) -> io::Result<Applied> {
         });
     }
     let whole = echo::follow(&original.events, plan);
-    let expected = whole.carried_out(&original.events);
+    let expected = whole.left(&original.events);
     let spliced = match edits(original, &whole) {
         Some(edits) => {
             let mut bytes = Vec::with_capacity(original.bytes.len());
@@ -73,8 +73,10 @@ pub fn apply(original: &Original<'_>, plan: &Plan) -> io::Result<Applied> {
     let best = match spliced {
         Some(spliced) if spliced.is_exact() => spliced,
         spliced => {
-            let outline = Outline::of(original.format.info().name, &expected);
-            let bytes = write::all(original.format, &outline, &expected);
+            let events: Vec<Event<'static>> = expected.iter().map(|event| (*event).clone()).collect();
+            let outline = Outline::of(original.format.info().name, &events);
+            let bytes = write::all(original.format, &outline, &events);
+            drop(events);
             let rewritten = read_back(original, &expected, bytes, Way::Rewritten);
             match spliced {
                 // Where neither is exact, the one that leaves the source alone has to be worse to be passed over.
@@ -102,7 +104,7 @@ fn totals(events: &[Event<'_>]) -> Vec<&'static str> {
 }
 
 /// Reads a result and compares it with what was planned.
-fn read_back(original: &Original<'_>, expected: &[Event<'static>], bytes: Vec<u8>, way: Way) -> Applied {
+fn read_back(original: &Original<'_>, expected: &[&Event<'static>], bytes: Vec<u8>, way: Way) -> Applied {
     let found = read::all(original.format, &bytes);
     let name = original.format.info().name;
     let same = expected.len() == found.events.len()
@@ -125,7 +127,7 @@ fn unspelled(event: &Event<'static>) -> Event<'static> {
     event
 }
 
-fn difference(name: &'static str, expected: &[Event<'static>], found: &[Event<'static>]) -> Report {
+fn difference(name: &'static str, expected: &[&Event<'static>], found: &[Event<'static>]) -> Report {
     let mut comparison = Comparison::new(move |origin| origin == name);
     expected.iter().for_each(|event| comparison.source(&unspelled(event)));
     found.iter().for_each(|event| comparison.target(&unspelled(event)));

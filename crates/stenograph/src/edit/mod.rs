@@ -153,13 +153,21 @@ impl Plan {
 
     /// The events when a plan of which all follows is carried out.
     fn carried_out(&self, events: &[Event<'_>]) -> Vec<Event<'static>> {
-        let mut found = Vec::with_capacity(events.len());
-        for number in 0..events.len() {
-            let (mut before, mut kept) = self.record(events, &(number..number + 1));
-            found.append(&mut before);
-            found.append(&mut kept);
+        self.left(events).into_iter().map(|event| event.clone().into_owned()).collect()
+    }
+
+    /// The same events, where they are: a large source is not held twice.
+    fn left<'p, 'e>(&'p self, events: &'p [Event<'e>]) -> Vec<&'p Event<'e>> {
+        let mut found: Vec<&'p Event<'e>> = Vec::with_capacity(events.len());
+        for (number, event) in events.iter().enumerate() {
+            found.extend(self.put_into(number).map(|new| -> &'p Event<'e> { new }));
+            match self.fate(number) {
+                Fate::Stays => found.push(event),
+                Fate::Becomes(new) => found.push(new),
+                Fate::Goes => {}
+            }
         }
-        found.extend(self.put_into(events.len()).cloned());
+        found.extend(self.put_into(events.len()).map(|new| -> &'p Event<'e> { new }));
         found
     }
 

@@ -83,11 +83,11 @@ struct Splicing<'a> {
 impl Splicing<'_> {
     fn record(&mut self, plan: &Plan, at: usize) -> Option<()> {
         let range = self.ranges.get(at)?.clone();
-        let (before, kept) = plan.record(&self.original.events, &range);
         let touched = plan.touches(&range);
-        if before.is_empty() && !touched {
+        if !touched && range.clone().all(|number| plan.put_into(number).next().is_none()) {
             return Some(());
         }
+        let (before, kept) = plan.record(&self.original.events, &range);
         let span = self.span(at)?;
         if !before.is_empty() {
             let new = self.made(&before, at)?;

@@ -128,7 +128,7 @@ fn paths(
     match paths.iter().find(|path| path.symlink_metadata().is_ok()) {
         Some(path) if !options.target.dry_run && !options.target.output.force => {
             Err(CommandError::new(format!("{}: exists already", path.display()))
-                .hint("give the pieces another name with -o NAME.jsonl, or replace them with --force"))
+                .hint("give the pieces another name with -o NAME.jsonl; with -o, --force replaces what exists"))
         }
         _ => Ok(paths),
     }

@@ -132,11 +132,3 @@ fn start_later(agent: &mut Agent, project: &Project, site: &Site) {
         agent.started_ms += 1;
     }
 }
-
-/// What the header of a journal says of an agent.
-#[cfg(test)]
-pub(super) fn agent_settings(agent: &str, session: &str) -> crate::journal::Settings {
-    let given = [("agent", agent), ("session", session)];
-    let given = given.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
-    Agent::announced(&given, &Project::at(Path::new("/project")), 1_772_442_845_000).unwrap().settings()
-}

@@ -1,6 +1,9 @@
 //! Journals that somebody made to have files written elsewhere. Whatever a layout makes of them, nothing outside of the folder that
 //! recovery was pointed at changes.
 
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -10,9 +13,10 @@ use stenograph::model::{Body, Content, Event, Role};
 use stenograph::time::Time;
 use stenograph::wire;
 
-use super::{LAYOUTS, Site};
-use crate::journal::{Header, Settings};
-use crate::recover::recover;
+use stenograph_store::Problem;
+use stenograph_store::journal::{Header, Settings};
+use stenograph_store::layouts::{LAYOUTS, Site};
+use stenograph_store::recover::recover;
 
 /// A folder to be recovered, and beside it what must not change.
 struct Trap {
@@ -88,6 +92,13 @@ impl Trap {
     }
 }
 
+/// What the header of a journal says of an agent of GoodVibes.
+fn agent() -> Settings {
+    let settings =
+        [("agent", "a"), ("type", "t"), ("session", "s"), ("project", "/project"), ("started_ms", "1772442845000")];
+    settings.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
+}
+
 #[test]
 fn a_header_names_files_elsewhere_in_vain() {
     let layouts = LAYOUTS.iter().map(|layout| layout.info().name);
@@ -108,7 +119,8 @@ fn a_header_names_files_elsewhere_in_vain() {
                 ("thread", &folder),
                 ("run", &folder),
                 ("type", "t"),
-                ("started", "1772442845000"),
+                ("project", "p"),
+                ("started_ms", "1772442845000"),
             ];
             for length in [0, PROFILE.len() as u64] {
                 trap.journal("inside/a.jsonl.steno", layout, &settings, &[(&name, length)]);
@@ -126,7 +138,7 @@ fn a_chat_history_elsewhere_is_not_completed_and_the_error_says_which() {
     trap.journal("inside/a.steno", "cycod", &[("asked", &name)], &[(&name, length)]);
     trap.holds("inside/a.steno");
     let error = recover(&trap.path("given"), &Site::default()).unwrap_err();
-    assert_eq!(error.problem, crate::Problem::Outside);
+    assert_eq!(error.problem, Problem::Outside);
     assert!(error.to_string().contains("home/.profile"), "{error}");
 }
 
@@ -135,7 +147,7 @@ fn a_project_elsewhere_is_left_alone() {
     for way in ["../../home", "../../home/", "../inside/../../home"] {
         let trap = Trap::new();
         let settings = Settings::from([("folder".to_owned(), way.to_owned())]);
-        let agent: Settings = super::claude_events::agent_settings("a", "s");
+        let agent = agent();
         let settings: Vec<(&str, &str)> =
             agent.iter().chain(&settings).map(|(key, value)| (key.as_str(), value.as_str())).collect();
         trap.journal("inside/a.jsonl.steno", "claude-events", &settings, &[("a.jsonl", 0)]);
@@ -194,7 +206,7 @@ fn links_in_the_places_of_documents_are_not_followed() {
 
 #[test]
 fn links_in_the_places_of_folders_are_not_followed() {
-    let agent = super::claude_events::agent_settings("a", "s");
+    let agent = agent();
     let mut settings: Vec<(&str, &str)> = agent.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
     settings.push(("folder", "../../.."));
     let trap = Trap::new();
