@@ -3,6 +3,7 @@
 
 mod every_file;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
@@ -11,7 +12,8 @@ use stenograph::compare::{Class, Formats, How, IsInSpine, Strand, Turn, Weaving,
 use stenograph::convert::{Carry, convert};
 use stenograph::format::Format;
 use stenograph::formats::FORMATS;
-use stenograph::model::{Event, Spine};
+use stenograph::loss::{Count, How as Lost};
+use stenograph::model::{Event, Kind, LeftOut, Spine};
 use stenograph::read::all;
 
 /// What is larger is not converted into everything.
@@ -23,7 +25,8 @@ fn main() {
 
 fn file(format: &'static dyn Format, path: &Path) -> Result<(), Failed> {
     let bytes = fs::read(path)?;
-    let (turns, strand) = seen(&all(format, &bytes).events);
+    let events = all(format, &bytes).events;
+    let (turns, strand) = seen(&events);
     let same = compare(turns.clone(), turns.clone(), Formats::Same);
     if !same.is_equal() || same.shared() != turns.len() {
         return Err("a conversation is not the same as itself".into());
@@ -41,7 +44,17 @@ fn file(format: &'static dyn Format, path: &Path) -> Result<(), Failed> {
     for to in FORMATS.iter().filter(|to| to.info().name != format.info().name) {
         let (mut out, mut source) = (Vec::new(), bytes.as_slice());
         let Ok(outcome) = convert(format, &mut source, *to, &mut out, Carry::Not) else { continue };
-        let (copied, _) = seen(&all(*to, &out).events);
+        let written = all(*to, &out).events;
+        let unanswered = lost_answers(&events, &written);
+        let told = |(key, count): (&(Kind, String, Lost), &Count)| match key {
+            (Kind::ToolResult, field, Lost::Dropped { .. }) if field.is_empty() => count.times,
+            _ => 0,
+        };
+        let told: u64 = outcome.losses.losses.iter().map(told).sum();
+        if unanswered.len() as u64 > told {
+            return Err(format!("{}: calls lose their results without a word: {unanswered:?}", to.info().name).into());
+        }
+        let (copied, _) = seen(&written);
         let found = compare(turns.clone(), copied, Formats::Different);
         let is_told = outcome.losses.is_lossy() || outcome.losses.is_reordered();
         if !found.is_equal() && !is_told {
@@ -53,6 +66,18 @@ fn file(format: &'static dyn Format, path: &Path) -> Result<(), Failed> {
     Ok(())
 }
 
+/// The calls that have a result in the source, and none in the copy.
+fn lost_answers(source: &[Event<'_>], copy: &[Event<'_>]) -> Vec<String> {
+    let ids = |events: &[Event<'_>], kind: Kind| -> BTreeSet<String> {
+        let said = events.iter().filter(|event| !event.restates && event.kind() == kind);
+        said.filter_map(|event| event.call().map(str::to_owned)).collect()
+    };
+    let answered: BTreeSet<String> =
+        ids(source, Kind::ToolCall).intersection(&ids(source, Kind::ToolResult)).cloned().collect();
+    let (asked, answers) = (ids(copy, Kind::ToolCall), ids(copy, Kind::ToolResult));
+    answered.into_iter().filter(|call| asked.contains(call) && !answers.contains(call)).collect()
+}
+
 fn seen(events: &[Event<'_>]) -> (Vec<Turn>, Strand) {
     let mut spine = Spine::default();
     events.iter().for_each(|event| spine.add(event));
@@ -60,9 +85,10 @@ fn seen(events: &[Event<'_>]) -> (Vec<Turn>, Strand) {
     let mut weaving = Weaving::new(&spine);
     let mut turns = Vec::new();
     for (number, event) in (1..).zip(events) {
-        let is_in_spine = if spine.left_out(event).is_none() { IsInSpine::Yes } else { IsInSpine::No };
+        let left_out = spine.left_out(event);
+        let is_in_spine = if left_out.is_none() { IsInSpine::Yes } else { IsInSpine::No };
         weaving.add(event, &spine, is_in_spine);
-        turns.extend(Turn::of(number, event).filter(|_| is_in_spine == IsInSpine::Yes));
+        turns.extend(Turn::of(number, event).filter(|_| !left_out.is_some_and(LeftOut::is_said_elsewhere)));
     }
     (turns, weaving.finish())
 }

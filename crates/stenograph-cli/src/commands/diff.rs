@@ -21,7 +21,8 @@ use view::Told;
 /// Tells what is known of both, then where they part, then what differs, turn by turn. A turn is one thing that was said or done: a message,
 /// a thought, a call, a result. Turns are aligned by what they say, so that one more or less does not upset the rest. The two may be of
 /// different formats: what is only spelled differently is the same, and a kind of turn that one of the formats has no words for is set aside
-/// and counted. What was taken back, repeated or said in side conversations is left out.
+/// and counted. All of both is compared, also turns that were taken back and side conversations: a copy that lacks them differs. Only
+/// records that repeat others are left out.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -163,8 +164,8 @@ impl One {
         let mut number = 0;
         conversation.again(&mut |event| {
             number += 1;
-            let left_out: Option<LeftOut> = overview.spine.left_out(event);
-            let Some(turn) = Turn::of(number, event).filter(|_| left_out.is_none()) else { return Go::On };
+            let is_repeat = overview.spine.left_out(event).is_some_and(LeftOut::is_said_elsewhere);
+            let Some(turn) = Turn::of(number, event).filter(|_| !is_repeat) else { return Go::On };
             match recall.mark(event) {
                 Ok(mark) => marks.push((number, mark)),
                 Err(error) => {

@@ -49,7 +49,10 @@ impl Sink for Pass<'_> {
             return self.write(event);
         }
         if let Some(left_out) = left_out {
-            self.target.back.comparison.left_out(event, left_out.reason());
+            match left_out.is_said_elsewhere() {
+                true => self.target.back.comparison.repeated(event, left_out.reason()),
+                false => self.target.back.comparison.left_out(event, left_out.reason()),
+            }
             if let Some(bearer) = &mut self.bearer {
                 bearer.passed_over(event);
             }

@@ -58,10 +58,16 @@ impl Comparison {
         self.source.push(Digest::new(event, &self.keeps, &mut self.paths));
     }
 
-    /// An event that was read and not given to the writer.
-    pub fn left_out(&mut self, event: &Event<'_>, why: &'static str) {
+    /// An event that was read and not given to the writer, because another record says the same.
+    pub fn repeated(&mut self, event: &Event<'_>, why: &'static str) {
         *self.report.read.entry(event.kind()).or_default() += 1;
         self.report.add(event.kind(), "", How::Dropped { why }, event.at);
+    }
+
+    /// An event that was read and not given to the writer, and that nothing else says: the report names its line.
+    pub fn left_out(&mut self, event: &Event<'_>, why: &'static str) {
+        *self.report.read.entry(event.kind()).or_default() += 1;
+        self.report.add(event.kind(), "", How::Dropped { why }, event.at).name(event.at);
     }
 
     /// An event that was read back.

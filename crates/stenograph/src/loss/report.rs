@@ -56,7 +56,43 @@ pub struct Count {
     pub of: u64,
     /// Where in the source it happened, the first few times.
     pub examples: Vec<Span>,
+    /// For what was left out and nothing else says: on which lines of the source it stands, each run with its last line.
+    pub lines: Vec<(u64, u64)>,
 }
+
+impl Count {
+    /// Names the record that was left out.
+    pub(super) fn name(&mut self, at: Option<Span>) {
+        let Some(line) = at.map(|at| at.line).filter(|line| *line != Span::LINE_UNKNOWN) else { return };
+        let count = self.lines.len();
+        match self.lines.last_mut() {
+            Some((_, last)) if line == *last || line == *last + 1 => *last = line,
+            _ if count < RUNS_MAX => self.lines.push((line, line)),
+            _ => {}
+        }
+    }
+
+    /// The lines in words, at most the first few runs of them.
+    fn named(&self) -> String {
+        let run = |(first, last): &(u64, u64)| match first == last {
+            true => first.to_string(),
+            false => format!("{first}-{last}"),
+        };
+        let shown: Vec<String> = self.lines.iter().take(RUNS_SHOWN).map(run).collect();
+        let more = if self.lines.len() > RUNS_SHOWN { ", ..." } else { "" };
+        let plural = if matches!(self.lines.as_slice(), [(first, last)] if first == last) { "" } else { "s" };
+        match shown.is_empty() {
+            true => String::new(),
+            false => format!("; line{plural} {}{more}", shown.join(", ")),
+        }
+    }
+}
+
+/// How many runs of lines are named of each thing: whoever needs more asks for the branches themselves.
+const RUNS_MAX: usize = 1_024;
+
+/// How many of them are shown to people.
+const RUNS_SHOWN: usize = 6;
 
 /// The field that an event which stands in another place moved in.
 pub(crate) const ORDER: &str = "order";
@@ -131,7 +167,7 @@ impl Report {
             if *of == kind && manner.name() == how {
                 match (field.as_str(), manner) {
                     ("", How::Dropped { why }) if !why.is_empty() => {
-                        said.push(format!("{} left out ({why})", count.times));
+                        said.push(format!("{} left out ({why}{})", count.times, count.named()));
                     }
                     ("", _) => said.push(format!("{} {how}", count.times)),
                     (field, _) if field.starts_with("extra.") => extra += 1,
@@ -176,6 +212,10 @@ fn loss_json((kind, field, how): &(Kind, String, How), count: &Count) -> String 
     let lines: Vec<String> = count.examples.iter().map(|at| at.line.to_string()).collect();
     if !lines.is_empty() {
         json.push_str(&format!(",\"lines\":[{}]", lines.join(",")));
+    }
+    if !count.lines.is_empty() {
+        let runs: Vec<String> = count.lines.iter().map(|(first, last)| format!("[{first},{last}]")).collect();
+        json.push_str(&format!(",\"left_out_lines\":[{}]", runs.join(",")));
     }
     json.push('}');
     json

@@ -172,6 +172,24 @@ pub(crate) fn is_framed(content: &Content<'_>) -> bool {
     !name.is_empty() && (closes(name) || closes(start))
 }
 
+/// Whether a content is made of elements of markup and nothing else: what an agent writes in its user's name.
+pub(crate) fn is_markup(content: &Content<'_>) -> bool {
+    let joined = content.joined();
+    let text = joined.decode();
+    let mut rest = text.trim();
+    let mut elements = 0;
+    while !rest.is_empty() {
+        let Some((start, after)) = rest.strip_prefix('<').and_then(|rest| rest.split_once('>')) else { return false };
+        let name = start.split_whitespace().next().unwrap_or_default();
+        let Some((_, after)) = after.split_once(&format!("</{name}>")).filter(|_| !name.is_empty()) else {
+            return elements == 0 && is_framed(content);
+        };
+        rest = after.trim_start();
+        elements += 1;
+    }
+    elements > 0
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -250,5 +268,15 @@ mod tests {
         assert!(!all.is_alone(&restated(Role::User, "a")));
         assert!(all.is_alone(&restated(Role::Assistant, "a")));
         assert!(all.is_alone(&restated(Role::User, "b")));
+    }
+
+    #[test]
+    fn elements_of_markup_are_no_words() {
+        let markup = |text: &'static str| is_markup(&Content::text(text));
+        assert!(markup("<command-name>/clear</command-name>\n  <command-args></command-args>\n"));
+        assert!(markup("<local-command-stdout></local-command-stdout>"));
+        assert!(markup("<context of=\"x\">/x</context>"));
+        assert!(!markup("<b>see</b> this") && !markup("see <b>this</b>") && !markup("<b>this") && !markup(""));
+        assert!(!markup("<>") && !markup("< x"));
     }
 }

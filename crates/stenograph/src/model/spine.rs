@@ -6,8 +6,8 @@ use std::collections::HashMap;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::said::Said;
-use super::{Body, Event, Kind};
+use super::said::{Said, is_markup};
+use super::{Body, Event, Kind, Role};
 
 /// Why an event is not in the spine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -27,6 +27,14 @@ impl LeftOut {
             LeftOut::Restated => "says again what another record says",
             LeftOut::Branch => "on a branch that was given up",
             LeftOut::Thread => "in a side conversation",
+        }
+    }
+
+    /// Whether another record says the same, so that nothing is lost without this one.
+    pub fn is_said_elsewhere(self) -> bool {
+        match self {
+            LeftOut::Restated => true,
+            LeftOut::Branch | LeftOut::Thread => false,
         }
     }
 }
@@ -60,12 +68,76 @@ struct Node {
     latest: u32,
     /// The fingerprint of the model response it belongs to, or 0. It only tells neighbours apart, so a short one will do.
     group: u32,
-    /// Whether somebody says something in it.
-    talks: bool,
-    /// Whether talk is below it, itself included.
-    talk_below: bool,
-    /// Whether it goes on with the response that its parent belongs to. Nobody gives up half a response.
+    /// The fingerprint of the model response that was going on here: its own, else that of its parent.
+    under: u32,
+    /// The fingerprint of its side conversation, or 0 for the main one.
+    thread: u32,
+    /// Whether it goes on with the response that was going on at its parent. Nobody gives up half a response.
     goes_on: bool,
+    /// Whether it holds a tool's result. A result belongs to its call, whatever else stands in its record.
+    answers: bool,
+    /// What stands in it.
+    own: Talk,
+    /// What stands in it and below it.
+    below: Talk,
+    /// Whether the first talk in it or below it is a user's prompt.
+    begins_with_prompt: bool,
+}
+
+/// Who says something.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Talk {
+    /// A model says or does something.
+    model: bool,
+    /// A user asks for something.
+    prompt: bool,
+    /// The agent reports in the user's name what the user did beside the conversation: a command and its output.
+    report: bool,
+}
+
+impl Talk {
+    fn of(event: &Event<'_>) -> Talk {
+        let (mut talk, none) = (Talk::default(), Talk::default());
+        match &event.body {
+            _ if event.restates => return none,
+            Body::ToolCall { .. } | Body::Thinking { .. } => talk.model = true,
+            Body::Message { role: Role::Assistant | Role::Unknown, .. } => talk.model = true,
+            Body::Message { role: Role::User, content } if is_markup(content) => talk.report = true,
+            Body::Message { role: Role::User, .. } => talk.prompt = true,
+            Body::Message { role: Role::System | Role::Developer | Role::Tool, .. } => {}
+            Body::Fact { .. } | Body::ToolResult { .. } | Body::Compaction { .. } => {}
+            Body::Failure { .. } | Body::Stop { .. } | Body::Other { .. } => {}
+        }
+        talk
+    }
+
+    fn and(self, other: Talk) -> Talk {
+        Talk {
+            model: self.model || other.model,
+            prompt: self.prompt || other.prompt,
+            report: self.report || other.report,
+        }
+    }
+
+    fn is_some(self) -> bool {
+        self.model || self.prompt
+    }
+}
+
+impl Node {
+    /// Whether a branch that begins here can be given up for another, and another for it: somebody asks or answers in it, and it does
+    /// not begin in the middle of a turn. A user who runs commands asks nothing, so that those are never given up.
+    fn competes(&self) -> bool {
+        !self.answers && !self.goes_on && (self.below.model || (self.below.prompt && !self.below.report))
+    }
+
+    /// Whether the branch that begins here was given up for a later one from the same record.
+    fn is_given_up_for(&self, later: &Node) -> bool {
+        // A model that answers did not do so because a user took back what was asked meanwhile.
+        let asked_meanwhile = !self.below.model && !later.begins_with_prompt;
+        let one_response = self.group != 0 && later.group == self.group;
+        later.latest > self.latest && !one_response && !asked_meanwhile
+    }
 }
 
 /// The numbers of the latest records by fingerprint: links reach back a few records, and a file may hold millions.
@@ -104,8 +176,8 @@ impl Spine {
             if event.part.index == 0 || self.nodes.is_empty() { self.start(event) } else { self.nodes.len() - 1 };
         self.said.add(event, number(index));
         if let Some(node) = self.nodes.get_mut(index) {
-            node.talks |= talks && !event.restates;
-            node.talk_below |= node.talks;
+            node.own = node.own.and(Talk::of(event));
+            node.answers |= matches!(event.body, Body::ToolResult { .. }) && !event.restates;
         }
         if let (Some(group), Some(_), false) = (&event.group, event.usage, event.restates) {
             let own = number(index);
@@ -122,20 +194,20 @@ impl Spine {
         let index = self.nodes.len();
         let parent = event.parent.as_deref().and_then(|parent| self.by_id.get(parent));
         let own = number(index);
-        let before = parent.and_then(|parent| self.nodes.get(parent as usize)).map_or(0, |parent| parent.group);
-        let group = match &event.group {
-            Some(group) => fingerprint(group),
-            // A progress report may stand between two records of one response.
-            None if matches!(event.body, Body::Fact { .. }) => before,
-            None => 0,
-        };
+        // Results, progress reports and users' words may stand between two records of one response.
+        let before = parent.and_then(|parent| self.nodes.get(parent as usize)).map_or(0, |parent| parent.under);
+        let group = event.group.as_deref().map_or(0, fingerprint);
         self.nodes.push(Node {
             parent: parent.unwrap_or(own),
             latest: own,
             group,
-            talks: false,
-            talk_below: false,
+            under: if group == 0 { before } else { group },
+            thread: event.thread.as_deref().map_or(0, fingerprint),
             goes_on: group != 0 && group == before,
+            answers: false,
+            own: Talk::default(),
+            below: Talk::default(),
+            begins_with_prompt: false,
         });
         if let Some(id) = event.id.as_deref().filter(|id| self.by_id.get(id).is_none()) {
             self.by_id.insert(id, own);
@@ -143,32 +215,22 @@ impl Spine {
         index
     }
 
-    /// Decides which branches were given up: where several things were said in answer to one record, the branch that was
-    /// worked on last goes on. A parent that is missing or comes later ends a branch without blame.
+    /// Decides which branches were given up: where a user asked again or a model answered again from one record, the branch that
+    /// was worked on last goes on. A parent that is missing or comes later ends a branch without blame.
     pub fn decide(&mut self) {
         (self.by_id, self.last_usage) = (Recent::default(), Recent::default());
         self.said_later.sort_unstable();
         let mut nodes = std::mem::take(&mut self.nodes);
-        for index in (0..nodes.len()).rev() {
-            let Some(node) = nodes.get(index).copied() else { continue };
-            if node.parent as usize != index
-                && let Some(parent) = nodes.get_mut(node.parent as usize)
-            {
-                parent.latest = parent.latest.max(node.latest);
-                parent.talk_below |= node.talk_below;
-            }
-        }
-        let newest = newest_children(&nodes);
+        sum_up(&mut nodes);
+        let newest = newest_rivals(&nodes);
         self.branch_of = Vec::with_capacity(nodes.len());
         for (index, node) in nodes.iter().enumerate() {
             let parent = node.parent as usize;
-            let newest = newest.get(parent).and_then(|newest| nodes.get(*newest as usize));
-            let outdone = newest.is_some_and(|newest| {
-                // Parallel calls of one response may be siblings: none of them gives up another.
-                newest.latest > node.latest && (node.group == 0 || newest.group != node.group)
-            });
+            let newest = newest.get(&(node.parent, node.thread)).and_then(|newest| nodes.get(*newest as usize));
             let branch = match parent != index {
-                true if node.talk_below && !node.goes_on && outdone => self.leave(node.parent),
+                true if node.competes() && newest.is_some_and(|newest| node.is_given_up_for(newest)) => {
+                    self.leave(node.parent)
+                }
                 true => self.branch_of.get(parent).copied().unwrap_or(0),
                 false => 0,
             };
@@ -238,13 +300,41 @@ impl Spine {
     }
 }
 
-/// For each record its talking child that was worked on last, or itself.
-fn newest_children(nodes: &[Node]) -> Vec<u32> {
-    let mut newest: Vec<u32> = (0..number(nodes.len())).collect();
-    for (index, node) in nodes.iter().enumerate().filter(|(index, node)| node.parent as usize != *index) {
-        let Some(found) = newest.get_mut(node.parent as usize).filter(|_| node.talk_below) else { continue };
-        let latest = nodes.get(*found as usize).map_or(0, |found| found.latest);
-        if *found == node.parent || node.latest > latest {
+/// Tells every record what stands below it, from the last one up.
+fn sum_up(nodes: &mut [Node]) {
+    for index in (0..nodes.len()).rev() {
+        let Some(node) = nodes.get_mut(index) else { continue };
+        // What stands below it was added by its children; a prompt in the record of a result belongs to that call.
+        if node.own.is_some() {
+            node.begins_with_prompt = node.own.prompt && !node.own.model && !node.answers;
+        }
+        node.below = node.below.and(node.own);
+        let node = *node;
+        if node.parent as usize != index
+            && let Some(parent) = nodes.get_mut(node.parent as usize)
+        {
+            parent.latest = parent.latest.max(node.latest);
+            parent.below = parent.below.and(node.below);
+            if node.below.is_some() {
+                parent.begins_with_prompt = node.begins_with_prompt;
+            }
+        }
+    }
+}
+
+/// For each record and side conversation the branch from it that was worked on last, where several compete.
+fn newest_rivals(nodes: &[Node]) -> HashMap<(u32, u32), u32> {
+    let rivals = || nodes.iter().enumerate().filter(|(index, node)| node.parent as usize != *index && node.competes());
+    let mut branches = vec![0_u8; nodes.len()];
+    for (_, node) in rivals() {
+        if let Some(count) = branches.get_mut(node.parent as usize) {
+            *count = count.saturating_add(1);
+        }
+    }
+    let mut newest: HashMap<(u32, u32), u32> = HashMap::new();
+    for (index, node) in rivals().filter(|(_, node)| branches.get(node.parent as usize) > Some(&1)) {
+        let found = newest.entry((node.parent, node.thread)).or_insert(number(index));
+        if nodes.get(*found as usize).is_none_or(|other| node.latest > other.latest) {
             *found = number(index);
         }
     }
@@ -320,11 +410,8 @@ mod tests {
 
     #[test]
     fn a_parallel_call_stays_when_the_first_result_comes_last() {
-        let mut events =
+        let events =
             [said("a", None), said("b", Some("a")), answered("r2", "b"), answered("r1", "a"), said("c", Some("r1"))];
-        assert_eq!(kept(&events), ["a", "r1", "c"]);
-        events[0].group = Some("one response".into());
-        events[1].group = Some("one response".into());
         assert_eq!(kept(&events), ["a", "b", "r2", "r1", "c"]);
     }
 

@@ -1,6 +1,8 @@
 //! Makes messages of another system's events: what a model said and did in one response becomes one message, and every call
 //! is answered before anybody else speaks, because the API takes nothing else.
 
+use std::collections::VecDeque;
+
 use super::write::render;
 use crate::model::{Body, Content, Event, Input, Outline, Role};
 use crate::standin::StandIns;
@@ -24,14 +26,29 @@ pub struct Composer {
     /// The stand-ins of the file.
     pub stand_ins: StandIns,
     turn: Vec<Event<'static>>,
-    open: Vec<String>,
-    waiting: Vec<String>,
+    /// The messages with calls that are not all answered. The first one is written already; the others wait for its answers.
+    open: VecDeque<Asked>,
+}
+
+/// A message with calls that are not all answered.
+#[derive(Debug)]
+struct Asked {
+    /// The response it belongs to, where the source says so.
+    group: Option<String>,
+    /// The message itself; empty once it is written.
+    message: String,
+    /// The calls that nobody answered yet.
+    calls: Vec<String>,
+    /// The answers that wait until the message is written.
+    answers: Vec<String>,
+    /// What was said meanwhile.
+    after: Vec<String>,
 }
 
 impl Composer {
     /// A composer for a session.
     pub fn new(outline: &Outline) -> Composer {
-        Composer { stand_ins: StandIns::new(outline), turn: Vec::new(), open: Vec::new(), waiting: Vec::new() }
+        Composer { stand_ins: StandIns::new(outline), turn: Vec::new(), open: VecDeque::new() }
     }
 
     /// Takes one event and gives the messages it completes. Facts, failures and stops have no place in a message.
@@ -51,7 +68,9 @@ impl Composer {
 
     /// The messages that are held back, as they are so far: what waits for an answer, and the response under way.
     pub fn held(&self, out: &mut Vec<String>) {
-        out.extend(self.waiting.iter().cloned());
+        for Asked { message, answers, after, .. } in &self.open {
+            out.extend(Some(message).filter(|message| !message.is_empty()).into_iter().chain(answers).chain(after).cloned());
+        }
         // Each event of a response would render all of it again: a very long one is left out until it ends.
         if !self.turn.is_empty() && self.turn.len() <= HELD_PARTS_MAX {
             out.push(render(&self.turn, ""));
@@ -68,9 +87,6 @@ impl Composer {
     fn model(&mut self, event: &Event<'_>, out: &mut Vec<String>) {
         if !self.joins(event) {
             self.close_turn(out);
-        }
-        if !self.waiting.is_empty() {
-            self.give_up(out);
         }
         let mut event = event.clone().into_owned();
         if let Body::ToolCall { call, name, .. } = &mut event.body {
@@ -98,7 +114,7 @@ impl Composer {
         let (paired, tool) = pair.unzip();
         let stated = event.call().map(str::to_owned).or(paired);
         let id = stated.unwrap_or_else(|| self.stand_ins.pairing.orphan());
-        if !self.open.contains(&id) {
+        if !self.open.iter().any(|asked| asked.calls.contains(&id)) {
             self.close_turn(out);
         }
         let mut event = event.clone().into_owned();
@@ -108,58 +124,93 @@ impl Composer {
             tool = name.as_deref().map(str::to_owned).or(tool);
         }
         let message = render(&[event], "");
-        match self.open.iter().position(|open| *open == id) {
-            Some(at) => {
-                self.open.remove(at);
-                out.push(message);
-            }
+        let asked = self.open.iter_mut().find_map(|asked| {
+            let at = asked.calls.iter().position(|call| *call == id)?;
+            asked.calls.remove(at);
+            Some(asked)
+        });
+        match asked {
+            Some(asked) if asked.message.is_empty() => out.push(message),
+            Some(asked) => asked.answers.push(message),
             None => {
                 // The API takes no answer that nobody asked for: a call is made up, which the loss report shows.
                 let (name, input) = (tool.unwrap_or_else(|| NO_NAME.to_owned()).into(), Input::Json("{}".into()));
                 let call = Event::new(Body::ToolCall { call: Some(id.into()), name, input });
-                self.waiting.extend([render(&[call], ""), message]);
+                self.say(render(&[call], ""), out);
+                self.say(message, out);
             }
         }
-        if self.open.is_empty() {
-            out.append(&mut self.waiting);
-        } else if self.waiting.len() > WAITING_MAX {
-            self.give_up(out);
-        }
+        self.release(out);
     }
 
     /// What anybody but the model said.
     fn others(&mut self, event: &Event<'_>, out: &mut Vec<String>) {
         self.close_turn(out);
-        let message = render(std::slice::from_ref(event), "");
-        if self.open.is_empty() {
-            out.push(message);
-            return;
+        self.say(render(std::slice::from_ref(event), ""), out);
+        self.release(out);
+    }
+
+    /// Writes a message, behind the answers that are still to come.
+    fn say(&mut self, message: String, out: &mut Vec<String>) {
+        match self.open.back_mut() {
+            Some(asked) => asked.after.push(message),
+            None => out.push(message),
         }
-        self.waiting.push(message);
-        if self.waiting.len() > WAITING_MAX {
+    }
+
+    /// Writes what waits for no answer any more.
+    fn release(&mut self, out: &mut Vec<String>) {
+        while self.open.front().is_some_and(|asked| asked.calls.is_empty()) {
+            out.extend(self.open.pop_front().into_iter().flat_map(|asked| asked.after));
+            if let Some(next) = self.open.front_mut() {
+                out.push(std::mem::take(&mut next.message));
+                out.append(&mut next.answers);
+            }
+        }
+        let waiting = |asked: &Asked| 1 + asked.answers.len() + asked.after.len();
+        if self.open.iter().map(waiting).sum::<usize>() > WAITING_MAX {
             self.give_up(out);
         }
     }
 
-    /// Writes the message under way. Calls of the one before it can be answered no more.
+    /// Ends the message under way. Calls of the one before it can be answered no more, unless both are of one response: a response
+    /// goes on while the first of its calls are answered.
     fn close_turn(&mut self, out: &mut Vec<String>) {
         if self.turn.is_empty() {
             return;
         }
-        self.give_up(out);
         let turn = std::mem::take(&mut self.turn);
-        out.push(render(&turn, ""));
-        self.open = turn.iter().filter_map(|event| event.call().map(str::to_owned)).collect();
+        let group = turn.iter().find_map(|event| event.group.as_deref()).map(str::to_owned);
+        let calls_only = turn.iter().all(|event| matches!(event.body, Body::ToolCall { .. }));
+        let goes_on = self.open.back().is_some_and(|asked| match (&asked.group, &group) {
+            (Some(before), Some(now)) => before == now,
+            _ => calls_only && asked.after.is_empty(),
+        });
+        if !goes_on {
+            self.give_up(out);
+        }
+        let mut message = render(&turn, "");
+        if self.open.is_empty() {
+            out.push(std::mem::take(&mut message));
+        }
+        let calls: Vec<String> = turn.iter().filter_map(|event| event.call().map(str::to_owned)).collect();
+        if !message.is_empty() || !calls.is_empty() {
+            self.open.push_back(Asked { group, message, calls, answers: Vec::new(), after: Vec::new() });
+        }
     }
 
     /// Answers the calls that nobody answered, and lets go of what waited for it.
     fn give_up(&mut self, out: &mut Vec<String>) {
-        for id in std::mem::take(&mut self.open) {
-            let content = Content::text(NOT_ANSWERED);
-            let body = Body::ToolResult { call: Some(id.into()), name: None, content, error: None };
-            out.push(render(&[Event::new(body)], ""));
+        for asked in std::mem::take(&mut self.open) {
+            out.extend(Some(asked.message).filter(|message| !message.is_empty()));
+            out.extend(asked.answers);
+            for id in asked.calls {
+                let content = Content::text(NOT_ANSWERED);
+                let body = Body::ToolResult { call: Some(id.into()), name: None, content, error: None };
+                out.push(render(&[Event::new(body)], ""));
+            }
+            out.extend(asked.after);
         }
-        out.append(&mut self.waiting);
     }
 }
 
@@ -208,6 +259,27 @@ mod tests {
         let calls = format!(r#""tool_calls":[{},{}],"reasoning_content":"hm"}}"#, call("a"), call("b"));
         assert_eq!(messages[0], format!(r#"{{"role":"assistant","content":"Let me look.",{calls}"#));
         assert_eq!(messages[2], r#"{"role":"tool","tool_call_id":"b","content":"b"}"#);
+    }
+
+    #[test]
+    fn a_response_goes_on_while_its_first_calls_are_answered() {
+        let of = |event: Event<'static>| Event { group: Some("one".into()), ..event };
+        let events = [
+            of(called("a")),
+            of(called("b")),
+            answered("a"),
+            of(called("c")),
+            answered("c"),
+            said(Role::User, "well?"),
+            answered("b"),
+        ];
+        let roles = |messages: &[String]| -> Vec<String> {
+            messages.iter().map(|message| message.split('"').nth(3).unwrap().to_owned()).collect()
+        };
+        let expected = ["assistant", "tool", "tool", "assistant", "tool", "user"];
+        assert_eq!(roles(&composed(&events)), expected);
+        let without = events.map(|event| Event { group: None, ..event });
+        assert_eq!(roles(&composed(&without)), expected);
     }
 
     #[test]
