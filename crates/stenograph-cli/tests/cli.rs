@@ -58,6 +58,8 @@ mod inbox;
 mod leslie;
 #[path = "cli/list.rs"]
 mod list;
+#[path = "cli/nested.rs"]
+mod nested;
 #[path = "cli/readme.rs"]
 mod readme;
 #[path = "cli/real.rs"]

@@ -1,8 +1,11 @@
 //! Carrying a source along in the records it was converted to, and giving it back.
 //!
-//! A carried record has one key more, its last: `"steno":{"v":1,"of":FORMAT,"n":i,"seal":…,"src":…}`. The runs `src` cut
-//! the source into pieces without a gap; put together they are the source, byte for byte. The seal is a fingerprint of the
-//! record without the key, so that an edited record is noticed.
+//! A carried record has one key more, its last: `"steno":{"v":1,"of":FORMAT,"in":FORMAT,"n":i,"seal":…,"src":…}`. The runs
+//! `src` cut the source, which is of the first format, into pieces without a gap; put together they are the source, byte for byte.
+//! The records are of the second format, whatever else they look like. The seal is a fingerprint of the record without the key, so
+//! that an edited record is noticed.
+
+use std::borrow::Cow;
 
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -17,6 +20,8 @@ pub const KEY: &str = "steno";
 pub struct Carried {
     /// The format of the source.
     pub of: String,
+    /// The format of the file that carries it; older files do not say.
+    pub within: Option<String>,
     /// The number of this run, from 0.
     pub number: u64,
     /// Whether this run is the last one.
@@ -43,6 +48,7 @@ impl Carried {
         }
         Some(Carried {
             of: object.take_str("of")?.into_owned(),
+            within: object.take_str("in").map(Cow::into_owned),
             number: object.take_number("n")?,
             last: object.take_bool("last").unwrap_or(false),
             seal: object.take_str("seal")?.into_owned(),
@@ -64,8 +70,39 @@ impl Carried {
         let last = if self.last { ",\"last\":true" } else { "" };
         let source = Text::from_bytes(&self.source).to_json();
         let (of, number, seal) = (quote(&self.of), self.number, quote(&self.seal));
-        format!("{{\"v\":1,\"of\":{of},\"n\":{number}{last},\"seal\":{seal},\"src\":{source}}}")
+        let within = self.within.as_deref().map(|name| format!(",\"in\":{}", quote(name))).unwrap_or_default();
+        format!("{{\"v\":1,\"of\":{of}{within},\"n\":{number}{last},\"seal\":{seal},\"src\":{source}}}")
     }
+}
+
+/// The name of the format of a file that carries a source, by the beginning of the file.
+pub(crate) fn carrier(head: &str) -> Option<Cow<'_, str>> {
+    // The key is ours, and within a text its quotes would be escaped. It may be cut off at the end of what is seen.
+    let (_, mut rest) = head.split_once("\"steno\":")?;
+    rest = rest.trim_start().strip_prefix('{')?;
+    loop {
+        let (key, after) = text(rest)?;
+        let after = after.trim_start().strip_prefix(':')?.trim_start();
+        if key == "in" {
+            return Some(text(after)?.0);
+        }
+        // What stands before it is a number or a name.
+        let end = match text(after) {
+            Some((_, rest)) => rest,
+            None => after.trim_start_matches(|char: char| char.is_ascii_digit()),
+        };
+        rest = end.trim_start().strip_prefix(',')?;
+    }
+}
+
+/// The text that begins here, and what follows it.
+fn text(json: &str) -> Option<(Cow<'_, str>, &str)> {
+    const NAME_SIZE_MAX: usize = 128;
+    let json = json.trim_start();
+    let inner = json.strip_prefix('"')?;
+    let end = inner.bytes().take(NAME_SIZE_MAX).position(|byte| byte == b'"')?;
+    let raw = json.get(..end + 2)?;
+    Some((Text::from_json(raw)?.exact()?, json.get(end + 2..)?))
 }
 
 /// The fingerprint of a record. Spaces and the order of keys are no part of it: a tool that only spells a record anew has not
@@ -103,13 +140,25 @@ mod tests {
     fn what_is_attached_comes_off_again() {
         for record in [r#"{"a":1}"#, "{}", "{\n  \"a\": \"}\"\n}"] {
             let source = b"line \xff one\n".to_vec();
-            let carried = Carried { of: "x".into(), number: 3, last: true, seal: seal(record.as_bytes()), source };
+            let within = Some("y".to_owned());
+            let carried =
+                Carried { of: "x".into(), within, number: 3, last: true, seal: seal(record.as_bytes()), source };
             let with = String::from_utf8(attach(record.as_bytes(), &carried)).unwrap();
             let raw = carried.render();
             assert_eq!(Object::parse(&with).unwrap().peek(KEY), Some(raw.as_str()));
             let (found, plain) = Carried::open(&with).unwrap();
             assert_eq!(seal(plain.as_bytes()), found.seal);
             assert_eq!(Carried::parse(&raw).unwrap(), carried);
+            assert_eq!(carrier(&with).as_deref(), Some("y"));
         }
+    }
+
+    #[test]
+    fn only_the_key_itself_names_the_format() {
+        assert_eq!(carrier(r#"{"a":1,"steno": {"v": 1, "of": "x", "in": "y","#).as_deref(), Some("y"));
+        assert_eq!(carrier(r#"{"a":"\"steno\":{\"in\":\"y\"}"}"#), None);
+        assert_eq!(carrier(r#"{"steno":{"v":1,"of":"x","n":0,"seal":"s","src":"\"in\":\"y\""}}"#), None);
+        assert_eq!(carrier(r#"{"steno":{"#), None);
+        assert_eq!(carrier(r#"{"steno":true}"#), None);
     }
 }

@@ -372,7 +372,8 @@ impl std::fmt::Debug for dyn Format {
 pub fn detect_like(head: &[u8], likely: Option<&'static dyn Format>) -> Detected {
     // Almost always the first records show it.
     let first = Head::new(head.get(..first_size(head)).unwrap_or(head));
-    match likely.filter(|format| format.sniff(&first) == Sniff::Certain) {
+    let carrier = crate::carry::carrier(&first.text);
+    match likely.filter(|format| carrier.is_none() && format.sniff(&first) == Sniff::Certain) {
         Some(format) => Detected::Format(format),
         None => detect(head),
     }
@@ -407,6 +408,10 @@ pub fn claims(head: &[u8]) -> (Sniff, Vec<&'static dyn Format>) {
 }
 
 fn claims_in(head: &Head<'_>) -> (Sniff, Vec<&'static dyn Format>) {
+    // What carries a source along says of which format it is, and looks like others where the source has little to say.
+    if let Some(format) = crate::carry::carrier(&head.text).and_then(|name| named(&name)) {
+        return (Sniff::Certain, vec![format]);
+    }
     let mut best = Sniff::Maybe;
     let mut found: Vec<&'static dyn Format> = Vec::new();
     for format in crate::formats::FORMATS {

@@ -33,6 +33,7 @@ pub mod laws;
 pub mod ledger;
 pub mod loss;
 pub mod model;
+pub mod nested;
 pub mod query;
 pub mod read;
 pub mod render;

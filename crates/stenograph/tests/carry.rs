@@ -2,8 +2,13 @@
 
 #![expect(clippy::expect_used, reason = "a test that cannot go on should say why")]
 
+use std::fs;
+use std::path::Path;
+
+use stenograph::carry::{Carried, attach, seal};
 use stenograph::convert::{Carry, Way, convert};
-use stenograph::format::{Format, named};
+use stenograph::format::{Detected, Format, detect, named};
+use stenograph::formats::FORMATS;
 
 const SOURCE: &str = concat!(
     "{\"id\":\"e1\",\"timestamp\":1705123456,\"from\":\"alice\",\"to\":\"default\",\"content\":\"What is  Rust?\",\"entry_type\":\"message\"}\n",
@@ -155,4 +160,71 @@ fn an_edit_is_not_laundered_by_carrying_on() {
     let outcome =
         convert(format("chibi"), &mut second.as_slice(), format("codex"), &mut back, Carry::Not).expect("converts");
     assert_eq!((outcome.way, String::from_utf8(back).expect("is UTF-8")), (Way::Restored, edited));
+}
+
+/// A file as another version of the writer would have made it: every record says something differently, under a seal of its own.
+fn written_differently(carried: &str) -> String {
+    let mut out = String::new();
+    for line in carried.lines() {
+        let (run, plain) = Carried::open(line).expect("carries");
+        let other = plain.replace("\"content\":\"", "\"content\":\"(said) ");
+        let run = Carried { seal: seal(other.as_bytes()), ..run };
+        out.push_str(&String::from_utf8(attach(other.as_bytes(), &run)).expect("is UTF-8"));
+        out.push('\n');
+    }
+    out
+}
+
+#[test]
+fn a_writer_that_spells_differently_edits_nothing() {
+    let there = written_differently(&there());
+    assert_eq!(back(&there), (SOURCE.to_owned(), Way::Restored));
+    let edited = there.replacen("(said) A language.", "A systems language.", 1);
+    let (source, way) = back(&edited);
+    assert_eq!(way, Way::Mended { edited: 1, missing: 0 });
+    assert_eq!(source, SOURCE.replace("A language.", "A systems language.").replace("\", \"id", "\",\"id"));
+}
+
+#[test]
+fn a_writer_that_says_less_removes_nothing() {
+    let lines: Vec<String> = written_differently(&there()).lines().map(str::to_owned).collect();
+    // The second record says nothing of what the source says, under its seal; the third one is edited.
+    let (run, _) = Carried::open(&lines[1]).expect("carries");
+    let silent = r#"{"v":1,"kind":"fact","name":"nothing"}"#;
+    let silent = attach(silent.as_bytes(), &Carried { seal: seal(silent.as_bytes()), ..run });
+    let silent = String::from_utf8(silent).expect("is UTF-8");
+    let file = [lines[0].clone(), silent, lines[2].replace("(said) More?", "Less?")].join("\n");
+    let (source, way) = back(&file);
+    assert_eq!(way, Way::Mended { edited: 1, missing: 0 });
+    assert_eq!(source, SOURCE.replace("More?", "Less?"));
+}
+
+#[test]
+fn what_carries_a_source_is_known_for_what_it_is() {
+    let mut tried = 0;
+    for from in FORMATS {
+        let folder = from.info().name.replace('-', "_");
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/formats").join(folder).join("fixtures");
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if path.is_dir() || matches!(path.extension().and_then(|end| end.to_str()), Some("golden" | "losses")) {
+                continue;
+            }
+            let bytes = fs::read(&path).expect("can be read");
+            for to in FORMATS.iter().filter(|to| to.info().traits.carries && to.info().name != from.info().name) {
+                let mut there = Vec::new();
+                if convert(*from, &mut bytes.as_slice(), *to, &mut there, Carry::Along).is_err() || there.is_empty() {
+                    continue;
+                }
+                let found = detect(&there);
+                let known = matches!(&found, Detected::Format(found) if found.info().name == to.info().name);
+                assert!(known, "{} as {}: {found:?}", path.display(), to.info().name);
+                let mut back = Vec::new();
+                convert(*to, &mut there.as_slice(), *from, &mut back, Carry::Not).expect("converts back");
+                assert!(back == bytes, "{} through {}", path.display(), to.info().name);
+                tried += 1;
+            }
+        }
+    }
+    assert!(tried > 100, "{tried}");
 }

@@ -102,11 +102,14 @@ impl File {
                         Follows::RecordBefore => before,
                         Follows::CallBefore | Follows::Prompt => prompt.clone(),
                     };
-                    let input = format!("{{\"type\":\"tool_use\",\"id\":\"t{call}\",\"name\":\"look\",\"input\":{{\"n\":{call}}}}}");
+                    let input = format!(
+                        "{{\"type\":\"tool_use\",\"id\":\"t{call}\",\"name\":\"look\",\"input\":{{\"n\":{call}}}}}"
+                    );
                     self.response(&format!("call-{call}"), parent.as_deref(), "one", &input);
                 }
                 Record::Result(call) => {
-                    let said = if words == Words::Within(call) { ",{\"type\":\"text\",\"text\":\"and test it\"}" } else { "" };
+                    let said =
+                        if words == Words::Within(call) { ",{\"type\":\"text\",\"text\":\"and test it\"}" } else { "" };
                     let message = format!(
                         ",\"message\":{{\"role\":\"user\",\"content\":[{{\"type\":\"tool_result\",\"tool_use_id\":\"t{call}\",\
                          \"content\":\"found {call}\"}}{said}]}}"
@@ -238,7 +241,11 @@ fn commands_beside_the_conversation_are_never_given_up() {
     let mut file = File::default();
     file.prompt("caveat", None, "Caveat: these are commands");
     for (id, command) in [("one", "/doctor"), ("two", "/status")] {
-        file.prompt(id, Some("caveat"), &format!("<command-name>{command}</command-name>\\n<command-args></command-args>"));
+        file.prompt(
+            id,
+            Some("caveat"),
+            &format!("<command-name>{command}</command-name>\\n<command-args></command-args>"),
+        );
         let output = format!("{id}-output");
         file.prompt(&output, Some(id), "<local-command-stdout>fine</local-command-stdout>");
     }
@@ -252,14 +259,8 @@ fn commands_beside_the_conversation_are_never_given_up() {
 fn every_format_is_told_the_whole_turn() {
     let mut file = File::default();
     file.prompt("start", None, "look three times");
-    let order = [
-        Record::Call(0),
-        Record::Call(1),
-        Record::Result(0),
-        Record::Call(2),
-        Record::Result(1),
-        Record::Result(2),
-    ];
+    let order =
+        [Record::Call(0), Record::Call(1), Record::Result(0), Record::Call(2), Record::Result(1), Record::Result(2)];
     file.turn(&order, Follows::RecordBefore, Words::Within(0), Next::RecordBefore);
     for to in FORMATS.iter().filter(|to| to.info().name != "claude-code") {
         let (_, outcome) = converted(&file.text, to.info().name);

@@ -8,8 +8,8 @@ use std::path::PathBuf;
 
 use stenograph::ledger::{Book, Calls, Counting, Ledger};
 use stenograph::model::{Event, LeftOut};
+use stenograph::nested::nested_events;
 use stenograph::render::{Document, Markdown, Shown, Turns};
-
 use stenograph_store::{Error, Problem};
 
 use crate::conversation::{Conversation, Overview};
@@ -86,7 +86,8 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
     }
     let all = std::iter::once(&main).chain(threads.iter().map(|(_, conversation)| conversation));
     let mut file = options.output.create(&all.flat_map(Conversation::sources).collect::<Vec<_>>())?;
-    let mut chapters = vec![Chapter::of(None, main)];
+    let names: Vec<String> = threads.iter().map(|(thread, _)| thread.clone()).collect();
+    let mut chapters = vec![Chapter { elsewhere: names, ..Chapter::of(None, main) }];
     chapters.extend(threads.into_iter().map(|(thread, conversation)| Chapter::of(Some(thread), conversation)));
     let out: &mut dyn Write = match &mut file {
         Some(file) => file,
@@ -114,6 +115,8 @@ struct Chapter {
     thread: Option<String>,
     conversation: Conversation,
     overview: Overview,
+    /// The side conversations that have a chapter of their own.
+    elsewhere: Vec<String>,
     given_up: u64,
     aside: u64,
 }
@@ -129,7 +132,7 @@ enum Part {
 impl Chapter {
     fn of(thread: Option<String>, mut conversation: Conversation) -> Chapter {
         let overview = conversation.overview();
-        Chapter { thread, conversation, overview, given_up: 0, aside: 0 }
+        Chapter { thread, conversation, overview, elsewhere: Vec::new(), given_up: 0, aside: 0 }
     }
 
     fn format(&self) -> &'static str {
@@ -142,7 +145,7 @@ impl Chapter {
         options: &Options,
         give: &mut dyn FnMut(&Event<'_>, Part) -> io::Result<()>,
     ) -> Result<(), CommandError> {
-        let Chapter { conversation, overview, given_up, aside, .. } = self;
+        let Chapter { conversation, overview, given_up, aside, elsewhere, .. } = self;
         (*given_up, *aside) = (0, 0);
         overview.spine.rewind();
         let mut failed = None;
@@ -158,6 +161,17 @@ impl Chapter {
                 }
             };
             failed = give(event, part).err();
+            // What a sub-agent said inside this record stands in the record itself, too, so that only people need it here.
+            let inside = if options.to == To::Markdown { nested_events(event) } else { Vec::new() };
+            for inner in &inside {
+                let is_elsewhere =
+                    inner.thread.as_ref().is_some_and(|thread| elsewhere.iter().any(|name| name == thread));
+                match options.threads {
+                    true if is_elsewhere => {}
+                    true => failed = failed.take().or_else(|| give(inner, Part::Said).err()),
+                    false => *aside += 1,
+                }
+            }
             if failed.is_some() { Go::NoFurther } else { Go::On }
         });
         match failed {

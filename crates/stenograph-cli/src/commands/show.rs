@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 
 use stenograph::model::{Event, Note};
+use stenograph::nested::nested_events;
 use stenograph::read::Sink;
 use stenograph::wire;
 use stenograph_store::files::Disk;
@@ -125,11 +126,17 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
         Some(parts) => From::Parts(parts),
         None => From::Input(Box::new(input::open(&path, options.from.as_deref(), Passes::Once)?)),
     };
-    show(options, &path.display().to_string(), from, output)
+    show(options, &path.display().to_string(), from, &[], output)
 }
 
-/// Shows one conversation.
-fn show(options: &Options, name: &str, mut from: From, output: &mut Output<'_>) -> Result<Status, CommandError> {
+/// Shows one conversation. The side conversations of which `elsewhere` names the ids are shown from files of their own.
+fn show(
+    options: &Options,
+    name: &str,
+    mut from: From,
+    elsewhere: &[String],
+    output: &mut Output<'_>,
+) -> Result<Status, CommandError> {
     let manner = match (options.json, options.text) {
         (true, _) => Manner::Json,
         (_, true) => Manner::Text,
@@ -151,6 +158,10 @@ fn show(options: &Options, name: &str, mut from: From, output: &mut Output<'_>) 
         shown: 0,
         written: 0,
         number: 0,
+        nested: match (options.threads, elsewhere) {
+            (true, threads) => NestedEvents::Shown { elsewhere: threads },
+            (false, _) => NestedEvents::Counted(0),
+        },
         repeats: 0,
         notes: 0,
         output,
@@ -251,10 +262,19 @@ struct Showing<'a, 'o> {
     written: usize,
     /// With `--event`: the number of the last one that was shown.
     number: u64,
+    nested: NestedEvents<'a>,
     repeats: u64,
     notes: u64,
     output: &'a mut Output<'o>,
     failed: Option<CommandError>,
+}
+
+/// What becomes of the events of records that stand inside others.
+enum NestedEvents<'a> {
+    /// They are shown where they stand, but for those of side conversations that have a file of their own.
+    Shown { elsewhere: &'a [String] },
+    /// They are counted.
+    Counted(u64),
 }
 
 impl Sink for Showing<'_, '_> {
@@ -262,6 +282,25 @@ impl Sink for Showing<'_, '_> {
         if self.numbers.is_some() {
             return self.numbered(event);
         }
+        self.one(event);
+        for inner in nested_events(event) {
+            let is_elsewhere =
+                |threads: &[String]| threads.iter().any(|thread| inner.thread.as_deref() == Some(thread));
+            match &mut self.nested {
+                NestedEvents::Shown { elsewhere } if is_elsewhere(elsewhere) => {}
+                NestedEvents::Shown { .. } => self.one(&inner),
+                NestedEvents::Counted(count) => *count += 1,
+            }
+        }
+    }
+
+    fn note(&mut self, _note: Note) {
+        self.notes += 1;
+    }
+}
+
+impl Showing<'_, '_> {
+    fn one(&mut self, event: &Event<'_>) {
         let chosen = self.selection.choose(event);
         if chosen == Chosen::No || self.go() == Go::NoFurther {
             return;
@@ -288,12 +327,6 @@ impl Sink for Showing<'_, '_> {
         }
     }
 
-    fn note(&mut self, _note: Note) {
-        self.notes += 1;
-    }
-}
-
-impl Showing<'_, '_> {
     fn go(&self) -> Go {
         let enough =
             self.first.is_some_and(|most| self.shown >= most) || self.numbers.as_ref().is_some_and(Numbers::is_past);
@@ -307,6 +340,14 @@ impl Showing<'_, '_> {
         let (number, near) = numbers.next();
         // What is asked for is shown even if it only repeats another; what stands around it is not.
         let is_shown = near == Near::Meant || near == Near::Beside && (!event.restates || self.manner == Manner::Json);
+        self.numbered_one(event, (number, width), near, is_shown);
+        // What stands inside a record has its number.
+        for inner in nested_events(event).into_iter().filter(|_| near == Near::Meant) {
+            self.numbered_one(&inner, (number, width), near, true);
+        }
+    }
+
+    fn numbered_one(&mut self, event: &Event<'_>, (number, width): (u64, usize), near: Near, is_shown: bool) {
         let text = match self.manner {
             _ if !is_shown => None,
             Manner::Json => Some(format!("{}\n", harmless_json(&wire::event_at(event)))),
@@ -339,6 +380,10 @@ impl Showing<'_, '_> {
         }
         if let Some(error) = self.failed.take() {
             return Err(error);
+        }
+        if let NestedEvents::Counted(count @ 1..) = self.nested {
+            let events = counted(count, "event");
+            self.output.say(&format!("{events} of sub-agents inside other records not shown: --threads shows them"));
         }
         if self.repeats > 0 {
             let repeats = counted(self.repeats, "event");

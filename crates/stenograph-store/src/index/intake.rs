@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use stenograph::format::Format;
 use stenograph::ledger::{Calls, Counting, Page, State};
 use stenograph::model::{Body, Event, Kind, Note, Role};
+use stenograph::nested::nested_events;
 use stenograph::query::{Entry, Has, Is, Touch, Trail};
 use stenograph::read::Sink;
 
@@ -121,6 +122,15 @@ impl<'w> Intake<'w> {
         }
     }
 
+    /// Makes an entry findable.
+    fn keep(&mut self, event: &Event<'_>, entry: &Entry<'_>) {
+        let touched = entry.files.iter().map(|touch| (self.lot, self.event, touch.clone(), entry.time));
+        self.touches.extend(touched);
+        if self.failed.is_none() {
+            self.failed = self.put(event, entry).err();
+        }
+    }
+
     fn put(&mut self, event: &Event<'_>, entry: &Entry<'_>) -> Result<(), Error> {
         let mut document = self.writer.document();
         entry.texts(&mut |text| document.text(|fields| fields.text, text));
@@ -230,10 +240,12 @@ impl Sink for Intake<'_> {
                     self.tally.query = Some(text).filter(|text| !text.is_empty() && !text.starts_with('<'));
                 }
             }
-            let touched = entry.files.iter().map(|touch| (self.lot, self.event, touch.clone(), entry.time));
-            self.touches.extend(touched);
-            if self.failed.is_none() {
-                self.failed = self.put(event, &entry).err();
+            self.keep(event, &entry);
+        }
+        // A record inside this one is found under the number of this one. It is counted where it stands by itself.
+        for inner in nested_events(event) {
+            if let Some(entry) = trail.nested(&inner) {
+                self.keep(&inner, &entry);
             }
         }
         self.trail = trail;

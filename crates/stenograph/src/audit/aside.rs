@@ -6,10 +6,11 @@ use super::calls::Calls;
 use super::keys::{Task, command_at};
 use super::report::{Call, Outcome, Place};
 use super::{Auditor, TEXT_SIZE_MAX};
-use crate::format::marks::{Judgement, Marks, Nested, Twin, word};
+use crate::format::marks::{Judgement, Marks, Twin, hosted_status, word};
 use crate::format::{Format, Want, named};
 use crate::json::Object;
 use crate::model::{Body, Event, Note, Residue};
+use crate::nested::{NestedRecord, nested};
 use crate::query::{Touch, TouchHow};
 use crate::read::{Reading, Sink};
 use crate::text::{Str, beginning};
@@ -31,18 +32,13 @@ impl Auditor {
             for judgement in marks.judgements.iter().filter(|judgement| judgement.fact == name) {
                 self.judgement(judgement, residue, thread);
             }
-            if let Some(nested) = marks.nested.filter(|nested| nested.fact == name) {
-                self.nested(&nested, residue, origin);
-            }
         }
+        self.nested(event);
     }
 
     /// A call whose result nobody records may say itself what came of it. How long it took is not known.
-    pub(super) fn hosted(&mut self, event: &Event<'_>, id: Option<&str>, tool: &str, thread: usize) {
-        let stated = marks(event).find_map(|(marks, residue)| {
-            let mine = marks.hosted.iter().filter(|(hosted, _)| *hosted == tool);
-            mine.into_iter().find_map(|(_, path)| residue.word_at(path))
-        });
+    pub(super) fn hosted(&mut self, event: &Event<'_>, id: Option<&str>, thread: usize) {
+        let stated = hosted_status(event).flatten();
         let is_error = match stated.as_deref() {
             Some("completed") => false,
             Some("failed" | "incomplete") => true,
@@ -149,19 +145,14 @@ impl Auditor {
     }
 
     /// A record of a side conversation inside another record.
-    fn nested(&mut self, nested: &Nested, residue: &Residue<'_>, origin: &str) {
-        let (Some(raw), Some(thread)) = (residue.at(nested.record), residue.word_at(nested.thread)) else { return };
-        let Some(format) = named(origin) else { return };
-        if let Some(agent) = self.agents.of_call(Calls::id(residue.word_at(nested.call).as_deref())) {
+    fn nested(&mut self, event: &Event<'_>) {
+        let Some(NestedRecord { thread: Some(thread), call, events }) = nested(event) else { return };
+        if let Some(agent) = self.agents.of_call(Calls::id(call.as_deref())) {
             self.agents.thread(agent, &thread);
         }
         let place = self.place;
-        for event in Inside::of(format, &[raw]) {
-            // A record inside a record inside a record is nothing anybody writes.
-            let is_nested = matches!(&event.body, Body::Fact { name, .. } if name == nested.fact);
-            if !is_nested {
-                self.take(&event, Some(&thread));
-            }
+        for event in events {
+            self.take(&event, Some(&thread));
         }
         self.place = place;
     }

@@ -141,7 +141,7 @@ impl Auditor {
             Body::ToolCall { call, name, input } => {
                 let script = marks(event).find_map(|(marks, _)| marks.script);
                 self.call(call.as_deref(), name, input, script, thread);
-                self.hosted(event, call.as_deref(), name, thread);
+                self.hosted(event, call.as_deref(), thread);
             }
             Body::ToolResult { call, content, error, .. } => {
                 let answer = Answer::of(event, content, *error);

@@ -27,6 +27,7 @@ mod unseen;
 use std::collections::{BTreeMap, HashSet};
 
 use crate::model::{Body, Event};
+use crate::nested::nested_events;
 use calls::Strand;
 use file::File;
 use told::told;
@@ -92,7 +93,7 @@ impl Changes {
                 self.result(call.as_deref(), content, *error, event);
             }
             Body::Fact { .. } => {
-                told::nested(event).iter().for_each(|inner| self.take(inner));
+                nested_events(event).iter().for_each(|inner| self.take(inner));
                 if let Some(told) = told(event).filter(|told| told.call.is_some() && !told.files.is_empty()) {
                     self.fact(told);
                 }

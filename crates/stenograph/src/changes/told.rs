@@ -5,8 +5,7 @@ use super::patch::{Deed, Patched, add_line, read_unified};
 use super::sheet::Hunk;
 use crate::format;
 use crate::json::{Object, items};
-use crate::model::{Body, Event};
-use crate::read;
+use crate::model::Event;
 use crate::text::Text;
 
 /// What a record says of files.
@@ -87,22 +86,6 @@ pub(super) fn told(event: &Event<'_>) -> Option<Told> {
         told.after = told.after.or(written);
     }
     (found || told.before.is_some() || told.after.is_some()).then_some(told)
-}
-
-/// The events of a record of a side conversation that stands inside another record. What stands inside of that again is passed over:
-/// it is nothing anybody writes.
-pub(super) fn nested(event: &Event<'_>) -> Vec<Event<'static>> {
-    let Body::Fact { name, .. } = &event.body else { return Vec::new() };
-    let mut found = Vec::new();
-    for (origin, residue) in event.extra.iter() {
-        let Some(format) = format::named(origin) else { continue };
-        let nested = format.marks().nested.filter(|nested| nested.fact == name);
-        if let Some(raw) = nested.and_then(|nested| residue.at(nested.record)) {
-            found.extend(read::all(format, raw.as_bytes()).events);
-        }
-    }
-    found.retain(|event| !matches!(event.body, Body::Fact { .. }));
-    found
 }
 
 impl Told {

@@ -13,6 +13,7 @@ use crate::write::Written;
 #[derive(Debug)]
 pub struct Bearer {
     of: String,
+    within: &'static str,
     /// Source bytes that no run holds yet.
     pending: Vec<u8>,
     /// The offset of the first of them.
@@ -37,18 +38,18 @@ enum Load {
 const RUN_SIZE_MAX: usize = RECORD_SIZE_MAX;
 
 impl Bearer {
-    /// A bearer of the source itself, which is of this format.
-    pub fn new(of: &str) -> Bearer {
-        Bearer::of(of, Load::Source)
+    /// A bearer of the source itself, which is of the first format, in records of the second.
+    pub fn new(of: &str, within: &'static str) -> Bearer {
+        Bearer::of(of, within, Load::Source)
     }
 
     /// A bearer of the source that the source's records carry themselves, whole and untouched.
-    pub fn forwarding(of: &str) -> Bearer {
-        Bearer::of(of, Load::Carried)
+    pub fn forwarding(of: &str, within: &'static str) -> Bearer {
+        Bearer::of(of, within, Load::Carried)
     }
 
-    fn of(of: &str, load: Load) -> Bearer {
-        Bearer { of: of.to_owned(), pending: Vec::new(), start: 0, reached: 0, number: 0, held: None, load }
+    fn of(of: &str, within: &'static str, load: Load) -> Bearer {
+        Bearer { of: of.to_owned(), within, pending: Vec::new(), start: 0, reached: 0, number: 0, held: None, load }
     }
 
     /// Takes the next bytes of the source.
@@ -118,7 +119,8 @@ impl Bearer {
     fn release(&mut self, place: Place, out: &mut Vec<Written>) -> io::Result<()> {
         let Some((record, source, after)) = self.held.take() else { return Ok(()) };
         let last = place == Place::Last;
-        let carried = Carried { of: self.of.clone(), number: self.number, last, seal: seal(&record), source };
+        let (of, within) = (self.of.clone(), Some(self.within.to_owned()));
+        let carried = Carried { of, within, number: self.number, last, seal: seal(&record), source };
         self.number += 1;
         let loaded = attach(&record, &carried);
         if loaded.len() > RECORD_SIZE_MAX {

@@ -1,18 +1,21 @@
 //! Gives back a carried source that was touched on the way: what was changed, taken out or put in is done to the source too, and
 //! everything else of it stays as it was. What cannot be done is measured as a loss like any other.
 //!
-//! The runs give the source as it was. Converting that anew gives the file as it was; compared with the file as it is, that
-//! says which events were touched, and by the same comparison which events of the source those are. How a source is edited is
-//! `edit/`'s to know.
+//! The runs give the source as it was. Converting that anew gives the file as it was, if the writer was the same; compared with the
+//! file as it is, that says which events of the source belong to which records. Whether a record was touched is not for this comparison
+//! to say, because a better writer spells things differently: a record that matches its seal was never edited. How a source is edited
+//! is `edit/`'s to know.
 
+use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 
 use super::restore::{Run, each_run};
 use super::{Carry, Outcome, Source, Survey, Way, convert};
+use crate::carry::{Carried, seal};
 use crate::edit::{Original, Plan, SIZE_MAX, apply};
 use crate::format::Format;
 use crate::loss::{Comparison, twins};
-use crate::model::{Body, Content, Event, Piece, PieceKind};
+use crate::model::{Body, Content, Event, Piece, PieceKind, Span};
 
 /// Puts the source together again, with what was done to the file that carries it.
 pub fn mend(
@@ -39,10 +42,12 @@ pub fn mend(
     }
     let mut before = Vec::new();
     convert(to, &mut run.as_slice(), from, &mut before, Carry::Not)?;
-    let now = said_once(crate::read::all(from, &file).events);
+    let now = crate::read::all(from, &file).events;
+    let records = Records::of(&file, &now);
+    let now = said_once(now);
     let before = said_once(crate::read::all(from, &before).events);
     let original = Original::read(to, &run)?;
-    let mended = apply(&original, &plan(&original.events, &before, &now))?;
+    let mended = apply(&original, &plan(&original.events, &before, &now, &records))?;
     out.write_all(&mended.bytes)?;
     out.flush()?;
     let kept = to.info().name;
@@ -59,7 +64,7 @@ fn said_once(events: Vec<Event<'static>>) -> Vec<Event<'static>> {
 }
 
 /// What is done to each event of the source: what was done to its twin in the file, compared with the file as it was.
-fn plan(then: &[Event<'static>], before: &[Event<'static>], now: &[Event<'static>]) -> Plan {
+fn plan(then: &[Event<'static>], before: &[Event<'static>], now: &[Event<'static>], records: &Records) -> Plan {
     let mut plan = Plan::of(then);
     let mut origin: Vec<Option<usize>> = vec![None; before.len()];
     for (index, twin) in twins(then, before).into_iter().enumerate() {
@@ -69,7 +74,8 @@ fn plan(then: &[Event<'static>], before: &[Event<'static>], now: &[Event<'static
     }
     let mut after: Vec<Option<usize>> = vec![None; now.len()];
     let mut new = vec![true; now.len()];
-    for (index, twin) in twins(before, now).into_iter().enumerate() {
+    let found = twins(before, now);
+    for (index, twin) in found.iter().copied().enumerate() {
         let source = origin.get(index).copied().flatten();
         let placed = twin.and_then(|twin| Some((new.get_mut(twin)?, after.get_mut(twin)?)));
         if let Some((new, after)) = placed {
@@ -77,17 +83,24 @@ fn plan(then: &[Event<'static>], before: &[Event<'static>], now: &[Event<'static
         }
         let Some((number, event)) = source.and_then(|number| Some((number, then.get(number)?))) else { continue };
         match (before.get(index), twin.and_then(|twin| now.get(twin))) {
-            (Some(was), Some(is)) if was.body != is.body => {
+            (Some(was), Some(is)) if was.body != is.body && !records.is_sealed(is) => {
                 plan.say(number, event, merged(&event.body, &was.body, &is.body));
             }
-            (Some(_), None) => plan.remove(number),
+            (Some(_), None) => {
+                let neighbour = |twin: &Option<usize>| twin.and_then(|twin| now.get(twin));
+                let before = found.get(..index).unwrap_or_default().iter().rev().find_map(neighbour);
+                let after = found.get(index + 1..).unwrap_or_default().iter().find_map(neighbour);
+                if !records.are_whole_between(before, after, event) {
+                    plan.remove(number);
+                }
+            }
             _ => {}
         }
     }
     let mut last = None;
     for (index, event) in now.iter().enumerate() {
         last = after.get(index).copied().flatten().or(last);
-        if new.get(index) == Some(&true) {
+        if new.get(index) == Some(&true) && !records.is_sealed(event) {
             // What was put in before everything else stands at the beginning here too.
             match last {
                 Some(last) => plan.put_after(last, event.clone()),
@@ -96,6 +109,79 @@ fn plan(then: &[Event<'static>], before: &[Event<'static>], now: &[Event<'static
         }
     }
     plan
+}
+
+/// What the seals say of the records of a carrying file, by where each begins.
+struct Records(BTreeMap<u64, Record>);
+
+/// A record of a carrying file.
+#[derive(Clone, Copy, Default)]
+struct Record {
+    /// The number of its run; `None` where it carries none.
+    number: Option<u64>,
+    /// Whether it is as it was written.
+    is_sealed: bool,
+    /// Whether its run is the last one.
+    is_last: bool,
+    /// Where its run begins in the source, and how long it is.
+    start: u64,
+    length: u64,
+}
+
+impl Records {
+    fn of(file: &[u8], events: &[Event<'_>]) -> Records {
+        let open = |at: Span| -> Option<Record> {
+            let (from, to) = (usize::try_from(at.offset).ok()?, usize::try_from(at.end()).ok()?);
+            let (carried, plain) = Carried::open(std::str::from_utf8(file.get(from..to)?).ok()?)?;
+            let is_sealed = carried.seal == seal(plain.as_bytes());
+            let (number, length) = (Some(carried.number), carried.source.len() as u64);
+            Some(Record { number, is_sealed, is_last: carried.last, start: 0, length })
+        };
+        let mut records = BTreeMap::new();
+        for at in events.iter().filter_map(|event| event.at) {
+            records.entry(at.offset).or_insert_with(|| open(at).unwrap_or_default());
+        }
+        let mut start = 0;
+        for record in records.values_mut() {
+            record.start = start;
+            start += record.length;
+        }
+        Records(records)
+    }
+
+    fn at(&self, event: &Event<'_>) -> Option<Record> {
+        self.0.get(&event.at?.offset).copied()
+    }
+
+    /// Whether the record of this event is as it was written.
+    fn is_sealed(&self, event: &Event<'_>) -> bool {
+        self.at(event).is_some_and(|record| record.is_sealed)
+    }
+
+    /// Whether no record was touched that could have said an event of the source which is missing between these two of the file; without
+    /// an event, from the beginning or to the end.
+    fn are_whole_between(&self, first: Option<&Event<'_>>, last: Option<&Event<'_>>, source: &Event<'_>) -> bool {
+        let last_number = self.0.values().find(|record| record.is_last).and_then(|record| record.number);
+        let edges = [first, last].map(|event| event.and_then(|event| self.at(event)));
+        let [from, to] = edges.map(|edge| edge.and_then(|record| record.number));
+        if (first.is_some() && from.is_none()) || (last.is_some() && to.is_none()) {
+            return false;
+        }
+        let start = from.map_or(0, |from| from.saturating_add(1));
+        let Some(end) = to.or(last_number.map(|last| last.saturating_add(1))) else { return false };
+        let numbers: Vec<(u64, bool)> =
+            self.0.values().filter_map(|record| Some((record.number?, record.is_sealed))).collect();
+        let is_there = |number: u64| {
+            let mut found = numbers.iter().filter(|(known, _)| *known == number);
+            found.next().is_some_and(|(_, is_sealed)| *is_sealed) && found.next().is_none()
+        };
+        // What an edited record at the edge held may have been taken out of it.
+        let offset = source.at.map_or(0, |at| at.offset);
+        let is_of = |record: &Record| (record.start..record.start + record.length).contains(&offset);
+        let is_of_edge = edges.iter().flatten().any(|edge| !edge.is_sealed && is_of(edge));
+        let count = end.saturating_sub(start);
+        !is_of_edge && count <= numbers.len() as u64 && (start..end).all(is_there)
+    }
 }
 
 /// The body of the source with what was changed in the file. What the file's format has no place for stays as it was.

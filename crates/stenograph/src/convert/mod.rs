@@ -233,8 +233,10 @@ fn rewrite(
     let bearer = match (carry, &carried) {
         (Carry::Not, _) => None,
         // A source that is carried already is carried on, if nothing of it was touched.
-        (Carry::Along, Some(of)) if restore::is_intact(from, source, of)? => Some(Bearer::forwarding(of)),
-        (Carry::Along, _) => Some(Bearer::new(from.info().name)),
+        (Carry::Along, Some(of)) if restore::is_intact(from, source, of)? => {
+            Some(Bearer::forwarding(of, to.info().name))
+        }
+        (Carry::Along, _) => Some(Bearer::new(from.info().name, to.info().name)),
     };
     let (kept, native) = (to.info().name, to.info().name == crate::wire::NAME);
     let whole = own || native;

@@ -5,11 +5,14 @@ use std::io::{self, Write};
 
 use super::NOTES_MAX;
 use super::bearer::Bearer;
+use crate::format::marks::hosted_status;
 use crate::format::{Format, Want};
 use crate::loss::{Comparison, Report};
-use crate::model::{Event, Note, NoteKind, Outline, Span, Spine};
+use crate::model::{Body, Content, Event, Note, NoteKind, Outline, Span, Spine};
 use crate::read::{Reading, Sink};
 use crate::sheet::Sheet;
+use crate::text::Str;
+use crate::time::Time;
 use crate::write::{Writing, Written};
 
 /// The second pass: takes events, writes them, reads them back.
@@ -72,9 +75,34 @@ impl Sink for Pass<'_> {
         }
         self.target.back.comparison.source(event);
         self.write(event);
+        if let Some(result) = hosted_result(event) {
+            self.write(&result);
+        }
     }
 
     fn note(&mut self, _note: Note) {}
+}
+
+/// What stands for the result of a call that ran where the model runs, and whose result nobody recorded: other systems take no call
+/// without a result. It shows in the loss report as invented.
+fn hosted_result(event: &Event<'_>) -> Option<Event<'static>> {
+    let Body::ToolCall { call, name, .. } = &event.body else { return None };
+    let status = hosted_status(event)?;
+    let (said, error) = match status.as_deref() {
+        Some("completed") => ("(completed; the result is not recorded)", None),
+        Some("failed" | "incomplete") => ("(failed; the result is not recorded)", Some(true)),
+        Some(_) | None => ("(not completed; no result is recorded)", None),
+    };
+    let own = |text: &Option<Str<'_>>| text.as_deref().map(|text| Str::Owned(text.to_owned()));
+    let body =
+        Body::ToolResult { call: own(call), name: Some(name.to_string().into()), content: Content::text(said), error };
+    Some(Event {
+        session: own(&event.session),
+        thread: own(&event.thread),
+        parent: own(&event.id),
+        time: event.time.clone().map(Time::into_owned),
+        ..Event::new(body)
+    })
 }
 
 /// What of the source is written.

@@ -197,7 +197,8 @@ fn twins(events: &[Event<'_>], whole: &mut Plan) {
     }
 }
 
-/// Links to records that are gone lead to the nearest one that stays, so that nobody takes what stands before for forgotten.
+/// Links to records that are gone lead to the nearest one that stays, so that nobody takes what stands before for forgotten. Where that
+/// one has a successor already that stays, they lead to the successor: two that follow one record would look like two branches.
 fn links(events: &[Event<'_>], whole: &mut Plan) {
     let mut gone: HashMap<&str, Option<&str>> = HashMap::new();
     let mut kept: HashSet<&str> = HashSet::new();
@@ -216,6 +217,10 @@ fn links(events: &[Event<'_>], whole: &mut Plan) {
     if gone.is_empty() {
         return;
     }
+    let told = super::units::told(events);
+    // The last record of the conversation that was led to each one, and where each record was led.
+    let mut successors: HashMap<String, String> = HashMap::new();
+    let mut led: HashMap<String, Option<String>> = HashMap::new();
     for (number, event) in events.iter().enumerate() {
         let new = match whole.fate(number) {
             Fate::Goes => continue,
@@ -224,9 +229,20 @@ fn links(events: &[Event<'_>], whole: &mut Plan) {
         };
         let parent = new.as_ref().map_or(event.parent.as_deref(), |new| new.parent.as_deref());
         let Some(parent) = parent.filter(|parent| gone.contains_key(parent)) else { continue };
-        let parent = standing(&gone, parent).map(|parent| parent.to_owned().into());
+        let found = standing(&gone, parent).map(str::to_owned);
+        let is_told = told.get(number) == Some(&true) && event.thread.is_none();
+        let parent = match (event.id.as_deref(), found) {
+            // The parts of a record follow the same one.
+            (Some(id), _) if led.contains_key(id) => led.get(id).cloned().flatten(),
+            (Some(id), Some(found)) if is_told => {
+                let parent = successors.insert(found.clone(), id.to_owned()).unwrap_or(found);
+                led.insert(id.to_owned(), Some(parent.clone()));
+                Some(parent)
+            }
+            (_, found) => found,
+        };
         let new = new.clone().unwrap_or_else(|| event.clone().into_owned());
-        whole.replace(number, Event { parent, ..new });
+        whole.replace(number, Event { parent: parent.map(Into::into), ..new });
     }
 }
 

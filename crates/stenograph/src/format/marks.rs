@@ -1,7 +1,7 @@
 //! What a format says in words of its own about what came of a call, where the model has no place for it: exit codes, refusals, what is
 //! still at work. Only a table of words and paths; what they mean for a session is decided by the fold that asks.
 
-use crate::model::{Held, Residue};
+use crate::model::{Body, Event, Held, Residue};
 use crate::text::{Str, Text};
 
 /// Words and fields of a format about calls and what came of them.
@@ -254,6 +254,17 @@ pub struct Notice {
     pub exit: &'static str,
 }
 
+/// How far a call came that ran where the model runs and whose result nobody records; `None` for every other call.
+pub(crate) fn hosted_status<'e>(event: &'e Event<'_>) -> Option<Option<Str<'e>>> {
+    let Body::ToolCall { name: tool, .. } = &event.body else { return None };
+    event.extra.iter().find_map(|(origin, residue)| {
+        let hosted = super::named(origin)?.marks().hosted;
+        let mut mine = hosted.iter().filter(|(hosted, _)| hosted == tool).peekable();
+        mine.peek()?;
+        Some(mine.find_map(|(_, path)| residue.word_at(path)))
+    })
+}
+
 impl Residue<'_> {
     /// The value of the field at this path, whose keys are joined by points, as it was spelled.
     pub(crate) fn at(&self, path: &str) -> Option<&str> {
@@ -261,8 +272,7 @@ impl Residue<'_> {
             Some((key, below)) => (key, Some(below)),
             None => (path, None),
         };
-        let held = self.0.iter().rev().find(|(name, _)| name == key).map(|(_, held)| held)?;
-        match (held, below) {
+        match (self.held(key)?, below) {
             (Held::Raw(raw), None) => Some(raw),
             (Held::Raw(raw), Some(below)) => value_at(raw, below),
             (Held::Object(inner), Some(below)) => inner.at(below),

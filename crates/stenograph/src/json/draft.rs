@@ -201,7 +201,7 @@ impl<'a> Draft<'a> {
 /// Whether a place for the key follows: of two equal keys the first one was left over, and the last one taken.
 fn stands_later(entries: &[(Str<'_>, Held<'_>)], at: usize, key: &str) -> bool {
     let later = entries.get(at + 1..).unwrap_or_default();
-    later.iter().any(|(name, held)| name == key && !matches!(held, Held::Raw(_)))
+    later.iter().any(|(name, _)| name == key)
 }
 
 /// Whether the record comes from the format it is written in.

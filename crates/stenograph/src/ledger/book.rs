@@ -171,7 +171,7 @@ impl Book {
         let reason = match new.row.how {
             How::Replayed => Reason::Replayed,
             How::Passed => Reason::PassedOn,
-            How::Own | How::Difference | How::Run | How::Cost => Reason::Copied,
+            How::Own | How::Difference | How::Run | How::Cost | How::Search => Reason::Copied,
         };
         // How many there are of each is only known when all are there.
         self.decide(reason, 0, std::iter::once(place));
@@ -293,7 +293,7 @@ impl Book {
 impl Entry {
     fn tell(&mut self, how: How) {
         match how {
-            How::Own | How::Difference | How::Run | How::Cost => self.own += 1,
+            How::Own | How::Difference | How::Run | How::Cost | How::Search => self.own += 1,
             How::Replayed => self.replayed += 1,
             How::Passed => self.passed += 1,
         }

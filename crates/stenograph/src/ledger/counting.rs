@@ -124,8 +124,21 @@ impl Counting {
             (Some(_), _) if told.odd => {}
             (Some(total), _) => self.total(event, total),
             (None, Some(usage)) => self.usage(event, usage, &told),
+            (None, None) if told.more.searches > 0 => self.searches(event, &told),
             (None, None) => {}
         }
+    }
+
+    /// A search of a vendor's servers that a record of its own tells of. It is no model call.
+    fn searches(&mut self, event: &Event<'_>, told: &Told<'_>) {
+        let mut row = self.row(event, How::Search, told.more);
+        row.calls = 0;
+        row.key = match event.call().or(event.id.as_deref()) {
+            Some(id) if id.len() >= ID_LENGTH_MIN => key("search", &[Some(id)]),
+            Some(id) => key("search", &[Some(id), self.session(event)]),
+            None => self.key_by_content(&row, event),
+        };
+        self.put(row);
     }
 
     /// How many rows there are so far.

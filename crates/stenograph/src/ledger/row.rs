@@ -76,6 +76,8 @@ pub enum How {
     Replayed,
     /// Passed on by a record about something else.
     Passed,
+    /// Not a call: a search of the vendor's servers, told of by itself.
+    Search,
 }
 
 impl Row {
@@ -84,7 +86,7 @@ impl Row {
         self.tokens = match self.how {
             // Of two differences up to one total the smaller knows better where the one before stood.
             How::Difference | How::Replayed => self.tokens.min(&other.tokens),
-            How::Own | How::Run | How::Cost | How::Passed => self.tokens.max(&other.tokens),
+            How::Own | How::Run | How::Cost | How::Passed | How::Search => self.tokens.max(&other.tokens),
         };
         self.records = self.records.saturating_add(other.records);
         self.time = match (self.time, other.time) {

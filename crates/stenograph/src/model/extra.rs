@@ -60,8 +60,8 @@ impl<'a> Extra<'a> {
 
     /// Lets a field that is there hold this JSON, in what is left in the words of `origin`.
     pub fn set_field(&mut self, origin: &str, key: &str, json: String) {
-        let fields = self.0.iter_mut().filter(|(name, _)| name == origin).flat_map(|(_, residue)| &mut residue.0);
-        if let Some((_, held)) = fields.into_iter().find(|(name, _)| name == key) {
+        let found = self.0.iter_mut().find(|(name, _)| name == origin);
+        if let Some(held) = found.and_then(|(_, residue)| residue.held_mut(key)) {
             *held = Held::Raw(Cow::Owned(json));
         }
     }
@@ -102,12 +102,21 @@ impl<'a> Residue<'a> {
         })
     }
 
+    /// What stands under a key: of two equal keys the last one counts, as in every JSON parser.
+    pub fn held(&self, key: &str) -> Option<&Held<'a>> {
+        self.0.iter().rev().find(|(name, _)| name == key).map(|(_, held)| held)
+    }
+
+    fn held_mut(&mut self, key: &str) -> Option<&mut Held<'a>> {
+        self.0.iter_mut().rev().find(|(name, _)| name == key).map(|(_, held)| held)
+    }
+
     /// The value of a field that was not taken.
     pub fn raw(&self, key: &str) -> Option<&str> {
-        self.0.iter().rev().find_map(|(name, held)| match held {
-            Held::Raw(raw) if name == key => Some(raw.as_ref()),
-            _ => None,
-        })
+        match self.held(key)? {
+            Held::Raw(raw) => Some(raw.as_ref()),
+            Held::Hole | Held::Object(_) => None,
+        }
     }
 
     /// The text of a field that was not taken, if it is a string.
@@ -117,10 +126,10 @@ impl<'a> Residue<'a> {
 
     /// What is left of an object in it.
     pub fn object(&self, key: &str) -> Option<&Residue<'a>> {
-        self.0.iter().find_map(|(name, held)| match held {
-            Held::Object(inner) if name == key => Some(inner),
-            _ => None,
-        })
+        match self.held(key)? {
+            Held::Object(inner) => Some(inner),
+            Held::Hole | Held::Raw(_) => None,
+        }
     }
 
     /// An object in it, whether parts of it were taken or it is still whole, as it is where a native stream holds it.
@@ -152,8 +161,7 @@ impl<'a> Residue<'a> {
     /// Puts what a part holds into what its record holds: a part names its place by the path down to it.
     fn overlay(&mut self, part: &Residue<'a>) {
         for (key, held) in &part.0 {
-            let below = self.0.iter_mut().find(|(name, _)| name == key).map(|(_, held)| held);
-            match (below, held) {
+            match (self.held_mut(key), held) {
                 (Some(Held::Object(base)), Held::Object(inner))
                     if matches!(inner.0.as_slice(), [(_, Held::Object(_))]) =>
                 {

@@ -66,12 +66,13 @@ struct Node {
     parent: u32,
     /// The last record below it, itself included.
     latest: u32,
-    /// The fingerprint of the model response it belongs to, or 0. It only tells neighbours apart, so a short one will do.
-    group: u32,
-    /// The fingerprint of the model response that was going on here: its own, else that of its parent.
+    /// The fingerprint of the model response that was going on here: its own, else that of its parent; or 0. It only tells neighbours
+    /// apart, so a short one will do.
     under: u32,
     /// The fingerprint of its side conversation, or 0 for the main one.
     thread: u32,
+    /// Whether it belongs to that response itself.
+    responds: bool,
     /// Whether it goes on with the response that was going on at its parent. Nobody gives up half a response.
     goes_on: bool,
     /// Whether it holds a tool's result. A result belongs to its call, whatever else stands in its record.
@@ -84,43 +85,42 @@ struct Node {
     begins_with_prompt: bool,
 }
 
-/// Who says something.
+/// Who says something, as a set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Talk {
-    /// A model says or does something.
-    model: bool,
-    /// A user asks for something.
-    prompt: bool,
-    /// The agent reports in the user's name what the user did beside the conversation: a command and its output.
-    report: bool,
-}
+struct Talk(u8);
 
 impl Talk {
+    const NOBODY: Talk = Talk(0);
+    /// A model says or does something.
+    const MODEL: Talk = Talk(1);
+    /// A user asks for something.
+    const PROMPT: Talk = Talk(2);
+    /// The agent reports in the user's name what the user did beside the conversation: a command and its output.
+    const REPORT: Talk = Talk(4);
+
     fn of(event: &Event<'_>) -> Talk {
-        let (mut talk, none) = (Talk::default(), Talk::default());
         match &event.body {
-            _ if event.restates => return none,
-            Body::ToolCall { .. } | Body::Thinking { .. } => talk.model = true,
-            Body::Message { role: Role::Assistant | Role::Unknown, .. } => talk.model = true,
-            Body::Message { role: Role::User, content } if is_markup(content) => talk.report = true,
-            Body::Message { role: Role::User, .. } => talk.prompt = true,
-            Body::Message { role: Role::System | Role::Developer | Role::Tool, .. } => {}
-            Body::Fact { .. } | Body::ToolResult { .. } | Body::Compaction { .. } => {}
-            Body::Failure { .. } | Body::Stop { .. } | Body::Other { .. } => {}
+            _ if event.restates => Talk::NOBODY,
+            Body::ToolCall { .. } | Body::Thinking { .. } => Talk::MODEL,
+            Body::Message { role: Role::Assistant | Role::Unknown, .. } => Talk::MODEL,
+            Body::Message { role: Role::User, content } if is_markup(content) => Talk::REPORT,
+            Body::Message { role: Role::User, .. } => Talk::PROMPT,
+            Body::Message { role: Role::System | Role::Developer | Role::Tool, .. } => Talk::NOBODY,
+            Body::Fact { .. } | Body::ToolResult { .. } | Body::Compaction { .. } => Talk::NOBODY,
+            Body::Failure { .. } | Body::Stop { .. } | Body::Other { .. } => Talk::NOBODY,
         }
-        talk
     }
 
     fn and(self, other: Talk) -> Talk {
-        Talk {
-            model: self.model || other.model,
-            prompt: self.prompt || other.prompt,
-            report: self.report || other.report,
-        }
+        Talk(self.0 | other.0)
     }
 
-    fn is_some(self) -> bool {
-        self.model || self.prompt
+    fn without(self, other: Talk) -> Talk {
+        Talk(self.0 & !other.0)
+    }
+
+    fn has(self, one: Talk) -> bool {
+        self.0 & one.0 != 0
     }
 }
 
@@ -128,14 +128,15 @@ impl Node {
     /// Whether a branch that begins here can be given up for another, and another for it: somebody asks or answers in it, and it does
     /// not begin in the middle of a turn. A user who runs commands asks nothing, so that those are never given up.
     fn competes(&self) -> bool {
-        !self.answers && !self.goes_on && (self.below.model || (self.below.prompt && !self.below.report))
+        let asks = self.below.has(Talk::PROMPT) && !self.below.has(Talk::REPORT);
+        !self.answers && !self.goes_on && (self.below.has(Talk::MODEL) || asks)
     }
 
     /// Whether the branch that begins here was given up for a later one from the same record.
     fn is_given_up_for(&self, later: &Node) -> bool {
         // A model that answers did not do so because a user took back what was asked meanwhile.
-        let asked_meanwhile = !self.below.model && !later.begins_with_prompt;
-        let one_response = self.group != 0 && later.group == self.group;
+        let asked_meanwhile = !self.below.has(Talk::MODEL) && !later.begins_with_prompt;
+        let one_response = self.responds && later.responds && later.under == self.under;
         later.latest > self.latest && !one_response && !asked_meanwhile
     }
 }
@@ -200,8 +201,8 @@ impl Spine {
         self.nodes.push(Node {
             parent: parent.unwrap_or(own),
             latest: own,
-            group,
             under: if group == 0 { before } else { group },
+            responds: group != 0,
             thread: event.thread.as_deref().map_or(0, fingerprint),
             goes_on: group != 0 && group == before,
             answers: false,
@@ -305,17 +306,19 @@ fn sum_up(nodes: &mut [Node]) {
     for index in (0..nodes.len()).rev() {
         let Some(node) = nodes.get_mut(index) else { continue };
         // What stands below it was added by its children; a prompt in the record of a result belongs to that call.
-        if node.own.is_some() {
-            node.begins_with_prompt = node.own.prompt && !node.own.model && !node.answers;
+        if node.own.has(Talk::MODEL.and(Talk::PROMPT)) {
+            node.begins_with_prompt = !node.own.has(Talk::MODEL) && !node.answers;
         }
-        node.below = node.below.and(node.own);
+        // A response that goes on answers nothing that was asked since it began.
+        let own = if node.goes_on { node.own.without(Talk::MODEL) } else { node.own };
+        node.below = node.below.and(own);
         let node = *node;
         if node.parent as usize != index
             && let Some(parent) = nodes.get_mut(node.parent as usize)
         {
             parent.latest = parent.latest.max(node.latest);
             parent.below = parent.below.and(node.below);
-            if node.below.is_some() {
+            if node.below.has(Talk::MODEL.and(Talk::PROMPT)) {
                 parent.begins_with_prompt = node.begins_with_prompt;
             }
         }
@@ -461,7 +464,7 @@ mod tests {
 
     #[test]
     fn a_record_takes_few_bytes() {
-        assert!(size_of::<Node>() <= 16);
+        assert!(size_of::<Node>() <= 24);
     }
 
     #[test]

@@ -78,6 +78,14 @@ impl Trail {
         })
     }
 
+    /// The same for an event of a record that stands inside another one. What it says of itself holds for nothing that comes later.
+    pub fn nested<'e>(&mut self, event: &'e Event<'_>) -> Option<Entry<'e>> {
+        let before = (self.model.clone(), self.branch.clone(), self.cwd.clone());
+        let entry = self.entry(event);
+        (self.model, self.branch, self.cwd) = before;
+        entry
+    }
+
     /// The same for copies of a record: its id, else its time, with its part and what it says.
     fn key(&mut self, event: &Event<'_>, said: u64) -> u64 {
         let id = event.id.as_deref().filter(|id| !id.is_empty());

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use stenograph::model::{Event, Note};
-use stenograph::query::{Query, Same, SessionFacts, Trail, collapse_pieces};
+use stenograph::nested::nested_events;
+use stenograph::query::{Entry, Query, Same, SessionFacts, Trail, collapse_pieces};
 use stenograph::read::Sink;
 use stenograph_store::Passes;
 use stenograph_store::index::catalogue::{Session, SourceRow};
@@ -109,10 +110,27 @@ impl Sink for Scanning<'_> {
         {
             self.projects.push(cwd.to_owned());
         }
-        let Some(entry) = self.trail.entry(event) else { return };
+        let mut trail = std::mem::take(&mut self.trail);
+        if let Some(entry) = trail.entry(event) {
+            self.one(number, event, &entry);
+        }
+        // What stands inside a record is found under the record's number.
+        for inner in nested_events(event) {
+            if let Some(entry) = trail.nested(&inner) {
+                self.one(number, &inner, &entry);
+            }
+        }
+        self.trail = trail;
+    }
+
+    fn note(&mut self, _note: Note) {}
+}
+
+impl Scanning<'_> {
+    fn one(&mut self, number: u64, event: &Event<'_>, entry: &Entry<'_>) {
         let sessions = [self.name.clone()];
         let facts = SessionFacts { agent: self.agent, projects: &self.projects, sessions: &sessions };
-        if !self.query.matches(&entry, &facts) {
+        if !self.query.matches(entry, &facts) {
             return;
         }
         let hit = Hit {
@@ -129,8 +147,6 @@ impl Sink for Scanning<'_> {
             pieces: entry.piece_twins.clone(),
             copies: 0,
         };
-        self.found.push((hit, Seen::of(&entry, self.query, None)));
+        self.found.push((hit, Seen::of(entry, self.query, None)));
     }
-
-    fn note(&mut self, _note: Note) {}
 }

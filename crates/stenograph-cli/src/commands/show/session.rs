@@ -19,15 +19,16 @@ pub(super) fn run(
     chosen: &Chosen,
     output: &mut Output<'_>,
 ) -> Result<Status, CommandError> {
-    let mut status = one(options, store, &chosen.source, output)?;
     let mut others = store.catalogue()?.sources_of(chosen.session.id)?;
     others.retain(|source| source.id != chosen.source.id && source.copy_of.is_none());
     let (threads, others): (Vec<_>, Vec<_>) = others.into_iter().partition(|source| source.thread.is_some());
+    let names: Vec<String> = threads.iter().filter_map(|source| source.thread.clone()).collect();
+    let mut status = one(options, store, &chosen.source, &names, output)?;
     if options.threads {
         for source in &threads {
             head(options, source, output)?;
             // One that cannot be read does not stop the rest.
-            let shown = one(options, store, source, output).unwrap_or_else(|error| {
+            let shown = one(options, store, source, &names, output).unwrap_or_else(|error| {
                 output.error(&error);
                 error.status()
             });
@@ -46,10 +47,16 @@ pub(super) fn run(
 }
 
 /// Shows one source.
-fn one(options: &Options, store: &Store, row: &SourceRow, output: &mut Output<'_>) -> Result<Status, CommandError> {
+fn one(
+    options: &Options,
+    store: &Store,
+    row: &SourceRow,
+    threads: &[String],
+    output: &mut Output<'_>,
+) -> Result<Status, CommandError> {
     let name = row.path.display().to_string();
     let input = input::open_known(store, row, options.from.as_deref(), output)?;
-    show(options, &name, From::Input(Box::new(input)), output)
+    show(options, &name, From::Input(Box::new(input)), threads, output)
 }
 
 /// What stands above a side conversation.

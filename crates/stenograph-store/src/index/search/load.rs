@@ -7,6 +7,7 @@ use std::io::{Read, Seek, SeekFrom};
 
 use stenograph::format::{Format, Want};
 use stenograph::model::{Event, Note, Span};
+use stenograph::nested::nested_events;
 use stenograph::query::{Entry, Trail};
 use stenograph::read::{Reading, Sink};
 
@@ -121,8 +122,7 @@ impl Searcher {
         wanted: &[(usize, &Hit)],
         each: &mut Each<'_>,
     ) -> Result<(), Error> {
-        let by_event: HashMap<u64, (usize, u64)> = wanted.iter().map(|(at, hit)| (hit.event, (*at, hit.key))).collect();
-        let mut left = by_event.clone();
+        let mut left: HashMap<(u64, u64), usize> = wanted.iter().map(|(at, hit)| ((hit.event, hit.key), *at)).collect();
         let mut problem = None;
         match Source::open(&row.path, Passes::Many) {
             Ok(mut source) => {
@@ -152,7 +152,7 @@ impl Searcher {
             Some(_) => Absent::Unreadable,
             None => Absent::Changed,
         };
-        left.values().for_each(|(at, _)| each(*at, Err(absent)));
+        left.values().for_each(|at| each(*at, Err(absent)));
         Ok(())
     }
 
@@ -191,6 +191,15 @@ impl Found<'_, '_> {
 
 impl Sink for Found<'_, '_> {
     fn event(&mut self, event: &Event<'_>) {
+        self.one(event);
+        nested_events(event).iter().for_each(|inner| self.one(inner));
+    }
+
+    fn note(&mut self, _note: Note) {}
+}
+
+impl Found<'_, '_> {
+    fn one(&mut self, event: &Event<'_>) {
         let Some(hit) = self.wanted.filter(|hit| !self.is_found && hit.part == event.part.index) else { return };
         let Some(entry) = Trail::default().entry(event) else { return };
         // A record without id and time is known by all before it, which is not at hand.
@@ -200,13 +209,12 @@ impl Sink for Found<'_, '_> {
             (self.each)(self.at, Ok((event, &entry)));
         }
     }
-
-    fn note(&mut self, _note: Note) {}
 }
 
 /// Finds the events of hits on the way through a source.
 struct AllFound<'f, 'e> {
-    left: &'f mut HashMap<u64, (usize, u64)>,
+    /// The hits that were not met yet: the number of the event and the key, and their place.
+    left: &'f mut HashMap<(u64, u64), usize>,
     each: &'f mut Each<'e>,
     trail: Trail,
     event: u64,
@@ -216,12 +224,17 @@ impl Sink for AllFound<'_, '_> {
     fn event(&mut self, event: &Event<'_>) {
         let number = self.event;
         self.event += 1;
-        let Some(entry) = self.trail.entry(event) else { return };
-        if let Some((at, key)) = self.left.get(&number).copied()
-            && entry.key == key
+        if let Some(entry) = self.trail.entry(event)
+            && let Some(at) = self.left.remove(&(number, entry.key))
         {
-            self.left.remove(&number);
             (self.each)(at, Ok((event, &entry)));
+        }
+        for inner in nested_events(event) {
+            if let Some(entry) = self.trail.nested(&inner)
+                && let Some(at) = self.left.remove(&(number, entry.key))
+            {
+                (self.each)(at, Ok((&inner, &entry)));
+            }
         }
     }
 

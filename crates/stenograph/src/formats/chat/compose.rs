@@ -69,7 +69,9 @@ impl Composer {
     /// The messages that are held back, as they are so far: what waits for an answer, and the response under way.
     pub fn held(&self, out: &mut Vec<String>) {
         for Asked { message, answers, after, .. } in &self.open {
-            out.extend(Some(message).filter(|message| !message.is_empty()).into_iter().chain(answers).chain(after).cloned());
+            out.extend(
+                Some(message).filter(|message| !message.is_empty()).into_iter().chain(answers).chain(after).cloned(),
+            );
         }
         // Each event of a response would render all of it again: a very long one is left out until it ends.
         if !self.turn.is_empty() && self.turn.len() <= HELD_PARTS_MAX {

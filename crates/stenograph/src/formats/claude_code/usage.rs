@@ -14,7 +14,8 @@ pub fn told<'e>(event: &Event<'_>, left: &'e Residue<'_>) -> Told<'e> {
         return Told { inner, odd, ..Told::default() };
     };
     let mut told = Told { request: left.text("requestId").filter(|request| !request.is_empty()), ..Told::default() };
-    if message.raw("model") == Some(SYNTHETIC) {
+    // Where no usage is stated there is nothing to set aside.
+    if message.raw("model") == Some(SYNTHETIC) && message.has("usage") {
         told.aside = Some(Retold::Synthetic);
     } else if left.raw("toolUseResult").is_some_and(is_sum) {
         told.aside = Some(Retold::Sum);

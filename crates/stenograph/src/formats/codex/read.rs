@@ -19,7 +19,7 @@ use crate::time::Time;
 pub struct Rollout {
     /// What anybody will look at.
     want: Want,
-    counted: [memmem::Finder<'static>; 4],
+    counted: [memmem::Finder<'static>; COUNTED.len()],
 }
 
 impl Rollout {
@@ -49,7 +49,7 @@ impl Reader for Rollout {
 }
 
 /// Tokens are counted in one kind of record; which session and which model they are of is said by the others.
-const COUNTED: [&str; 4] = ["token_count", "turn_context", "session_meta", "\"instructions\""];
+const COUNTED: [&str; 5] = ["token_count", "turn_context", "session_meta", "\"instructions\"", "web_search_call"];
 
 /// Reads what stands around the items of a document, made whole by what the items would have closed or opened.
 fn frame(

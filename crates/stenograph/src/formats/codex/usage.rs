@@ -9,10 +9,24 @@ use crate::text::{Str, Text};
 
 /// What is left of a record tells this.
 pub fn told<'e>(event: &'e Event<'_>, left: &'e Residue<'_>) -> Told<'e> {
-    let Some(payload) = left.opened("payload") else { return Told::default() };
-    let (total, odd) = total(&payload).map_or((None, false), |(total, odd)| (Some(total), odd));
-    let apart = payload.raw("history_base").is_some_and(|raw| raw.starts_with('{'));
-    Told { total, odd, apart, parent: parent(&payload, event.session.as_deref()), ..Told::default() }
+    let Some(payload) = left.opened("payload") else {
+        return Told { more: searched(left), ..Told::default() };
+    };
+    // Only what is known to count is counted: a record of an unknown type may say anything.
+    let counts = payload.text("type").is_some_and(|kind| kind == "token_count");
+    let total = if counts { total(&payload) } else { None };
+    let (total, odd) = total.map_or((None, false), |(total, odd)| (Some(total), odd));
+    let is_header = left.text("type").is_some_and(|kind| kind == "session_meta");
+    let apart = is_header && payload.raw("history_base").is_some_and(|raw| raw.starts_with('{'));
+    let parent = parent(&payload, event.session.as_deref()).filter(|_| is_header);
+    Told { total, odd, apart, parent, more: searched(&payload), ..Told::default() }
+}
+
+/// A search that OpenAI's servers made: the item says so itself, and nothing else does.
+fn searched(item: &Residue<'_>) -> Tokens {
+    let is = |key: &str, word: &str| item.text(key).is_some_and(|found| found == word);
+    let searches = u64::from(is("type", "web_search_call") && is("status", "completed"));
+    Tokens { searches, ..Tokens::default() }
 }
 
 /// The running total, and whether one of its counts is none.

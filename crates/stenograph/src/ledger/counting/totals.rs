@@ -83,7 +83,7 @@ impl Counting {
     pub(super) fn leave_to_total(&mut self) {
         let mut within = Vec::new();
         self.rows.retain(|row| {
-            let stays = matches!(row.how, How::Difference | How::Replayed | How::Run | How::Cost);
+            let stays = matches!(row.how, How::Difference | How::Replayed | How::Run | How::Cost | How::Search);
             if !stays {
                 within.push((row.line, row.tokens.output > 0));
             }

@@ -1,0 +1,120 @@
+//! Records that stand whole inside other records: what a sub-agent said and did, passed on to whoever watches. Their bytes stay where they
+//! are, in `extra` of the outer event, so that writers and losses see them once. Here they are read, for those who search, show and
+//! audit. One level is read; nobody writes more.
+
+use std::borrow::Cow;
+
+use crate::format::{Want, named};
+use crate::model::{Body, Event, Note};
+use crate::read::{Reading, Sink};
+
+/// A record inside another one.
+#[derive(Clone, Debug, Default)]
+pub struct NestedRecord {
+    /// The side conversation it belongs to.
+    pub thread: Option<String>,
+    /// The call that began the side conversation.
+    pub call: Option<String>,
+    /// Its events. They have the id, the time and the part numbers that they have in a file of their own, and the place of the outer
+    /// record.
+    pub events: Vec<Event<'static>>,
+}
+
+/// How many events of one nested record are read. Real ones have a few dozen at most.
+const PARTS_MAX: usize = 4_096;
+
+/// The record that stands inside the record of this event.
+pub fn nested(event: &Event<'_>) -> Option<NestedRecord> {
+    let Body::Fact { name, .. } = &event.body else { return None };
+    event.extra.iter().find_map(|(origin, residue)| {
+        let format = named(origin)?;
+        let place = format.marks().nested.filter(|nested| nested.fact == name)?;
+        let raw = residue.at(place.record)?;
+        let thread = residue.word_at(place.thread).map(Cow::into_owned);
+        let mut inside = Inside { fact: place.fact, events: Vec::new() };
+        let mut reading = Reading::new(format, Want::All);
+        reading.feed(raw.as_bytes(), &mut inside);
+        reading.end(&mut inside);
+        for inner in &mut inside.events {
+            let own = |text: &Option<Cow<'_, str>>| text.as_deref().map(|text| Cow::Owned(text.to_owned()));
+            inner.at = event.at;
+            inner.thread = thread.as_deref().map(|thread| Cow::Owned(thread.to_owned())).or(inner.thread.take());
+            inner.session = inner.session.take().or_else(|| own(&event.session));
+            inner.cwd = inner.cwd.take().or_else(|| own(&event.cwd));
+            inner.branch = inner.branch.take().or_else(|| own(&event.branch));
+            inner.version = inner.version.take().or_else(|| own(&event.version));
+        }
+        let call = residue.word_at(place.call).map(Cow::into_owned);
+        (!inside.events.is_empty()).then_some(NestedRecord { thread, call, events: inside.events })
+    })
+}
+
+/// The events of the record that stands inside the record of this event; none for most.
+pub fn nested_events(event: &Event<'_>) -> Vec<Event<'static>> {
+    nested(event).map(|nested| nested.events).unwrap_or_default()
+}
+
+/// Keeps what is said inside.
+struct Inside {
+    fact: &'static str,
+    events: Vec<Event<'static>>,
+}
+
+impl Sink for Inside {
+    fn event(&mut self, event: &Event<'_>) {
+        let is_nested = matches!(&event.body, Body::Fact { name, .. } if name == self.fact);
+        if !is_nested && self.events.len() < PARTS_MAX {
+            self.events.push(event.clone().into_owned());
+        }
+    }
+
+    fn note(&mut self, _note: Note) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::formats::claude_code::ClaudeCode;
+    use crate::model::Kind;
+    use crate::query::Trail;
+    use crate::read::all;
+
+    const MESSAGE: &str = r#""message":{"role":"assistant","id":"m1","model":"m","content":[{"type":"text","text":"I look"},{"type":"tool_use","id":"t1","name":"Read","input":{"file_path":"/w/a"}}]},"uuid":"5b0c7f4e-0000-4000-8000-000000000001","timestamp":"2026-01-01T00:00:00.000Z""#;
+
+    fn outer() -> String {
+        format!(
+            r#"{{"parentUuid":null,"isSidechain":false,"cwd":"/w","sessionId":"s","type":"progress","data":{{"message":{{"type":"assistant",{MESSAGE}}},"type":"agent_progress","agentId":"a1"}},"parentToolUseID":"t0","uuid":"u0","timestamp":"2026-01-01T00:00:01.000Z"}}"#
+        )
+    }
+
+    #[test]
+    fn a_nested_record_is_read_as_what_it_is() {
+        let outer = all(&ClaudeCode, outer().as_bytes()).events;
+        assert_eq!(outer.len(), 1);
+        let found = nested(&outer[0]).unwrap();
+        assert_eq!((found.thread.as_deref(), found.call.as_deref()), (Some("a1"), Some("t0")));
+        let kinds: Vec<Kind> = found.events.iter().map(Event::kind).collect();
+        assert_eq!(kinds, [Kind::Message, Kind::ToolCall]);
+        for event in &found.events {
+            assert_eq!(event.thread.as_deref(), Some("a1"));
+            assert_eq!((event.session.as_deref(), event.cwd.as_deref()), (Some("s"), Some("/w")));
+            assert_eq!(event.at, outer[0].at);
+            assert!(!event.restates && event.part.of == 2);
+        }
+        assert!(nested(&found.events[0]).is_none());
+    }
+
+    #[test]
+    fn a_nested_record_and_its_copy_in_an_own_file_have_equal_keys() {
+        let own =
+            format!(r#"{{"isSidechain":true,"agentId":"a1","sessionId":"s","cwd":"/w","type":"assistant",{MESSAGE}}}"#);
+        let own = all(&ClaudeCode, own.as_bytes()).events;
+        let inner = nested_events(&all(&ClaudeCode, outer().as_bytes()).events[0]);
+        let keys = |events: &[Event<'static>]| -> Vec<(u64, u64)> {
+            let mut trail = Trail::default();
+            events.iter().filter_map(|event| trail.entry(event).map(|entry| (entry.key, entry.twin))).collect()
+        };
+        assert_eq!(keys(&own).len(), 2);
+        assert_eq!(keys(&own), keys(&inner));
+    }
+}
