@@ -9,7 +9,7 @@ use stenograph::formats::FORMATS;
 use stenograph::laws::{Effort, check};
 
 /// How many changes are tried on the fixtures of each format. Every run tries the same ones.
-const CHANGES: usize = 240;
+const CHANGES: usize = 160;
 
 /// The places of keys in a text of JSON values: where the key begins, and where its value begins and ends.
 fn keys(text: &str) -> Vec<(usize, usize, usize)> {

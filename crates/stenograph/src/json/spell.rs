@@ -88,7 +88,8 @@ pub fn indent(raw: &str, mut level: usize) -> String {
     out
 }
 
-/// A spelling that equal values share: compact, keys sorted, strings with the least escapes. For comparing only.
+/// A spelling that equal values share: compact, keys sorted, strings with the least escapes. Of two equal keys the order stays, because
+/// the last one counts. For comparing only.
 pub fn canonical(raw: &str) -> Cow<'_, str> {
     canonical_below(raw, 0)
 }
@@ -100,13 +101,14 @@ fn canonical_below(raw: &str, depth: u32) -> Cow<'_, str> {
     if depth > DEPTH_MAX {
         return compact(raw);
     }
-    if let Some(object) = super::Object::parse(raw)
-        && object.duplicate().is_none()
-    {
-        let field =
-            |(key, raw): (&str, &str)| format!("{}:{}", crate::text::quote(key), canonical_below(raw, depth + 1));
-        let mut fields: Vec<String> = object.pairs().map(field).collect();
-        fields.sort();
+    if let Some(object) = super::Object::parse(raw) {
+        let field = |(key, raw): (&str, &str)| {
+            let key = crate::text::quote(key);
+            (key.len() + 1, format!("{key}:{}", canonical_below(raw, depth + 1)))
+        };
+        let mut fields: Vec<(usize, String)> = object.pairs().map(field).collect();
+        fields.sort_by(|(a, one), (b, other)| one.get(..*a).cmp(&other.get(..*b)));
+        let fields: Vec<String> = fields.into_iter().map(|(_, field)| field).collect();
         return Cow::Owned(format!("{{{}}}", fields.join(",")));
     }
     if let Some(items) = super::items(raw) {
@@ -134,5 +136,7 @@ mod tests {
     fn equal_values_have_one_canonical_spelling() {
         assert_eq!(canonical(r#"{"b":1,"a":["\u0041"]}"#), canonical(r#"{ "a": ["A"], "b": 1 }"#));
         assert_ne!(canonical("1.0"), canonical("1"));
+        assert_eq!(canonical(r#"{"b":1,"a":2,"b":3}"#), canonical(r#"{"a":2,"b":1,"b":3}"#));
+        assert_ne!(canonical(r#"{"b":1,"b":3}"#), canonical(r#"{"b":3,"b":1}"#));
     }
 }

@@ -173,6 +173,11 @@ fn read_usage(object: &mut Object<'_>) -> Option<Usage> {
 fn read_extra<'a>(object: &mut Object<'a>) -> Extra<'a> {
     let mut extra = Extra::default();
     let Some(origins) = object.open("extra") else { return extra };
+    if origins.duplicate().is_some() {
+        // Nobody can say in whose words it is: it stays on the line as it is.
+        object.close("extra", origins);
+        return extra;
+    }
     let mut unread = Vec::new();
     for (name, held) in origins.rest().0 {
         match held {

@@ -15,7 +15,8 @@ pub fn told<'e>(event: &Event<'_>, left: &'e Residue<'_>) -> Told<'e> {
     };
     let mut told = Told { request: left.text("requestId").filter(|request| !request.is_empty()), ..Told::default() };
     // Where no usage is stated there is nothing to set aside.
-    if message.raw("model") == Some(SYNTHETIC) && message.has("usage") {
+    let states = event.usage.is_some() || message.has("usage");
+    if states && message.raw("model") == Some(SYNTHETIC) {
         told.aside = Some(Retold::Synthetic);
     } else if left.raw("toolUseResult").is_some_and(is_sum) {
         told.aside = Some(Retold::Sum);
