@@ -8,7 +8,7 @@
 //! 4. [`convert`] joins the two, measures the [`loss`], and can [`carry`] the source along.
 //! 5. [`edit`] changes a source and leaves every byte alone that it need not change.
 //! 6. [`query`] says what of an event can be found, and finds it.
-//! 7. [`status`] tells from the last events how a run stands.
+//! 7. [`calls`] decides what came of each tool call; [`status`] tells from the last events how a run stands.
 //! 8. [`ledger`] counts what model calls took.
 //! 9. [`audit`] tells what a session did, [`changes`] what it did to files, as diffs.
 //! 10. [`replay`] plays a conversation again, as a line of moments; [`cassette`] answers an agent from one;
@@ -19,6 +19,7 @@
 //! This crate opens no files, reads no clock and no environment, starts no threads and prints nothing.
 
 pub mod audit;
+pub mod calls;
 pub mod carry;
 pub mod cassette;
 pub mod changes;

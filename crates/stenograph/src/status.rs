@@ -21,6 +21,7 @@ mod course;
 #[cfg(test)]
 mod tests;
 
+use crate::calls::{CallStep, Calls};
 use crate::model::{Body, Event};
 use course::{Course, Phase};
 pub(crate) use course::{given, is_markup};
@@ -175,6 +176,7 @@ pub struct Status {
 /// Follows the events of a source, or of its end.
 #[derive(Clone, Debug, Default)]
 pub struct Watch {
+    calls: Calls,
     main: Course,
     /// Side conversations in the same source. They decide only where there is no other.
     side: Course,
@@ -193,6 +195,12 @@ const BEGINNING_LENGTH_MAX: usize = 200;
 impl Watch {
     /// Takes notice of one event.
     pub fn add(&mut self, event: &Event<'_>) {
+        let step = self.calls.add(event);
+        self.add_step(event, &step);
+    }
+
+    /// Takes notice of one event, of which it is known what it means for the calls.
+    pub(crate) fn add_step(&mut self, event: &Event<'_>, step: &CallStep) {
         self.active_ms = self.active_ms.max(moment_ms(event));
         if event.restates {
             return;
@@ -213,7 +221,7 @@ impl Watch {
         }
         state(&mut self.thread, event.thread.as_deref());
         let course = if event.thread.is_some() { &mut self.side } else { &mut self.main };
-        course.add(event);
+        course.add(event, step);
     }
 
     /// How the run stands when nothing came for so long; `None` when nobody knows.

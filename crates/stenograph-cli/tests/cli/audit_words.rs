@@ -64,7 +64,7 @@ fn exit_codes_are_read_from_what_a_script_printed() {
         printed("call_0005", &[r#"{"wall_time_seconds":0.2,"exit_code":0,"output":""}"#]),
         message("assistant", "Done."),
     ]);
-    let good = |command: &str, exit: Value| (command.to_owned(), exit, "good".to_owned());
+    let good = |command: &str, exit: Value| (command.to_owned(), exit, "ok".to_owned());
     assert_eq!(
         told(&json),
         [
@@ -93,7 +93,7 @@ fn a_call_that_says_itself_how_it_went_is_answered() {
     ]);
     let tool = &json["tools"][0];
     assert_eq!((&tool["calls"], &tool["failed"], &tool["unanswered"]), (&json!(3), &json!(1), &json!(1)));
-    assert_eq!(json["calls"][0]["outcome"], "good");
+    assert_eq!(json["calls"][0]["outcome"], "ok");
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn signs_between_quotes_do_not_end_a_command() {
         answer("call_0002"),
     ]);
     let outcomes: Vec<String> = told(&json).into_iter().map(|(_, _, outcome)| outcome).collect();
-    assert_eq!(outcomes, ["good", "failed"]);
+    assert_eq!(outcomes, ["ok", "failed"]);
 }
 
 #[test]

@@ -140,6 +140,7 @@ impl<'w> Intake<'w> {
             }
         };
         words(|fields| fields.tool, entry.tool.as_deref());
+        words(|fields| fields.tool_name, entry.tool.as_deref());
         words(|fields| fields.model, entry.model.as_deref());
         words(|fields| fields.branch, entry.branch.as_deref());
         entry.files.iter().for_each(|touch| words(|fields| fields.file, Some(&touch.path)));
@@ -153,6 +154,7 @@ impl<'w> Intake<'w> {
         }
         Has::ALL.iter().filter(|has| has.is_in(entry)).for_each(|has| tag(format!("has:{}", has.name())));
         let at = event.at.unwrap_or_default();
+        document.number(|fields| fields.failed, u64::from(entry.error));
         document.number(|fields| fields.lot, self.lot);
         document.number(|fields| fields.batch, self.batch);
         document.number(|fields| fields.event, self.event);

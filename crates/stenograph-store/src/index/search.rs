@@ -12,7 +12,7 @@ use std::path::Path;
 use stenograph::model::Span;
 use stenograph::query::{Query, Same, collapse_pieces};
 use tantivy::collector::{Count, TopDocs};
-use tantivy::columnar::Column;
+use tantivy::columnar::{Column, StrColumn};
 use tantivy::{DocAddress, Order as Direction, Searcher as Engine};
 
 pub use load::{Absent, Depth, Each};
@@ -72,6 +72,10 @@ pub struct Hit {
     pub restates: bool,
     /// The same as `twin` for each of its texts, where it has several.
     pub pieces: Vec<u64>,
+    /// The tool that was called, or that answered. A result may not name it, and its record alone does not tell.
+    pub tool: Option<String>,
+    /// Whether a call or the run failed by it, which other records may decide.
+    pub has_failed: bool,
     /// How many copies of it stand elsewhere.
     pub copies: usize,
 }
@@ -287,6 +291,8 @@ struct Columns {
     key: Column<u64>,
     twin: Column<u64>,
     time: Column<i64>,
+    tool: Option<StrColumn>,
+    failed: Column<u64>,
 }
 
 impl Columns {
@@ -302,7 +308,16 @@ impl Columns {
             key: fast.u64("key")?,
             twin: fast.u64("twin")?,
             time: fast.i64("time")?,
+            tool: fast.str("tool_name")?,
+            failed: fast.u64("failed")?,
         })
+    }
+
+    fn tool(&self, document: u32) -> Option<String> {
+        let column = self.tool.as_ref()?;
+        let mut name = String::new();
+        let is_known = column.ord_to_str(column.term_ords(document).next()?, &mut name).ok()?;
+        is_known.then_some(name)
     }
 
     /// The hit that a document is, if it counts.
@@ -329,6 +344,8 @@ impl Columns {
             twin: twin::print(twin),
             restates: twin::restates(twin),
             pieces,
+            tool: self.tool(document),
+            has_failed: self.failed.first(document) == Some(1),
             copies: 0,
         })
     }

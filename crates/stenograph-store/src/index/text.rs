@@ -25,6 +25,10 @@ pub struct Fields {
     pub text: Field,
     /// The tool.
     pub tool: Field,
+    /// Its name, to be shown.
+    pub tool_name: Field,
+    /// 1 where a call or the run failed.
+    pub failed: Field,
     /// The files touched.
     pub file: Field,
     /// The model.
@@ -68,6 +72,8 @@ impl Fields {
         let fields = Fields {
             text: schema.add_text_field("text", words(true)),
             tool: schema.add_text_field("tool", words(false)),
+            tool_name: schema.add_text_field("tool_name", TextOptions::default().set_fast("raw")),
+            failed: schema.add_u64_field("failed", FAST),
             file: schema.add_text_field("file", words(false)),
             model: schema.add_text_field("model", words(false)),
             branch: schema.add_text_field("branch", words(false)),

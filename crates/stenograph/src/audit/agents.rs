@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use super::answer::Answer;
 use super::keys::Task;
-use super::report::{Agent, AgentState, Kept, Outcome, Place};
+use super::report::{Agent, AgentState, CallOutcome, Kept, Place};
 use super::thread::Course;
 
 /// Agents and other work that goes on.
@@ -27,9 +27,6 @@ pub(super) struct Agents {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Work {
     pub agent: Option<usize>,
-    /// Where its call is kept.
-    pub call: Option<usize>,
-    pub tool: usize,
     pub event: u64,
 }
 
@@ -63,7 +60,7 @@ impl Agents {
             self.by_call.insert(call, at);
         }
         if let Some(name) = &task.name {
-            self.work(name, Work { agent: Some(at), call: None, tool: 0, event: place.event });
+            self.work(name, Work { agent: Some(at), event: place.event });
         }
         Some(at)
     }
@@ -100,13 +97,15 @@ impl Agents {
     }
 
     /// The call that gave a task was answered.
-    pub fn answered(&mut self, agent: usize, answer: &Answer, outcome: Outcome) {
+    pub fn answered(&mut self, agent: usize, answer: &Answer, outcome: CallOutcome) {
         let Some(held) = self.kept.items.get_mut(agent) else { return };
         held.kind = held.kind.take().or_else(|| answer.kind.clone());
         held.state = match outcome {
-            Outcome::Failed => AgentState::Failed,
-            Outcome::Denied => AgentState::Denied,
-            Outcome::Good | Outcome::Unanswered => told(answer).unwrap_or(AgentState::Completed),
+            CallOutcome::Failed | CallOutcome::Interrupted => AgentState::Failed,
+            CallOutcome::Denied => AgentState::Denied,
+            CallOutcome::Ok | CallOutcome::Running | CallOutcome::Unknown => {
+                told(answer).unwrap_or(AgentState::Completed)
+            }
         };
         if held.state != AgentState::Running {
             held.answer = Some(beginning(&answer.beginning, TEXT_SIZE_MAX).to_owned()).filter(|text| !text.is_empty());
@@ -117,17 +116,16 @@ impl Agents {
     }
 
     /// An agent was asked after, or told of itself, later.
-    pub fn later(&mut self, agent: usize, answer: &Answer, outcome: Outcome, place: Place) {
+    pub fn later(&mut self, agent: usize, answer: &Answer, outcome: CallOutcome, place: Place) {
         let Some(held) = self.kept.items.get_mut(agent) else { return };
         if held.later.len() < LATER_MAX {
             held.later.push(place);
         }
         let state = told(answer).or_else(|| state_of(&answer.beginning));
-        match (outcome, state) {
-            (Outcome::Good, Some(state)) => held.state = state,
-            (Outcome::Good | Outcome::Failed | Outcome::Denied | Outcome::Unanswered, _) => {}
+        if let Some(state) = state.filter(|_| !outcome.is_failure()) {
+            held.state = state;
         }
-        if outcome == Outcome::Good && held.state != AgentState::Running {
+        if !outcome.is_failure() && held.state != AgentState::Running {
             held.answer = Some(beginning(&answer.beginning, TEXT_SIZE_MAX).to_owned());
         }
     }

@@ -1,12 +1,12 @@
 //! What records say beside the conversation, in words of their format: twins of calls and results, verdicts and modes, records of side
 //! conversations inside others, news of work that went on. The words are the formats'; see [`crate::format::Marks`].
 
-use super::answer::{Answer, digits, marks};
-use super::calls::Calls;
-use super::keys::{Task, command_at};
-use super::report::{Call, Outcome, Place};
+use super::answer::Answer;
+use super::keys::Task;
+use super::report::{Call, CallOutcome};
 use super::{Auditor, TEXT_SIZE_MAX};
-use crate::format::marks::{Judgement, Marks, Twin, hosted_status, word};
+use crate::calls::{CallStep, Calls as Fold, between, command_at, marks};
+use crate::format::marks::{Judgement, Marks, Twin, word};
 use crate::format::{Format, Want, named};
 use crate::json::Object;
 use crate::model::{Body, Event, Note, Residue};
@@ -20,34 +20,20 @@ const CHANGES_MAX: usize = 256;
 
 impl Auditor {
     /// Takes notice of what a record says beside the conversation.
-    pub(super) fn aside(&mut self, event: &Event<'_>, thread: usize) {
+    pub(super) fn aside(&mut self, event: &Event<'_>, step: &CallStep, thread: usize) {
         for (origin, residue) in event.extra.iter() {
             let Some(format) = named(origin) else { continue };
             let marks = format.marks();
             self.mode(event, &marks, residue, thread);
             let Body::Fact { name, .. } = &event.body else { continue };
             for twin in marks.twins.iter().filter(|twin| twin.fact == name) {
-                self.twin(twin, residue, thread);
+                self.twin(twin, residue, step, thread);
             }
             for judgement in marks.judgements.iter().filter(|judgement| judgement.fact == name) {
                 self.judgement(judgement, residue, thread);
             }
         }
         self.nested(event);
-    }
-
-    /// A call whose result nobody records may say itself what came of it. How long it took is not known.
-    pub(super) fn hosted(&mut self, event: &Event<'_>, id: Option<&str>, thread: usize) {
-        let stated = hosted_status(event).flatten();
-        let is_error = match stated.as_deref() {
-            Some("completed") => false,
-            Some("failed" | "incomplete") => true,
-            Some(_) | None => return,
-        };
-        if let Some(open) = self.calls.answered(id, thread) {
-            let answer = Answer { is_error, ..Answer::default() };
-            self.settle(&open, answer, Place { time_ms: None, ..self.place });
-        }
     }
 
     /// What may be done without asking, when that changes.
@@ -67,35 +53,31 @@ impl Auditor {
     }
 
     /// A record that tells of a call once more, or of one that is told nowhere else.
-    fn twin(&mut self, twin: &Twin, residue: &Residue<'_>, thread: usize) {
+    fn twin(&mut self, twin: &Twin, residue: &Residue<'_>, step: &CallStep, thread: usize) {
         let id = residue.word_at(twin.call);
-        let exit = residue.word_at(twin.exit).and_then(|code| code.parse::<i64>().ok());
         if let Some(name) = residue.word_at(twin.thread) {
-            let agent = self.agents.of_call(Calls::id(id.as_deref())).or_else(|| {
+            let agent = self.agents.of_call(Fold::id(id.as_deref())).or_else(|| {
                 let text = |path: &str| residue.word_at(path).map(Str::into_owned);
                 let task =
                     Task { kind: text(twin.kind), prompt: text(twin.task).unwrap_or_default(), ..Task::default() };
-                self.agents.begin(&task, thread, Calls::id(id.as_deref()), self.place)
+                self.agents.begin(&task, thread, Fold::id(id.as_deref()), self.place)
             });
             if let Some(agent) = agent {
                 self.agents.thread(agent, &name);
             }
         }
         if self.calls.is_made(id.as_deref()) {
-            if let Some(at) = self.calls.waiting(id.as_deref()).and_then(|open| open.at) {
-                let call = self.calls.kept.items.get_mut(at);
-                if let Some(call) = call.filter(|call| call.exit.is_none()) {
-                    call.exit = exit;
-                }
-            }
             return;
         }
-        let is_good =
-            residue.word_at(twin.success).is_none_or(|word| word == "true") && exit.is_none_or(|code| code == 0);
-        let outcome = if is_good { Outcome::Good } else { Outcome::Failed };
+        let is_good = residue.word_at(twin.success).is_none_or(|word| word == "true");
+        let outcome = match step.decision {
+            Some(decision) => decision.outcome,
+            None if is_good => CallOutcome::Ok,
+            None => CallOutcome::Failed,
+        };
         self.changes(twin, residue, outcome, thread);
         let command = if twin.command.is_empty() { None } else { residue.at(twin.command).and_then(command_at) };
-        if let Some(command) = command {
+        if let (Some(command), Some(decision)) = (command, &step.decision) {
             self.audit.commands += 1;
             self.calls.keep(Call {
                 place: self.place,
@@ -105,7 +87,8 @@ impl Auditor {
                 is_cut: false,
                 command: Some(command),
                 outcome,
-                exit,
+                rule: decision.rule,
+                exit: decision.exit,
                 took_ms: None,
                 is_retry: false,
                 answer: Some(self.place),
@@ -116,7 +99,7 @@ impl Auditor {
     }
 
     /// The files that a twin says were changed.
-    fn changes(&mut self, twin: &Twin, residue: &Residue<'_>, outcome: Outcome, thread: usize) {
+    fn changes(&mut self, twin: &Twin, residue: &Residue<'_>, outcome: CallOutcome, thread: usize) {
         if twin.changes.is_empty() {
             return;
         }
@@ -147,7 +130,7 @@ impl Auditor {
     /// A record of a side conversation inside another record.
     fn nested(&mut self, event: &Event<'_>) {
         let Some(NestedRecord { thread: Some(thread), call, events }) = nested(event) else { return };
-        if let Some(agent) = self.agents.of_call(Calls::id(call.as_deref())) {
+        if let Some(agent) = self.agents.of_call(Fold::id(call.as_deref())) {
             self.agents.thread(agent, &thread);
         }
         let place = self.place;
@@ -161,21 +144,14 @@ impl Auditor {
     pub(super) fn notice(&mut self, event: &Event<'_>, text: &str) -> bool {
         let found = marks(event).find_map(|(marks, _)| marks.notice.filter(|notice| text.starts_with(notice.begins)));
         let Some(notice) = found else { return false };
-        let between = |(open, close): (&str, &str)| {
-            let start = text.find(open)? + open.len();
-            let rest = text.get(start..)?;
-            Some(rest.get(..rest.find(close)?)?.trim().to_owned())
-        };
-        let exit = text.find(notice.exit).and_then(|at| digits(text.get(at + notice.exit.len()..)?));
         let answer = Answer {
-            exit,
-            state: between(notice.state),
+            state: between(text, notice.state),
             beginning: beginning(text, TEXT_SIZE_MAX).to_owned(),
             ..Answer::default()
         };
-        let work = between(notice.handle).and_then(|name| self.agents.asked_for(&[name]));
-        if let Some(work) = work.and_then(|work| self.agents.get(work)) {
-            self.later(work, &answer, Outcome::Good, self.place);
+        let work = between(text, notice.handle).and_then(|name| self.agents.asked_for(&[name]));
+        if let Some(agent) = work.and_then(|work| self.agents.get(work)?.agent) {
+            self.agents.later(agent, &answer, CallOutcome::Ok, self.place);
         }
         true
     }

@@ -1,14 +1,12 @@
-//! Calls and which answer belongs to which: tools are tallied, and a call counts once however often it is told. What an answer means is
-//! not decided here.
+//! The calls of a session, tallied by tool: a call counts once however often it is told. Which answer belongs to which call, and what came of
+//! it, the fold [`crate::calls::Calls`] decides; here calls go by its numbers.
 
-use std::collections::{HashMap, HashSet, VecDeque};
-
-use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::answer::Answer;
 use super::keys::Keys;
-use super::report::{Call, Kept, Outcome, Place, Tool};
-use crate::model::Input;
+use super::report::{Call, CallOutcome, Kept, Place, Tool};
+use crate::calls::{Calls as Fold, Decision, Rule};
 use crate::query::Touch;
 use crate::text::beginning;
 
@@ -20,8 +18,12 @@ pub(super) struct Calls {
     names: HashMap<String, usize>,
     /// How many bytes the kept calls have.
     size: usize,
-    open: VecDeque<Open>,
-    early: VecDeque<(u64, Answer, Place)>,
+    /// The fold that decides.
+    pub fold: crate::calls::Calls,
+    open: BTreeMap<u64, Open>,
+    early: BTreeMap<u64, (Answer, Place)>,
+    /// Where each numbered call is kept, if it is, and its tool.
+    places: HashMap<u64, (Option<usize>, usize)>,
     seen: HashSet<u64>,
     /// Ids of calls that were made, to know an answer that is told again.
     ids: HashSet<u64>,
@@ -31,8 +33,6 @@ pub(super) struct Calls {
 /// A call that waits for its answer.
 #[derive(Debug)]
 pub(super) struct Open {
-    /// A fingerprint of what ties call and result; 0 for a call without.
-    pub id: u64,
     pub thread: usize,
     pub tool: usize,
     /// A fingerprint of the tool and its input.
@@ -42,8 +42,6 @@ pub(super) struct Open {
     pub at: Option<usize>,
     pub keys: Keys,
     pub touches: Vec<Touch>,
-    /// Whether its answer may state an exit code.
-    pub may_exit: bool,
     /// The step that it was made in.
     pub step: u64,
     /// Its number in what stands before the model.
@@ -65,9 +63,6 @@ const SIZE_MAX: usize = 32 << 20;
 /// How many tools are told apart; a session has dozens.
 const TOOLS_MAX: usize = 4096;
 
-/// How many calls may wait for an answer.
-const OPEN_MAX: usize = 4096;
-
 /// How many answers may stand before their calls.
 const EARLY_MAX: usize = 64;
 
@@ -81,39 +76,21 @@ const ID_LENGTH_MIN: usize = 8;
 const OTHER_TOOLS: &str = "(other tools)";
 
 impl Calls {
-    /// The fingerprint of what ties a call and its result.
-    pub fn id(id: Option<&str>) -> u64 {
-        id.filter(|id| !id.is_empty()).map_or(0, |id| xxh3_64(id.as_bytes()).max(1))
-    }
-
-    /// The fingerprint of a tool and its input.
-    pub fn print(name: &str, input: &Input<'_>) -> u64 {
-        xxh3_64_with_seed(input.to_text().decode().as_bytes(), xxh3_64(name.as_bytes()))
-    }
-
-    /// Whether a call was told already. Where one of two that say the same has no id, the other's counts.
-    pub fn is_known(&mut self, stated: Option<&str>, thread: usize, print: u64) -> bool {
-        let id = Calls::id(stated);
-        let alike = self
-            .open
-            .iter_mut()
-            .find(|open| open.print == print && open.thread == thread && (open.id == id || open.id == 0 || id == 0));
-        let is_open = alike.is_some();
-        if let Some(open) = alike.filter(|open| open.id == 0) {
-            open.id = id;
-        }
+    /// Whether a call was told already, by an id that is not given twice.
+    pub fn is_known(&mut self, stated: Option<&str>, print: u64) -> bool {
+        let id = Fold::id(stated);
         if self.seen.len() >= SEEN_MAX {
-            return is_open;
+            return false;
         }
         if id != 0 {
             self.ids.insert(id);
         }
         let is_lasting = stated.is_some_and(|id| id.len() >= ID_LENGTH_MIN);
-        is_lasting && !self.seen.insert(print ^ id.rotate_left(17)) || is_open
+        is_lasting && !self.seen.insert(print ^ id.rotate_left(17))
     }
 
-    /// Takes a new call. What waits too long is given back as unanswered.
-    pub fn begin(&mut self, mut open: Open, name: &str) -> (usize, Option<Open>) {
+    /// Takes a new call under the number that the fold gave it.
+    pub fn begin(&mut self, number: u64, mut open: Open, name: &str) {
         open.tool = self.tool(name);
         let is_retry = self.failed.contains(&open.print);
         if let Some(tool) = self.tools.get_mut(open.tool) {
@@ -127,7 +104,8 @@ impl Calls {
             keys: open.keys.fields.clone(),
             is_cut: open.keys.is_cut,
             command: open.keys.command.clone(),
-            outcome: Outcome::Unanswered,
+            outcome: CallOutcome::Unknown,
+            rule: Rule::NoEvidence,
             exit: None,
             took_ms: None,
             is_retry,
@@ -136,10 +114,10 @@ impl Calls {
             asks_after: None,
         };
         open.at = self.keep(call);
-        let tool = open.tool;
-        let oldest = if self.open.len() >= OPEN_MAX { self.open.pop_front() } else { None };
-        self.open.push_back(open);
-        (tool, oldest)
+        if self.places.len() < SEEN_MAX {
+            self.places.insert(number, (open.at, open.tool));
+        }
+        self.open.insert(number, open);
     }
 
     /// Keeps a call, if there is room.
@@ -154,79 +132,77 @@ impl Calls {
         self.kept.push(call, CALLS_MAX)
     }
 
-    /// The answer to the call that was made last, if it stood before it.
-    pub fn early(&mut self) -> Option<(Open, Answer, Place)> {
-        let id = self.open.back()?.id;
-        let at = self.early.iter().position(|(early, ..)| *early == id && id != 0)?;
-        let (_, answer, place) = self.early.remove(at)?;
-        Some((self.open.pop_back()?, answer, place))
-    }
-
-    /// The call that an answer belongs to. One that is told again belongs to none.
-    pub fn answered(&mut self, id: Option<&str>, thread: usize) -> Option<Open> {
-        let id = Calls::id(id);
-        let at = match id {
-            0 => {
-                let mine = |open: &Open| open.thread == thread;
-                let nameless = self.open.iter().position(|open| open.id == 0 && mine(open));
-                nameless.or_else(|| self.open.iter().position(mine))
-            }
-            id => self.open.iter().position(|open| open.id == id),
-        };
-        self.open.remove(at?)
+    /// The call of this number, which waits no longer.
+    pub fn take(&mut self, number: u64) -> Option<Open> {
+        self.open.remove(&number)
     }
 
     /// Keeps an answer whose call may follow.
-    pub fn keep_early(&mut self, id: Option<&str>, answer: Answer, place: Place) {
-        let id = Calls::id(id);
+    pub fn keep_early(&mut self, number: u64, id: Option<&str>, answer: Answer, place: Place) {
+        let id = Fold::id(id);
         if id == 0 || self.ids.contains(&id) {
             return;
         }
         if self.early.len() >= EARLY_MAX {
-            self.early.pop_front();
+            self.early.pop_first();
         }
-        self.early.push_back((id, answer, place));
+        self.early.insert(number, (answer, place));
+    }
+
+    /// The answer that came before the call of this number.
+    pub fn early(&mut self, number: u64) -> Option<(Answer, Place)> {
+        self.early.remove(&number)
     }
 
     /// Whether a call with this id was made.
     pub fn is_made(&self, id: Option<&str>) -> bool {
-        self.ids.contains(&Calls::id(id))
+        self.ids.contains(&Fold::id(id))
     }
 
-    /// The call with this id, if it still waits.
-    pub fn waiting(&mut self, id: Option<&str>) -> Option<&mut Open> {
-        let id = Calls::id(id);
-        self.open.iter_mut().find(|open| open.id == id && id != 0)
+    /// A later record decides what came of a call.
+    pub fn decide_later(&mut self, decision: &Decision) {
+        let Some((at, tool)) = self.places.get(&decision.call).copied() else { return };
+        let had_failed = match at.and_then(|at| self.kept.items.get_mut(at)) {
+            Some(call) => {
+                let had_failed = call.outcome.is_failure();
+                call.exit = decision.exit.or(call.exit);
+                if !had_failed {
+                    (call.outcome, call.rule) = (decision.outcome, decision.rule);
+                }
+                had_failed
+            }
+            None => false,
+        };
+        if let Some(tool) = self.tools.get_mut(tool).filter(|_| !had_failed && decision.outcome.is_failure()) {
+            tool.failed += 1;
+        }
     }
 
     /// Writes down what came of a call.
-    pub fn settle(&mut self, open: &Open, answer: &Answer, place: Place, outcome: Outcome) {
+    pub fn settle(&mut self, open: &Open, answer: &Answer, place: Place, decision: &Decision) {
+        let outcome = decision.outcome;
         let took_ms = match (open.place.time_ms, place.time_ms) {
             (Some(from), Some(to)) => u64::try_from(to.saturating_sub(from)).ok(),
             _ => None,
         };
         if let Some(tool) = self.tools.get_mut(open.tool) {
-            tool.failed += u64::from(outcome == Outcome::Failed);
-            tool.denied += u64::from(outcome == Outcome::Denied);
+            tool.failed += u64::from(matches!(outcome, CallOutcome::Failed | CallOutcome::Interrupted));
+            tool.denied += u64::from(outcome == CallOutcome::Denied);
             if let Some(took_ms) = took_ms {
                 tool.timed += 1;
                 tool.time_ms = tool.time_ms.saturating_add(took_ms);
                 tool.longest_ms = tool.longest_ms.max(took_ms);
             }
         }
-        match outcome {
-            Outcome::Good => {
-                self.failed.remove(&open.print);
-            }
-            Outcome::Failed | Outcome::Denied if self.failed.len() < SEEN_MAX => {
-                self.failed.insert(open.print);
-            }
-            Outcome::Failed | Outcome::Denied | Outcome::Unanswered => {}
+        let is_bad = outcome.is_failure();
+        if !is_bad {
+            self.failed.remove(&open.print);
+        } else if self.failed.len() < SEEN_MAX {
+            self.failed.insert(open.print);
         }
-        let is_bad = matches!(outcome, Outcome::Failed | Outcome::Denied);
         if let Some(call) = open.at.and_then(|at| self.kept.items.get_mut(at)) {
-            call.outcome = outcome;
-            call.exit = answer.exit.filter(|_| open.may_exit).or(call.exit);
+            (call.outcome, call.rule) = (outcome, decision.rule);
+            call.exit = decision.exit;
             call.took_ms = took_ms;
             call.answer = Some(place);
             call.said = is_bad.then(|| answer.beginning.clone()).filter(|said| !said.is_empty());
@@ -242,7 +218,7 @@ impl Calls {
 
     /// Everything that still waits.
     pub fn rest(&mut self) -> Vec<Open> {
-        self.open.drain(..).collect()
+        std::mem::take(&mut self.open).into_values().collect()
     }
 
     /// The name of a tool.

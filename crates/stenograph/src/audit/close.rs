@@ -1,7 +1,7 @@
 //! What a whole session came to, when all of its events were given.
 
 use super::calls::Open;
-use super::report::{Audit, End, Outcome, Step, Thread};
+use super::report::{Audit, CallOutcome, End, Step, Thread};
 use super::thread::Course;
 use super::trouble::Ending;
 use super::{Auditor, LIST_MAX};
@@ -44,7 +44,7 @@ impl Auditor {
     fn ends(&mut self, main: usize, open: Option<&Open>) {
         let open = open.map(|open| {
             let tool = Some(self.calls.name(open.tool).to_owned());
-            let (text, outcome) = (open.keys.about().to_owned(), Some(Outcome::Unanswered));
+            let (text, outcome) = (open.keys.about().to_owned(), Some(CallOutcome::Unknown));
             (Step { place: open.place, tool, text, outcome, exit: None }, open.keys.fields.clone())
         });
         let place = self.place;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::report::{Change, File, Kept, Outcome, Place};
+use super::report::{CallOutcome, Change, File, Kept, Place};
 use crate::query::{Touch, TouchHow};
 
 /// How many files are kept. Who touches more runs a command for it.
@@ -18,7 +18,7 @@ pub(super) struct Files {
 impl Files {
     /// Takes notice of a call that is about a file; gives the file's place in the list. `made` tells whether the file was not there before,
     /// where the source says so.
-    pub fn touch(&mut self, touch: &Touch, outcome: Outcome, made: Option<bool>, place: Place) -> Option<usize> {
+    pub fn touch(&mut self, touch: &Touch, outcome: CallOutcome, made: Option<bool>, place: Place) -> Option<usize> {
         let at = match self.paths.get(&touch.path) {
             Some(at) => *at,
             None => {
@@ -41,8 +41,8 @@ impl Files {
         let file = self.kept.items.get_mut(at)?;
         file.last = place;
         match outcome {
-            Outcome::Good | Outcome::Unanswered => changed(file, touch.how, made),
-            Outcome::Failed | Outcome::Denied => file.failed += 1,
+            CallOutcome::Ok | CallOutcome::Running | CallOutcome::Unknown => changed(file, touch.how, made),
+            CallOutcome::Failed | CallOutcome::Denied | CallOutcome::Interrupted => file.failed += 1,
         }
         Some(at)
     }
@@ -73,7 +73,7 @@ fn changed(file: &mut File, how: TouchHow, made: Option<bool>) {
 mod tests {
     use super::*;
 
-    fn change(steps: &[(TouchHow, Outcome)]) -> Change {
+    fn change(steps: &[(TouchHow, CallOutcome)]) -> Change {
         let mut files = Files::default();
         for (how, outcome) in steps {
             files.touch(&Touch { path: "/a".into(), how: *how }, *outcome, None, Place::default());
@@ -84,14 +84,14 @@ mod tests {
 
     #[test]
     fn what_happened_to_a_file_in_the_end() {
-        use Outcome::{Denied, Failed, Good, Unanswered};
+        use CallOutcome::{Denied, Failed, Ok, Unknown};
         use TouchHow::{Deleted, Edited, Named, Read, Written};
-        assert_eq!(change(&[(Written, Good), (Edited, Good), (Read, Good)]), Change::Created);
-        assert_eq!(change(&[(Read, Good), (Written, Good)]), Change::Changed);
-        assert_eq!(change(&[(Edited, Good), (Deleted, Good)]), Change::Deleted);
-        assert_eq!(change(&[(Deleted, Good), (Written, Good)]), Change::Created);
-        assert_eq!(change(&[(Named, Good), (Read, Good), (Named, Good)]), Change::Read);
+        assert_eq!(change(&[(Written, Ok), (Edited, Ok), (Read, Ok)]), Change::Created);
+        assert_eq!(change(&[(Read, Ok), (Written, Ok)]), Change::Changed);
+        assert_eq!(change(&[(Edited, Ok), (Deleted, Ok)]), Change::Deleted);
+        assert_eq!(change(&[(Deleted, Ok), (Written, Ok)]), Change::Created);
+        assert_eq!(change(&[(Named, Ok), (Read, Ok), (Named, Ok)]), Change::Read);
         assert_eq!(change(&[(Edited, Failed), (Edited, Denied)]), Change::Tried);
-        assert_eq!(change(&[(Edited, Unanswered)]), Change::Changed);
+        assert_eq!(change(&[(Edited, Unknown)]), Change::Changed);
     }
 }

@@ -2,7 +2,8 @@
 //! made up.
 
 use super::report::{
-    Agent, Approval, Audit, Call, Compaction, Context, Failure, Fault, File, Kept, Outcome, Phase, Place, Step, Tool,
+    Agent, Approval, Audit, Call, CallOutcome, Compaction, Context, Failure, Fault, File, Kept, Phase, Place, Step,
+    Tool,
 };
 use super::thread_name;
 use crate::json::Draft;
@@ -170,6 +171,7 @@ impl Audit {
         told.set("input", fields(&call.keys));
         set_true(&mut told, "cut", call.is_cut);
         told.set_str("outcome", call.outcome.name());
+        told.set_str("rule", call.rule.name());
         told.set("exit_code", call.exit.map_or_else(null, |exit| exit.to_string()));
         told.set("took_ms", call.took_ms.map_or_else(null, |took| took.to_string()));
         set_true(&mut told, "retry", call.is_retry);
@@ -373,7 +375,7 @@ fn step(step: &Step) -> String {
     let mut told = at(step.place);
     told.set_opt("tool", step.tool.as_deref());
     told.set_str("text", &step.text);
-    told.set_opt("outcome", step.outcome.map(Outcome::name));
+    told.set_opt("outcome", step.outcome.map(CallOutcome::name));
     if let Some(exit) = step.exit {
         told.set("exit_code", exit.to_string());
     }

@@ -28,19 +28,20 @@ use std::collections::{HashMap, HashSet};
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
+use crate::calls::{CallStep, Calls as Fold, marks};
 use crate::model::{Body, Content, Event, Input, Role};
 use crate::query::touches;
 use crate::status::given;
 use crate::text::beginning;
 use agents::Agents;
-use answer::{Answer, marks};
+use answer::Answer;
 use calls::{Calls, Open};
 use files::Files;
 pub use json::{Part, Parts};
 use keys::Keys;
 pub use report::{
-    Agent, AgentState, Approval, Audit, Call, Change, Compaction, Context, End, Failure, Fault, FaultKind, File, Kept,
-    Last, Outcome, Phase, PhaseKind, Place, Step, Thread, Todo, Todos, Tool,
+    Agent, AgentState, Approval, Audit, Call, CallOutcome, Change, Compaction, Context, End, Failure, Fault, FaultKind,
+    File, Kept, Last, Phase, PhaseKind, Place, Rule, Step, Thread, Todo, Todos, Tool,
 };
 use thread::Course;
 
@@ -112,8 +113,10 @@ impl Auditor {
             self.audit.ended_ms = self.audit.ended_ms.max(Some(time_ms));
         }
         let thread = self.thread(thread);
-        self.aside(event, thread);
-        if event.restates || self.is_copy(event) {
+        let is_told = event.restates || self.is_copy(event);
+        let step = self.step(event, is_told, thread);
+        self.aside(event, &step, thread);
+        if is_told {
             // Whoever asks ends what was said, also where only the record for people tells of it.
             if let Body::Message { role: Role::User, .. } = &event.body
                 && let Some(course) = self.courses.get_mut(thread)
@@ -124,7 +127,7 @@ impl Auditor {
         }
         self.state(event, thread);
         let Some(course) = self.courses.get_mut(thread) else { return };
-        course.watch.add(event);
+        course.watch.add_step(event, &step);
         course.window.event(event.id.as_deref());
         if let Some(tokens) = event.usage.as_ref().map(given).filter(|tokens| *tokens > 0) {
             course.context.add(event.group.as_deref(), tokens, self.place);
@@ -140,14 +143,15 @@ impl Auditor {
             Body::Thinking { .. } => self.moved(thread),
             Body::ToolCall { call, name, input } => {
                 let script = marks(event).find_map(|(marks, _)| marks.script);
-                self.call(call.as_deref(), name, input, script, thread);
-                self.hosted(event, call.as_deref(), thread);
+                self.call(call.as_deref(), name, input, script, thread, &step);
             }
-            Body::ToolResult { call, content, error, .. } => {
-                let answer = Answer::of(event, content, *error);
-                match self.calls.answered(call.as_deref(), thread) {
-                    Some(open) => self.settle(&open, answer, self.place),
-                    None => self.calls.keep_early(call.as_deref(), answer, self.place),
+            Body::ToolResult { call, content, .. } => {
+                if let (Some(decision), Some(evidence)) = (&step.decision, &step.evidence) {
+                    let answer = Answer::of(event, content, evidence);
+                    match self.calls.take(decision.call) {
+                        Some(open) => self.settle(&open, &answer, self.place, decision),
+                        None => self.calls.keep_early(decision.call, call.as_deref(), answer, self.place),
+                    }
                 }
             }
             Body::Compaction { summary } => self.compaction(event, summary.as_ref(), thread),
@@ -166,6 +170,29 @@ impl Auditor {
             | Body::Fact { .. }
             | Body::Other { .. } => {}
         }
+    }
+
+    /// What an event means for the calls. What was told already means nothing, except for facts: they report on calls in words of their own.
+    fn step(&mut self, event: &Event<'_>, is_told: bool, thread: usize) -> CallStep {
+        let is_known = match &event.body {
+            Body::Fact { .. } => false,
+            Body::ToolCall { call, name, input } if !is_told => {
+                self.calls.is_known(call.as_deref(), Fold::print(name, input))
+            }
+            _ => is_told,
+        };
+        if is_known {
+            return CallStep { is_again: true, ..CallStep::default() };
+        }
+        let name = self.courses.get(thread).and_then(|course| course.id.as_deref());
+        let step = self.calls.fold.add_in(event, name);
+        if let Some(open) = step.evicted.and_then(|number| self.calls.take(number)) {
+            self.unanswered(&open);
+        }
+        if let Some(decision) = &step.later {
+            self.calls.decide_later(decision);
+        }
+        step
     }
 
     /// Whether a record was told already, word for word: by another file of the session, or inside another record.
@@ -221,11 +248,18 @@ impl Auditor {
         }
     }
 
-    fn call(&mut self, id: Option<&str>, name: &str, input: &Input<'_>, script: Option<Script>, thread: usize) {
-        let print = Calls::print(name, input);
-        if self.calls.is_known(id, thread, print) {
-            return;
-        }
+    fn call(
+        &mut self,
+        id: Option<&str>,
+        name: &str,
+        input: &Input<'_>,
+        script: Option<Script>,
+        thread: usize,
+        step: &CallStep,
+    ) {
+        let print = Fold::print(name, input);
+        let Some(number) = step.call.filter(|_| !step.is_again) else { return };
+        let done = step;
         let Some(course) = self.courses.get_mut(thread) else { return };
         course.has_begun = true;
         course.said.close();
@@ -233,7 +267,7 @@ impl Auditor {
         let touches = touches(name, input, course.cwd.as_deref().or(self.audit.cwd.as_deref()));
         let paths: Vec<String> = touches.iter().map(|touch| touch.path.clone()).collect();
         let keys = Keys::of(name, input, if matches!(input, Input::Text(_)) { &paths } else { &[] }, script);
-        let number = course.window.call(keys.command.as_deref());
+        let window_number = course.window.call(keys.command.as_deref());
         self.audit.commands += u64::from(keys.command.is_some());
         let step = course.step_of_call();
         let mut todo = None;
@@ -242,11 +276,9 @@ impl Auditor {
             Some(change) => todos::apply(&mut self.audit.todos, change, self.place),
             None => {}
         }
-        let agent = keys.task.as_ref().and_then(|task| self.agents.begin(task, thread, Calls::id(id), self.place));
+        let agent = keys.task.as_ref().and_then(|task| self.agents.begin(task, thread, Fold::id(id), self.place));
         let after = self.agents.asked_for(&keys.asks_for).filter(|_| agent.is_none());
-        let may_exit = keys.command.is_some() || after.is_some() || matches!(input, Input::Text(_));
         let open = Open {
-            id: Calls::id(id),
             thread,
             tool: 0,
             print,
@@ -254,19 +286,23 @@ impl Auditor {
             at: None,
             keys,
             touches,
-            may_exit,
             step,
-            number,
+            number: window_number,
             after,
             todo,
             agent,
         };
-        let (_, oldest) = self.calls.begin(open, name);
-        if let Some(oldest) = oldest {
-            self.unanswered(&oldest);
-        }
-        if let Some((open, answer, place)) = self.calls.early() {
-            self.settle(&open, answer, place);
+        self.calls.begin(number, open, name);
+        if let Some(decision) = &done.early {
+            let early = self.calls.early(number);
+            if let (Some((answer, place)), Some(open)) = (early, self.calls.take(number)) {
+                self.settle(&open, &answer, place, decision);
+            }
+        } else if let Some(decision) = &done.decision
+            && let Some(open) = self.calls.take(number)
+        {
+            // The tool runs where the model does, and how long it took is not known.
+            self.settle(&open, &Answer::default(), Place { time_ms: None, ..self.place }, decision);
         }
     }
 }

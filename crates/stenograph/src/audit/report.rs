@@ -3,6 +3,7 @@
 
 mod course;
 
+pub use crate::calls::{CallOutcome, Rule};
 use crate::status::{State, Why};
 pub use course::{
     Agent, AgentState, Approval, Compaction, Context, Failure, Fault, FaultKind, Last, Phase, PhaseKind, Step, Todo,
@@ -164,31 +165,6 @@ pub struct Tool {
     pub timed: u64,
 }
 
-/// What came of a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Outcome {
-    /// It went well, or nothing says otherwise.
-    Good,
-    /// It failed.
-    Failed,
-    /// Somebody, or some rule, did not allow it.
-    Denied,
-    /// No answer came.
-    Unanswered,
-}
-
-impl Outcome {
-    /// The word for it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Outcome::Good => "good",
-            Outcome::Failed => "failed",
-            Outcome::Denied => "denied",
-            Outcome::Unanswered => "unanswered",
-        }
-    }
-}
-
 /// One call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Call {
@@ -205,7 +181,9 @@ pub struct Call {
     /// The command, if it runs one.
     pub command: Option<String>,
     /// What came of it.
-    pub outcome: Outcome,
+    pub outcome: CallOutcome,
+    /// Why that was decided.
+    pub rule: Rule,
     /// The exit code, where one is recorded.
     pub exit: Option<i64>,
     /// How long it took.

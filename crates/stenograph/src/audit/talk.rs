@@ -1,12 +1,12 @@
 //! What messages, errors and compactions mean for the conversation that they stand in. Calls are in `mod.rs`, their answers in `settle.rs`.
 
-use super::answer::marks;
 use super::aside::Inside;
 use super::report::{Compaction, Fault, FaultKind, Kept, Step};
 use super::thread::Course;
 use super::trouble::{self, Trouble};
 use super::window::{Preserved, PutAside};
 use super::{Auditor, LIST_MAX, TEXT_SIZE_MAX};
+use crate::calls::marks;
 use crate::format::marks::word;
 use crate::format::named;
 use crate::json::items;

@@ -62,7 +62,7 @@ fn tools_are_counted_with_failures_retries_and_time() {
     let bash = &audit.tools[0];
     assert_eq!((bash.calls, bash.failed, bash.retries, bash.unanswered), (3, 1, 1, 0));
     assert_eq!((bash.time_ms, bash.longest_ms), (3000, 1000));
-    assert_eq!((audit.tools[1].unanswered, audit.calls.items[3].outcome), (1, Outcome::Unanswered));
+    assert_eq!((audit.tools[1].unanswered, audit.calls.items[3].outcome), (1, CallOutcome::Unknown));
     assert!(audit.calls.items[1].is_retry && !audit.calls.items[2].is_retry);
     assert_eq!(audit.calls.items[0].said.as_deref(), Some("no rule"));
 }

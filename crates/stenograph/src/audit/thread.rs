@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::report::{Context, Last, Outcome, Phase, PhaseKind, Place, Step};
+use super::report::{CallOutcome, Context, Last, Phase, PhaseKind, Place, Step};
 use super::trouble::Troubles;
 use super::window::Window;
 use crate::status::Watch;
@@ -218,7 +218,7 @@ pub(super) struct Result<'a> {
     pub print: u64,
     pub tool: &'a str,
     pub about: &'a str,
-    pub outcome: Outcome,
+    pub outcome: CallOutcome,
 }
 
 impl Phases {
@@ -237,7 +237,7 @@ impl Phases {
     }
 
     fn fail(&mut self, result: &Result<'_>) -> Option<Phase> {
-        if result.outcome == Outcome::Good {
+        if !result.outcome.is_failure() {
             self.failing_step = None;
             return self.failing.take().filter(|phase| phase.count >= FAILING_MIN);
         }

@@ -1,7 +1,7 @@
 //! The list of what is to do, as calls keep it: given whole each time, or item by item. By shape; no tool is named here.
 
-use super::keys::is_named;
 use super::report::{Place, Todo, Todos};
+use crate::calls::is_named;
 use crate::format::marks::{Script, word};
 use crate::json::{Object, items};
 use crate::model::Input;

@@ -16,6 +16,10 @@ pub struct Marks {
     pub exits: &'static [Exit],
     /// How a result begins that tells of a failure which no field of the record states.
     pub failures: &'static [&'static str],
+    /// How a result begins when somebody interrupted the call.
+    pub interruptions: &'static [&'static str],
+    /// Fields, left over in results, that are true when somebody interrupted the call.
+    pub interrupted_fields: &'static [&'static str],
     /// How a result begins that somebody, or some rule, gave instead of the tool.
     pub verdicts: &'static [(&'static str, Verdict)],
     /// Fields, left over in results, that only stand there when the call was not allowed, and the word in them when the user said so.
@@ -57,6 +61,8 @@ impl Marks {
         hosted: &[],
         exits: &[],
         failures: &[],
+        interruptions: &[],
+        interrupted_fields: &[],
         verdicts: &[],
         denials: &[],
         handles: &[],

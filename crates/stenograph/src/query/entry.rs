@@ -28,7 +28,7 @@ pub struct Entry<'e> {
     pub cwd: Option<Arc<str>>,
     /// The files that a call is to touch.
     pub files: Vec<Touch>,
-    /// Whether something failed.
+    /// Whether a call or the run is decided to have failed by this event.
     pub error: bool,
     /// Whether an image, a document or a sound is in it.
     pub attachment: bool,

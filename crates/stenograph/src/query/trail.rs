@@ -2,17 +2,17 @@
 //! that an index that goes on where it stopped sees what a scan from the beginning sees.
 
 use std::borrow::Cow;
-use std::collections::VecDeque;
 use std::sync::Arc;
 
-use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
+use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::entry::{self, Entry};
 use super::touch;
+use crate::calls::Calls;
 use crate::format::Format;
-use crate::json::{Object, items};
+use crate::json::Object;
 use crate::model::{Body, Content, Event, Kind, Role, print, speaker};
-use crate::text::{Text, quote};
+use crate::text::quote;
 
 /// Follows the events of one source, in order.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -41,24 +41,23 @@ impl Trail {
         remember(&mut self.model, event.model.as_deref());
         remember(&mut self.branch, event.branch.as_deref());
         remember(&mut self.cwd, event.cwd.as_deref());
+        let step = self.calls.add(event);
         let tool: Option<Cow<'e, str>> = match &event.body {
-            Body::ToolCall { call, name, .. } => {
-                self.calls.call(call.as_deref(), name);
-                Some(Cow::Borrowed(name))
-            }
-            Body::ToolResult { call, name, .. } => {
-                let called = self.calls.result(call.as_deref());
-                name.as_deref().map(Cow::Borrowed).or_else(|| called.map(|tool| Cow::Owned(tool.to_string())))
-            }
-            _ => None,
+            Body::ToolCall { name, .. } | Body::ToolResult { name: Some(name), .. } => Some(Cow::Borrowed(name)),
+            _ => step.tool.as_deref().map(|tool| Cow::Owned(tool.to_owned())),
         };
-        let texts = entry::texts_of(event)?;
+        let error = step.has_failed() || is_error(event);
+        let texts = match entry::texts_of(event) {
+            Some(texts) => texts,
+            // A failure is found by what it is, also where its record has no words.
+            None if error => Vec::new(),
+            None => return None,
+        };
         let files = match &event.body {
             Body::ToolCall { name, input, .. } => touch::touches(name, input, self.cwd.as_deref()),
             _ => Vec::new(),
         };
         let (said, twin) = fingerprints(event, &texts);
-        let error = is_error(event);
         Some(Entry {
             kind: event.kind(),
             role: role(event),
@@ -73,7 +72,7 @@ impl Trail {
             key: self.key(event, said),
             twin,
             piece_twins: piece_twins(event, &texts),
-            restates: self.is_for_people || event.restates || may_restate(event, error),
+            restates: self.is_for_people || event.restates && !error || may_restate(event, error),
             texts,
         })
     }
@@ -106,13 +105,12 @@ impl Trail {
     pub fn save(&self) -> String {
         let text = |text: &Option<Arc<str>>| text.as_deref().map_or_else(|| "null".to_owned(), quote);
         format!(
-            r#"{{"model":{},"branch":{},"cwd":{},"chain":"{:x}","open":{},"answered":{}}}"#,
+            r#"{{"model":{},"branch":{},"cwd":{},"chain":"{:x}","calls":{}}}"#,
             text(&self.model),
             text(&self.branch),
             text(&self.cwd),
             self.chain,
-            save_calls(&self.calls.open),
-            save_calls(&self.calls.answered),
+            self.calls.save(),
         )
     }
 
@@ -120,13 +118,12 @@ impl Trail {
     pub fn restore(saved: &str) -> Trail {
         let Some(object) = Object::parse(saved) else { return Trail::default() };
         let text = |key: &str| object.peek_str(key).map(|text| Arc::from(text.as_ref()));
-        let calls = |key: &str| object.peek(key).map(restore_calls).unwrap_or_default();
         let chain = object.peek_str("chain").and_then(|hex| u64::from_str_radix(&hex, 16).ok());
         Trail {
             model: text("model"),
             branch: text("branch"),
             cwd: text("cwd"),
-            calls: Calls { open: calls("open"), answered: calls("answered") },
+            calls: object.peek("calls").map(Calls::restore).unwrap_or_default(),
             chain: chain.unwrap_or(0),
             is_for_people: false,
         }
@@ -149,15 +146,16 @@ fn role(event: &Event<'_>) -> Option<Role> {
     }
 }
 
+/// Whether the run itself failed here. What came of calls the fold [`Calls`] decides.
 fn is_error(event: &Event<'_>) -> bool {
     match &event.body {
-        Body::ToolResult { error, .. } => *error == Some(true),
         Body::Stop { success, .. } => *success == Some(false),
         Body::Failure { .. } => true,
         Body::Fact { .. }
         | Body::Message { .. }
         | Body::Thinking { .. }
         | Body::ToolCall { .. }
+        | Body::ToolResult { .. }
         | Body::Compaction { .. }
         | Body::Other { .. } => false,
     }
@@ -167,8 +165,7 @@ fn is_error(event: &Event<'_>) -> bool {
 /// prompt is written down many times. What failed is told every time.
 fn may_restate(event: &Event<'_>, error: bool) -> bool {
     match event.kind() {
-        Kind::Fact => true,
-        Kind::Stop => !error,
+        Kind::Fact | Kind::Stop => !error,
         Kind::Message
         | Kind::Thinking
         | Kind::ToolCall
@@ -226,86 +223,6 @@ fn piece_twins(event: &Event<'_>, texts: &[Cow<'_, str>]) -> Vec<u64> {
 
 fn mixed(parts: [u64; 3]) -> u64 {
     xxh3_64_with_seed(parts.map(u64::to_le_bytes).as_flattened(), 0)
-}
-
-/// The calls whose results may still come, and those that were answered last: a result may be said again.
-#[derive(Clone, Debug, Default, PartialEq)]
-struct Calls {
-    open: VecDeque<Call>,
-    answered: VecDeque<Call>,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-struct Call {
-    /// A fingerprint of what ties call and result; 0 for a call without.
-    id: u64,
-    /// Empty while only the result was seen.
-    tool: Arc<str>,
-}
-
-/// How many calls without an answer are remembered. All of them are saved with every source.
-const OPEN_MAX: usize = 128;
-
-/// How many calls with an answer are remembered.
-const ANSWERED_MAX: usize = 16;
-
-impl Calls {
-    fn call(&mut self, id: Option<&str>, tool: &str) {
-        let call = Call { id: id.map_or(0, |id| xxh3_64(id.as_bytes())), tool: self.known(tool) };
-        // Some agents write a result down before its call.
-        let early = self.answered.iter_mut().find(|early| early.id == call.id && call.id != 0 && early.tool.is_empty());
-        match early {
-            Some(early) => *early = call,
-            None => push(&mut self.open, call, OPEN_MAX),
-        }
-    }
-
-    /// Tools are few: a name is kept once where that is easy.
-    fn known(&self, tool: &str) -> Arc<str> {
-        let known = self.open.iter().chain(&self.answered).find(|call| &*call.tool == tool);
-        known.map_or_else(|| Arc::from(tool), |call| Arc::clone(&call.tool))
-    }
-
-    /// The tool that answers: of the call with that id; without one, of the oldest call without one, else of the oldest of all.
-    fn result(&mut self, id: Option<&str>) -> Option<Arc<str>> {
-        let id = id.map_or(0, |id| xxh3_64(id.as_bytes()));
-        let at = match self.open.iter().position(|call| call.id == id) {
-            None if id == 0 && !self.open.is_empty() => Some(0),
-            at => at,
-        };
-        let Some(call) = at.and_then(|at| self.open.remove(at)) else {
-            let again = self.answered.iter().find(|call| call.id == id && id != 0).map(|call| Arc::clone(&call.tool));
-            if again.is_none() && id != 0 {
-                push(&mut self.answered, Call { id, tool: Arc::from("") }, ANSWERED_MAX);
-            }
-            return again;
-        };
-        let tool = Arc::clone(&call.tool);
-        push(&mut self.answered, call, ANSWERED_MAX);
-        Some(tool)
-    }
-}
-
-fn push(calls: &mut VecDeque<Call>, call: Call, most: usize) {
-    if calls.len() >= most {
-        calls.pop_front();
-    }
-    calls.push_back(call);
-}
-
-fn save_calls(calls: &VecDeque<Call>) -> String {
-    let calls: Vec<String> = calls.iter().map(|call| format!(r#""{:x}",{}"#, call.id, quote(&call.tool))).collect();
-    format!("[{}]", calls.join(","))
-}
-
-fn restore_calls(raw: &str) -> VecDeque<Call> {
-    let items = items(raw).unwrap_or_default();
-    let mut texts = items.into_iter().filter_map(|item| Text::from_json(item)?.exact());
-    let mut calls = VecDeque::new();
-    while let (Some(id), Some(tool)) = (texts.next(), texts.next()) {
-        calls.push_back(Call { id: u64::from_str_radix(&id, 16).unwrap_or(0), tool: Arc::from(tool.as_ref()) });
-    }
-    calls
 }
 
 #[cfg(test)]

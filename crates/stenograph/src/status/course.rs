@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::{BEGINNING_LENGTH_MAX, Why};
+use crate::calls::CallStep;
 use crate::format::{Signs, named};
 use crate::model::{Body, Content, Data, Event, Kind, PieceKind, Residue, Role, Span, Usage};
 use crate::text::Text;
@@ -111,7 +112,7 @@ impl Course {
     }
 
     /// Takes notice of one event.
-    pub fn add(&mut self, event: &Event<'_>) {
+    pub fn add(&mut self, event: &Event<'_>, step: &CallStep) {
         if event.part.index == 0 || event.at != self.record.0 {
             self.record = (event.at, reason(event));
         }
@@ -129,9 +130,8 @@ impl Course {
                 let print = xxh3_64_with_seed(input.to_text().decode().as_bytes(), Text::from(name.as_ref()).hash());
                 self.call(call.as_deref(), name, event.group.as_deref(), print);
             }
-            Body::ToolResult { call, content, error, .. } => {
-                let outcome = if *error == Some(true) { Outcome::Failed } else { Outcome::Good };
-                self.result(call.as_deref(), print(content), outcome);
+            Body::ToolResult { call, content, .. } => {
+                self.result(call.as_deref(), print(content), step.has_failed());
             }
             Body::Failure { name, content } => {
                 let said = content.as_ref().map(beginning).filter(|said| !said.is_empty());
@@ -210,7 +210,7 @@ impl Course {
         self.phase = Phase::Thinking;
     }
 
-    fn result(&mut self, call: Option<&str>, answer: u64, outcome: Outcome) {
+    fn result(&mut self, call: Option<&str>, answer: u64, has_failed: bool) {
         // Without an id it answers the oldest call that has none, else the oldest of all.
         let at = match call {
             Some(_) => self.open.iter().position(|open| open.call.as_deref() == call),
@@ -222,18 +222,15 @@ impl Course {
         {
             recent.answer = Some(answer);
         }
-        match outcome {
-            Outcome::Failed => {
-                // Calls that were made together fail together: that is one step. A result whose call is not known is one of its own.
-                let step = open.map(|open| open.step);
-                if step.is_none() || self.failing.1 != step {
-                    self.failing = (self.failing.0.saturating_add(1), step);
-                }
+        if has_failed {
+            // Calls that were made together fail together: that is one step. A result whose call is not known is one of its own.
+            let step = open.map(|open| open.step);
+            if step.is_none() || self.failing.1 != step {
+                self.failing = (self.failing.0.saturating_add(1), step);
             }
-            Outcome::Good => {
-                self.failing = (0, None);
-                self.recover();
-            }
+        } else {
+            self.failing = (0, None);
+            self.recover();
         }
         self.answered = true;
         self.phase = Phase::Asked;
@@ -262,13 +259,6 @@ impl Course {
     fn recover(&mut self) {
         self.recovered += u64::from(self.failure.take().is_some());
     }
-}
-
-/// How a tool's work ended.
-#[derive(Clone, Copy)]
-enum Outcome {
-    Good,
-    Failed,
 }
 
 /// What a reason to stop means.

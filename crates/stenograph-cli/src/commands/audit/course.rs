@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use stenograph::audit::{Agent, Audit, Compaction, Context, End, FaultKind, Outcome, PhaseKind, Step, Verdict};
+use stenograph::audit::{Agent, Audit, CallOutcome, Compaction, Context, End, FaultKind, PhaseKind, Step, Verdict};
 use stenograph::status::Why;
 
 use super::view::{Room, brief, heading, more, number, span};
@@ -168,10 +168,9 @@ fn steps(name: &str, steps: &[Step], colour: Colour, out: &mut String) {
         let tool = step.tool.as_deref().map(|tool| format!("{tool} ")).unwrap_or_default();
         let outcome = match (step.outcome, step.exit) {
             (_, Some(exit)) => format!("  (exit {exit})"),
-            (Some(Outcome::Failed | Outcome::Denied | Outcome::Unanswered), None) => {
-                format!("  ({})", step.outcome.map(Outcome::name).unwrap_or_default())
-            }
-            (Some(Outcome::Good) | None, None) => String::new(),
+            (Some(CallOutcome::Ok) | None, None) => String::new(),
+            (Some(CallOutcome::Unknown), None) => "  (no answer)".to_owned(),
+            (Some(outcome), None) => format!("  ({})", outcome.name()),
         };
         let text = brief(&format!("{tool}{}", step.text), LINE_LENGTH_MAX);
         let _ = writeln!(out, "    {:>6}  {text}{outcome}", number(step.place));

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use stenograph::audit::{Audit, Call, Change, Outcome, Part, Parts, Place};
+use stenograph::audit::{Audit, Call, CallOutcome, Change, Part, Parts, Place};
 
 use super::course;
 use super::read::Audited;
@@ -274,9 +274,11 @@ fn calls(audit: &Audit, colour: Colour, out: &mut String) {
 fn aside(audit: &Audit, call: &Call) -> String {
     let mut words = Vec::new();
     match call.outcome {
-        Outcome::Good => {}
-        Outcome::Failed | Outcome::Denied => words.push(call.outcome.name().to_owned()),
-        Outcome::Unanswered => words.push("no answer".to_owned()),
+        CallOutcome::Ok => {}
+        CallOutcome::Failed | CallOutcome::Denied | CallOutcome::Interrupted | CallOutcome::Running => {
+            words.push(call.outcome.name().to_owned());
+        }
+        CallOutcome::Unknown => words.push("no answer".to_owned()),
     }
     words.extend(call.exit.map(|exit| format!("exit {exit}")));
     words.extend(call.took_ms.filter(|took| *took >= 1000).map(span));
@@ -322,7 +324,7 @@ fn files(audit: &Audit, room: Room, colour: Colour, out: &mut String) {
 
 fn commands(audit: &Audit, room: Room, colour: Colour, out: &mut String) {
     let commands: Vec<&Call> = audit.calls.items.iter().filter(|call| call.command.is_some()).collect();
-    let failed = commands.iter().filter(|call| call.outcome == Outcome::Failed).count() as u64;
+    let failed = commands.iter().filter(|call| call.outcome.is_failure()).count() as u64;
     let left = audit.commands.saturating_sub(commands.len() as u64);
     let mut rest = counted(audit.commands, "command");
     if failed > 0 {
@@ -338,9 +340,8 @@ fn commands(audit: &Audit, room: Room, colour: Colour, out: &mut String) {
     for call in commands.into_iter().skip(passed_over) {
         let exit = match (call.exit, call.outcome) {
             (Some(exit), _) => format!("exit {exit}"),
-            (None, Outcome::Good) => "ok".to_owned(),
-            (None, Outcome::Failed | Outcome::Denied) => call.outcome.name().to_owned(),
-            (None, Outcome::Unanswered) => "no answer".to_owned(),
+            (None, CallOutcome::Unknown) => "no answer".to_owned(),
+            (None, outcome) => outcome.name().to_owned(),
         };
         let took =
             call.took_ms.filter(|took| *took >= 1000).map(|took| format!("  ({})", span(took))).unwrap_or_default();

@@ -145,6 +145,8 @@ impl Scanning<'_> {
             twin: entry.twin,
             restates: entry.restates,
             pieces: entry.piece_twins.clone(),
+            tool: entry.tool.as_deref().map(str::to_owned),
+            has_failed: entry.error,
             copies: 0,
         };
         self.found.push((hit, Seen::of(entry, self.query, None)));

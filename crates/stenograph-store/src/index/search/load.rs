@@ -201,11 +201,13 @@ impl Sink for Found<'_, '_> {
 impl Found<'_, '_> {
     fn one(&mut self, event: &Event<'_>) {
         let Some(hit) = self.wanted.filter(|hit| !self.is_found && hit.part == event.part.index) else { return };
-        let Some(entry) = Trail::default().entry(event) else { return };
+        let Some(mut entry) = Trail::default().entry(event) else { return };
         // A record without id and time is known by all before it, which is not at hand.
         let is_told = event.id.is_some() || event.time.is_some();
         if !is_told || entry.key == hit.key {
             self.is_found = true;
+            entry.tool = hit.tool.as_deref().map(Into::into);
+            entry.error = hit.has_failed;
             (self.each)(self.at, Ok((event, &entry)));
         }
     }

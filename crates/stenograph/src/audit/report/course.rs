@@ -1,6 +1,6 @@
 //! What a run went through: what went wrong, who allowed what, other agents, what is to do, where it got nowhere. Plain values.
 
-use super::{Kept, Outcome, Place};
+use super::{CallOutcome, Kept, Place};
 use crate::format::marks::Verdict;
 
 /// What was said last.
@@ -251,7 +251,7 @@ pub struct Step {
     /// What it was about, or what was said.
     pub text: String,
     /// What came of it.
-    pub outcome: Option<Outcome>,
+    pub outcome: Option<CallOutcome>,
     /// With which exit code.
     pub exit: Option<i64>,
 }

@@ -5,6 +5,8 @@ use crate::format::marks::{Exit, Judgement, Marks, Nested, Notice, Verdict};
 pub(super) const MARKS: Marks = Marks {
     exits: &[Exit::First("Exit code "), Exit::First("Error: Exit code "), Exit::Head("<exit_code>")],
     failures: &["<tool_use_error>"],
+    interruptions: &["[Request interrupted by user"],
+    interrupted_fields: &["toolUseResult.interrupted"],
     verdicts: &[
         ("The user doesn't want to proceed with this tool use", Verdict::Denied),
         ("The user doesn't want to take this action right now", Verdict::Denied),

@@ -25,11 +25,11 @@ pub(super) const MARKS: Marks = Marks {
         "sandbox denied",
         "apply_patch verification failed",
         "unsupported call",
-        "aborted",
         "execution error",
         "Script failed",
         "err:",
     ],
+    interruptions: &["aborted"],
     verdicts: &[
         ("exec command rejected by user", Verdict::Denied),
         ("patch rejected by user", Verdict::Denied),

@@ -1,0 +1,95 @@
+//! What a command line says about its exit code and about which program runs.
+
+use crate::shell::{Word, commands, without_documents};
+use crate::text::beginning;
+
+/// Programs whose exit code 1 is an answer: nothing was found, or the two differ.
+const ASKING: [&str; 14] =
+    ["grep", "egrep", "fgrep", "rg", "ag", "diff", "cmp", "test", "[", "which", "pgrep", "command", "type", "ls"];
+
+/// What of git asks in the same way.
+const ASKING_GIT: [&str; 2] = ["grep", "diff"];
+
+/// Whether exit code 1 of this command is an answer and no failure. The last program of the command line decides.
+pub(crate) fn answers_with_one(command: &str) -> bool {
+    let commands = segments(command);
+    let words = commands.last().map(|words| words_of(words)).unwrap_or_default();
+    match words.as_slice() {
+        [program, about, ..] if base(program) == "git" => ASKING_GIT.contains(about),
+        [program, ..] => ASKING.contains(&base(program)),
+        [] => false,
+    }
+}
+
+/// What a command is about: its first program that does something, and the word after it.
+pub(crate) fn program(command: &str) -> String {
+    /// What only prepares the ground.
+    const BEFORE: [&str; 8] = ["cd", "export", "source", ".", "set", "pushd", "echo", "sleep"];
+    let mut fallback = String::new();
+    for segment in &segments(command) {
+        let words = words_of(segment);
+        let Some(name) = words.first().map(|program| base(program)) else { continue };
+        let second = words
+            .get(1)
+            .filter(|word| word.chars().all(|char| char.is_ascii_alphanumeric() || char == '-' || char == ':'));
+        let second = second.filter(|word| !word.starts_with('-'));
+        let about = second.map_or_else(|| name.to_owned(), |second| format!("{name} {second}"));
+        if !BEFORE.contains(&name) {
+            return about;
+        }
+        if fallback.is_empty() {
+            fallback = about;
+        }
+    }
+    fallback
+}
+
+/// How much of a command is looked at: what follows is mostly a document.
+const COMMAND_SIZE_MAX: usize = 8000;
+
+fn segments(command: &str) -> Vec<Vec<Word>> {
+    commands(&without_documents(beginning(command, COMMAND_SIZE_MAX)).0)
+}
+
+/// The words of a command, without what only says how it is to run.
+fn words_of(segment: &[Word]) -> Vec<&str> {
+    const AROUND: [&str; 6] = ["sudo", "env", "time", "nice", "nohup", "exec"];
+    let words = segment.iter().map(|word| word.text.as_str());
+    words.skip_while(|word| AROUND.contains(word) || word.contains('=') && !word.starts_with('-')).take(4).collect()
+}
+
+/// The name of a program, without the folder that it stands in.
+fn base(program: &str) -> &str {
+    program.rsplit(['/', '\\']).next().unwrap_or(program)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_known_by_its_program_and_its_first_word() {
+        for (command, expected) in [
+            ("cargo test -p x 2>&1 | tail", "cargo test"),
+            ("cd /a/b && RUST_LOG=x cargo build", "cargo build"),
+            ("/usr/bin/python3 x.py", "python3"),
+            ("ls -la", "ls"),
+            ("sudo make install", "make install"),
+            ("cd /a", "cd"),
+            ("", ""),
+        ] {
+            assert_eq!(program(command), expected, "{command}");
+        }
+    }
+
+    #[test]
+    fn finding_nothing_is_no_failure() {
+        assert!(answers_with_one("cd src && grep -r foo ."));
+        assert!(answers_with_one("diff a b"));
+        assert!(!answers_with_one("grep foo x | cargo test"));
+        assert!(answers_with_one(r#"rg -n "a|b & c" src"#));
+        assert!(answers_with_one("gh run view 7 --log | /usr/bin/grep -E 'x|y;z'"));
+        assert!(answers_with_one("git diff --quiet") && !answers_with_one("git push"));
+        assert!(!answers_with_one("python3 - <<'EOF'\nprint(1)\ntest x\nEOF"));
+    }
+}

@@ -1,0 +1,193 @@
+//! What the input of a call says about its outcome: the command that it runs, and the jobs that it polls. Tools are told apart by the shape
+//! of what they are given; no tool is named here.
+
+use std::borrow::Cow;
+
+use crate::format::marks::{Script, word};
+use crate::json::{Object, items};
+use crate::model::Input;
+use crate::text::{Text, beginning};
+
+/// What the input of a call says about its outcome.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct CallInput {
+    /// The command, if the call runs one. The commands of a script stand one below the other.
+    pub command: Option<String>,
+    /// How many commands a script runs.
+    pub commands: usize,
+    /// Whether the command was too long to be kept whole.
+    pub is_cut: bool,
+    /// Names of jobs that the call may poll.
+    pub asks_for: Vec<String>,
+    /// Whether the input is a text and no object.
+    is_text: bool,
+}
+
+/// How long a command may be to be kept whole. A script can be long; what is longer is data.
+pub(crate) const COMMAND_SIZE_MAX: usize = 16 << 10;
+
+/// How many jobs a call may poll.
+const ASKED_MAX: usize = 32;
+
+/// Keys whose value is a command, without the signs between their words.
+pub(crate) const COMMAND_KEYS: [&str; 4] = ["command", "cmd", "script", "argv"];
+
+/// Keys whose value is a file or a folder.
+pub(crate) const PATH_KEYS: [&str; 13] = [
+    "filepath",
+    "path",
+    "file",
+    "filename",
+    "notebookpath",
+    "absolutepath",
+    "relativepath",
+    "targetfile",
+    "files",
+    "paths",
+    "filepaths",
+    "directory",
+    "dir",
+];
+
+/// Keys by whose value a call refers to a job.
+const HANDLES: [&str; 16] = [
+    "taskid",
+    "taskids",
+    "agentid",
+    "agentids",
+    "bashid",
+    "shellid",
+    "sessionid",
+    "processid",
+    "id",
+    "ids",
+    "to",
+    "target",
+    "targets",
+    "recipient",
+    "receiverid",
+    "threadid",
+];
+
+/// Words in the name of a tool that runs whatever text it is given.
+const SHELLS: [&str; 7] = ["bash", "shell", "exec", "terminal", "sh", "powershell", "python"];
+
+impl CallInput {
+    /// What this input says. `touches_files` tells whether a text names the files that it changes; then it is a patch and no command.
+    pub fn of(
+        tool: &str,
+        input: &Input<'_>,
+        script: Option<Script>,
+        touches_files: impl FnOnce() -> bool,
+    ) -> CallInput {
+        let mut told = CallInput { is_text: matches!(input, Input::Text(_)), ..CallInput::default() };
+        match input {
+            Input::Text(text) => told.text(tool, &text.decode(), script, touches_files),
+            Input::Json(raw) => match Object::parse(raw) {
+                Some(object) => told.object(tool, &object),
+                None => told.text(tool, &word(raw).unwrap_or_default(), script, touches_files),
+            },
+        }
+        told
+    }
+
+    /// Whether the result may state an exit code.
+    pub fn may_exit(&self) -> bool {
+        self.command.is_some() || self.is_text
+    }
+
+    fn text(&mut self, tool: &str, text: &str, script: Option<Script>, touches_files: impl FnOnce() -> bool) {
+        if touches_files() {
+            return;
+        }
+        if let Some(script) = script {
+            let commands: Vec<String> =
+                Script::texts(text, script.command).into_iter().map(|(_, command)| command).collect();
+            self.commands = commands.len();
+            self.command = Some(commands.join("\n")).filter(|command| !command.is_empty()).map(|text| self.kept(&text));
+            let handles = Script::texts(text, script.handle).into_iter().map(|(_, name)| name);
+            self.asks_for.extend(handles.take(ASKED_MAX));
+        } else if is_named(tool, &SHELLS) && !text.trim().is_empty() {
+            self.command = Some(self.kept(text));
+        }
+    }
+
+    fn object(&mut self, tool: &str, object: &Object<'_>) {
+        let has_path = || object.pairs().any(|(key, _)| PATH_KEYS.contains(&&*fold_key(key)));
+        for (key, raw) in object.pairs() {
+            let folded = fold_key(key);
+            // A script may be one for anything, such as for what other agents are to do.
+            let is_command = COMMAND_KEYS.contains(&folded.as_str())
+                && (folded != "script" || is_named(tool, &SHELLS) || is_named(tool, &["run", "script", "command"]));
+            // A tool for files is told by one word what it is to do; that is no command.
+            if is_command && self.command.is_none() && !(is_one_word(raw) && has_path()) {
+                self.command = command(raw).map(|text| self.kept(&text)).filter(|text| !text.trim().is_empty());
+            }
+            if HANDLES.contains(&folded.as_str()) {
+                self.asks_for.extend(words(raw).into_iter().take(ASKED_MAX));
+            }
+        }
+        self.asks_for.truncate(ASKED_MAX);
+    }
+
+    fn kept(&mut self, text: &str) -> String {
+        let kept = beginning(text, COMMAND_SIZE_MAX);
+        self.is_cut |= kept.len() < text.len();
+        kept.to_owned()
+    }
+}
+
+/// Whether one of the words of a name is among these, however they are joined.
+pub(crate) fn is_named(name: &str, words: &[&str]) -> bool {
+    crate::query::parts(name).iter().any(|part| words.contains(&part.as_str()))
+}
+
+/// A key without the signs between its words.
+pub(crate) fn fold_key(key: &str) -> String {
+    const LENGTH_MAX: usize = 32;
+    if key.len() > LENGTH_MAX {
+        return String::new();
+    }
+    key.chars().filter(|char| !matches!(char, '_' | '-')).flat_map(char::to_lowercase).collect()
+}
+
+/// A text, a number, or a list of them as one line.
+pub(crate) fn flat(raw: &str) -> Option<String> {
+    if raw.starts_with('[') {
+        let words = words(raw);
+        return (!words.is_empty()).then(|| words.join(" "));
+    }
+    Some(word(raw)?.into_owned())
+}
+
+/// The texts and numbers of a list, or the only one.
+pub(crate) fn words(raw: &str) -> Vec<String> {
+    if !raw.starts_with('[') {
+        return word(raw).map(Cow::into_owned).into_iter().collect();
+    }
+    items(raw).unwrap_or_default().into_iter().filter_map(|item| Some(word(item)?.into_owned())).collect()
+}
+
+/// A command as it would be typed. A list that only hands a script to a shell is that script.
+fn command(raw: &str) -> Option<String> {
+    if !raw.starts_with('[') {
+        return Some(Text::from_json(raw)?.decode().into_owned());
+    }
+    let words = words(raw);
+    match words.as_slice() {
+        [shell, flag, script] if flag.starts_with('-') && flag.ends_with('c') && shell.ends_with("sh") => {
+            Some(script.clone())
+        }
+        [] => None,
+        words => Some(words.join(" ")),
+    }
+}
+
+/// The command that a field of a record states.
+pub(crate) fn command_at(raw: &str) -> Option<String> {
+    command(raw).map(|text| beginning(&text, COMMAND_SIZE_MAX).to_owned())
+}
+
+fn is_one_word(raw: &str) -> bool {
+    raw.starts_with('"') && raw.len() <= 32 && !raw.contains(char::is_whitespace)
+}

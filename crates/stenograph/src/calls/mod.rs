@@ -1,0 +1,423 @@
+//! The fold `Calls` decides what came of each tool call, once for all features: `find is:error`, `list`, `status`, `audit` and `diff`.
+//!
+//! Readers have no memory, so a single event only gives [`Evidence`]: a stated error, an exit code, a refusal. This fold knows the call as
+//! well, and decides a [`CallOutcome`] from both. It returns each decision together with the event that made it possible, and the
+//! decision names its [`Rule`]. The rules are in `outcome.rs`.
+//!
+//! The fold keeps a bounded window of calls. It can be saved between two events in a few kilobytes, and it may start in the middle of a
+//! source: a result whose call is unknown is decided by its own evidence alone.
+
+mod command;
+mod evidence;
+mod input;
+mod outcome;
+mod save;
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
+
+use crate::format::marks::{Marks, Script, Twin};
+use crate::model::{Body, Event, Input, Residue, Role};
+
+pub(crate) use command::{answers_with_one, program};
+pub use evidence::Evidence;
+pub(crate) use evidence::{between, marks};
+pub(crate) use input::{COMMAND_KEYS, COMMAND_SIZE_MAX, CallInput, PATH_KEYS, command_at, flat, fold_key, is_named};
+pub use outcome::{CallOutcome, Rule};
+
+/// Follows the calls of one conversation, or of several that are told together.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Calls {
+    /// Calls without a result.
+    open: VecDeque<TrackedCall>,
+    /// Calls that have a result: a result may be told again, and a later record may add an exit code.
+    answered: VecDeque<TrackedCall>,
+    /// Results that came before their calls.
+    early: VecDeque<EarlyResult>,
+    /// Commands that go on after their call returned.
+    jobs: VecDeque<Job>,
+    /// How many calls were numbered.
+    count: u64,
+}
+
+/// What one event means for the calls.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CallStep {
+    /// The number of the call that the event makes or answers, from 1.
+    pub call: Option<u64>,
+    /// The tool that was called, or that answered.
+    pub tool: Option<Arc<str>>,
+    /// Whether an earlier event told the same call or the same result.
+    pub is_again: bool,
+    /// What a result says about its call.
+    pub evidence: Option<Evidence>,
+    /// What the event decides about the call that it makes or answers.
+    pub decision: Option<Decision>,
+    /// What the event decides about another call: one that this event reports on later.
+    pub later: Option<Decision>,
+    /// What a result that came before its call says about the call that the event makes.
+    pub early: Option<Decision>,
+    /// A call that left the window without a result.
+    pub evicted: Option<u64>,
+}
+
+impl CallStep {
+    /// Whether the event decides that a call failed.
+    pub fn has_failed(&self) -> bool {
+        self.decision.iter().chain(&self.later).any(|decision| decision.outcome.is_failure())
+    }
+}
+
+/// What came of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// The number of the call.
+    pub call: u64,
+    /// What came of it.
+    pub outcome: CallOutcome,
+    /// Why.
+    pub rule: Rule,
+    /// The exit code, where one is stated.
+    pub exit: Option<i64>,
+}
+
+/// What the fold remembers of a call.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct TrackedCall {
+    number: u64,
+    /// A fingerprint of the id that ties call and result; 0 for a call without.
+    id: u64,
+    /// A short fingerprint of the tool and its input.
+    print: u32,
+    /// A short fingerprint of the side conversation; 0 for the main one.
+    thread: u32,
+    tool: Arc<str>,
+    /// Whether exit code 1 is an answer of its command.
+    answers_with_one: bool,
+    /// Whether its result may state an exit code.
+    may_exit: bool,
+    /// Whether it runs a command.
+    runs: bool,
+    /// How many commands a script runs.
+    commands: u32,
+    /// The number of the call whose job it polls.
+    polls: Option<u64>,
+    /// The exit code that a record about the call stated before its result came.
+    exit: Option<i64>,
+    /// Whether it was decided that it failed.
+    has_failed: bool,
+}
+
+/// A result that came before its call.
+#[derive(Clone, Debug, PartialEq)]
+struct EarlyResult {
+    number: u64,
+    id: u64,
+    exit: Option<i64>,
+    /// Whether the result alone decided the outcome.
+    decided: Option<(CallOutcome, Rule)>,
+}
+
+/// A command that goes on after its call returned.
+#[derive(Clone, Debug, PartialEq)]
+struct Job {
+    /// A fingerprint of the name by which later records refer to it.
+    name: u64,
+    /// The number of the call that started it.
+    call: u64,
+    answers_with_one: bool,
+    /// Whether a record stated how it ended.
+    has_ended: bool,
+}
+
+/// How many calls without a result are remembered. All of them are saved with every source.
+const OPEN_MAX: usize = 128;
+
+/// How many calls with a result are remembered.
+const ANSWERED_MAX: usize = 32;
+
+/// How many results may come before their calls.
+const EARLY_MAX: usize = 16;
+
+/// How many jobs are remembered.
+const JOBS_MAX: usize = 64;
+
+impl Calls {
+    /// The fingerprint of what ties a call and its result; 0 where nothing does.
+    pub(crate) fn id(id: Option<&str>) -> u64 {
+        id.filter(|id| !id.is_empty()).map_or(0, |id| xxh3_64(id.as_bytes()).max(1))
+    }
+
+    /// The fingerprint of a tool and its input.
+    pub(crate) fn print(name: &str, input: &Input<'_>) -> u64 {
+        xxh3_64_with_seed(input.to_text().decode().as_bytes(), xxh3_64(name.as_bytes()))
+    }
+
+    /// Takes the next event.
+    pub fn add(&mut self, event: &Event<'_>) -> CallStep {
+        self.add_in(event, event.thread.as_deref())
+    }
+
+    /// Takes the next event, which belongs to this side conversation.
+    pub(crate) fn add_in(&mut self, event: &Event<'_>, thread: Option<&str>) -> CallStep {
+        let thread = short(Calls::id(thread));
+        match &event.body {
+            Body::Fact { name, .. } => self.fact(event, name),
+            Body::ToolCall { name, .. } if event.restates => {
+                CallStep { tool: Some(self.known_name(name)), is_again: true, ..CallStep::default() }
+            }
+            Body::ToolResult { call, .. } if event.restates => self.told_again(Calls::id(call.as_deref())),
+            Body::ToolCall { call, name, input } => self.call(event, call.as_deref(), name, input, thread),
+            Body::ToolResult { call, name, .. } => {
+                let mut step = self.result(event, call.as_deref(), thread);
+                if let Some(name) = name.as_deref().filter(|name| !name.is_empty()) {
+                    step.tool = Some(self.known_name(name));
+                }
+                step
+            }
+            Body::Message { role: Role::User, .. } => self.notice(event),
+            Body::Message { .. }
+            | Body::Thinking { .. }
+            | Body::Compaction { .. }
+            | Body::Failure { .. }
+            | Body::Stop { .. }
+            | Body::Other { .. } => CallStep::default(),
+        }
+    }
+
+    fn call(
+        &mut self,
+        event: &Event<'_>,
+        stated: Option<&str>,
+        name: &str,
+        input: &Input<'_>,
+        thread: u32,
+    ) -> CallStep {
+        let (id, print) = (Calls::id(stated), short(Calls::print(name, input)));
+        let tool = self.known_name(name);
+        if let Some(known) = self.again(id, print, thread) {
+            return CallStep { call: Some(known), tool: Some(tool), is_again: true, ..CallStep::default() };
+        }
+        let script: Option<Script> = marks(event).find_map(|(marks, _)| marks.script);
+        let told =
+            CallInput::of(name, input, script, || !crate::query::touches(name, input, event.cwd.as_deref()).is_empty());
+        let job = told.asks_for.iter().find_map(|name| self.job(name)).map(|job| job.call);
+        let early = self.early.iter().position(|early| early.id == id && id != 0);
+        let early = early.and_then(|at| self.early.remove(at));
+        let number = early.as_ref().map_or_else(|| self.next_number(), |early| early.number);
+        let call = TrackedCall {
+            number,
+            id,
+            print,
+            thread,
+            tool: Arc::clone(&tool),
+            answers_with_one: told.command.as_deref().is_some_and(answers_with_one),
+            may_exit: told.may_exit() || job.is_some(),
+            runs: told.command.is_some(),
+            commands: u32::try_from(told.commands).unwrap_or(u32::MAX),
+            polls: job,
+            exit: None,
+            has_failed: false,
+        };
+        let mut step = CallStep { call: Some(number), tool: Some(tool), ..CallStep::default() };
+        if let Some(early) = early {
+            return self.answer_early(call, &early, step);
+        }
+        if let Some(evidence) = Evidence::of_hosted(event) {
+            step.decision = Some(self.decide(call, &evidence));
+            return step;
+        }
+        step.evicted = self.evicted();
+        self.open.push_back(call);
+        step
+    }
+
+    /// The number of an earlier call that tells the same. Where one of two that say the same has no id, the other's counts.
+    fn again(&mut self, id: u64, print: u32, thread: u32) -> Option<u64> {
+        let same = |call: &&mut TrackedCall| call.print == print && call.thread == thread;
+        let mut open = self.open.iter_mut().filter(same);
+        if let Some(call) = open.find(|call| call.id == id && id != 0 || (call.id == 0) != (id == 0)) {
+            call.id = call.id.max(id);
+            return Some(call.number);
+        }
+        let answered = self.answered.iter().find(|call| call.id == id && id != 0 && call.print == print);
+        answered.map(|call| call.number)
+    }
+
+    /// The result of this call came before it.
+    fn answer_early(&mut self, mut call: TrackedCall, early: &EarlyResult, mut step: CallStep) -> CallStep {
+        let evidence = Evidence { exit: early.exit, ..Evidence::default() };
+        let (outcome, rule) = early.decided.unwrap_or_else(|| evidence.outcome(Some(&call)));
+        call.has_failed = outcome.is_failure();
+        let decision = Decision { call: call.number, outcome, rule, exit: early.exit };
+        step.early = Some(decision);
+        // What the result decided alone was returned with the result.
+        step.decision = early.decided.is_none().then_some(decision);
+        push(&mut self.answered, call, ANSWERED_MAX);
+        step
+    }
+
+    fn result(&mut self, event: &Event<'_>, stated: Option<&str>, thread: u32) -> CallStep {
+        let id = Calls::id(stated);
+        let at = match id {
+            // A result without an id answers the oldest call without one, else the oldest of its conversation.
+            0 => {
+                let mine = |call: &TrackedCall| call.thread == thread;
+                let nameless = self.open.iter().position(|call| call.id == 0 && mine(call));
+                nameless.or_else(|| self.open.iter().position(mine))
+            }
+            id => self.open.iter().position(|call| call.id == id),
+        };
+        let mut evidence = Evidence::of(event);
+        if let Some(call) = at.and_then(|at| self.open.remove(at)) {
+            let (number, tool) = (call.number, Arc::clone(&call.tool));
+            evidence.exit = evidence.exit.or_else(|| evidence.printed_exit(call.commands)).or(call.exit);
+            let later = self.job_report(call.polls, &evidence);
+            let decision = Some(self.decide(call, &evidence));
+            let evidence = Some(evidence);
+            return CallStep { call: Some(number), tool: Some(tool), evidence, decision, later, ..CallStep::default() };
+        }
+        let is_known = self.answered.iter().any(|call| call.id == id) || self.early.iter().any(|early| early.id == id);
+        if id != 0 && is_known {
+            return self.told_again(id);
+        }
+        CallStep { evidence: Some(evidence.clone()), ..self.orphan(id, &evidence) }
+    }
+
+    /// A result whose call is not known: it may follow, or stand before the place where reading began.
+    fn orphan(&mut self, id: u64, evidence: &Evidence) -> CallStep {
+        let number = self.next_number();
+        let (outcome, rule) = evidence.outcome(None);
+        let decided = (outcome != CallOutcome::Unknown).then_some((outcome, rule));
+        if id != 0 {
+            push(&mut self.early, EarlyResult { number, id, exit: evidence.exit, decided }, EARLY_MAX);
+        }
+        let decision = Some(Decision { call: number, outcome, rule, exit: evidence.exit });
+        CallStep { call: Some(number), decision, ..CallStep::default() }
+    }
+
+    fn told_again(&self, id: u64) -> CallStep {
+        let known = self.open.iter().chain(&self.answered).find(|call| call.id == id && id != 0);
+        CallStep {
+            call: known.map(|call| call.number),
+            tool: known.map(|call| Arc::clone(&call.tool)),
+            is_again: true,
+            ..CallStep::default()
+        }
+    }
+
+    /// Decides a call that has its result, and keeps it among those that have one.
+    fn decide(&mut self, mut call: TrackedCall, evidence: &Evidence) -> Decision {
+        let (outcome, rule) = evidence.outcome(Some(&call));
+        if call.runs && evidence.exit.is_none() {
+            for name in &evidence.handles {
+                let job = Job {
+                    name: Calls::id(Some(name)),
+                    call: call.number,
+                    answers_with_one: call.answers_with_one,
+                    has_ended: false,
+                };
+                push(&mut self.jobs, job, JOBS_MAX);
+            }
+        }
+        call.has_failed = outcome.is_failure();
+        let decision = Decision { call: call.number, outcome, rule, exit: evidence.exit.filter(|_| call.may_exit) };
+        push(&mut self.answered, call, ANSWERED_MAX);
+        decision
+    }
+
+    /// A poll states how its job ended.
+    fn job_report(&mut self, polls: Option<u64>, evidence: &Evidence) -> Option<Decision> {
+        let (call, exit) = (polls?, evidence.exit?);
+        let job = self.jobs.iter_mut().rev().find(|job| job.call == call && !job.has_ended)?;
+        job.has_ended = true;
+        let (outcome, rule) = outcome::of_exit(exit, job.answers_with_one);
+        if let Some(known) = self.answered.iter_mut().find(|known| known.number == call) {
+            known.has_failed = outcome.is_failure();
+        }
+        let rule = if rule == Rule::ExitCode { Rule::JobExitCode } else { rule };
+        Some(Decision { call, outcome, rule, exit: Some(exit) })
+    }
+
+    /// A message that only reports on a job.
+    fn notice(&mut self, event: &Event<'_>) -> CallStep {
+        let Some((name, evidence)) = Evidence::of_notice(event) else { return CallStep::default() };
+        let call = self.job(&name).map(|job| job.call);
+        CallStep { later: self.job_report(call, &evidence), ..CallStep::default() }
+    }
+
+    /// A fact that reports on a call.
+    fn fact(&mut self, event: &Event<'_>, name: &str) -> CallStep {
+        let found: Option<(&'static Twin, &Residue<'_>)> = marks(event).find_map(|(marks, residue): (Marks, _)| {
+            Some((marks.twins.iter().find(|twin| twin.fact == name)?, residue))
+        });
+        let Some((twin, residue)) = found else { return CallStep::default() };
+        let evidence = Evidence::of_twin(twin, residue);
+        let id = Calls::id(residue.word_at(twin.call).as_deref());
+        if let Some(call) = self.open.iter_mut().find(|call| call.id == id && id != 0) {
+            call.exit = call.exit.or(evidence.exit);
+            return CallStep::default();
+        }
+        let known = self.answered.iter_mut().find(|call| call.id == id && id != 0);
+        if let Some(call) = known {
+            let (outcome, rule) = evidence.outcome(Some(call));
+            let adds = evidence.exit.is_some() && outcome.is_failure() && !call.has_failed && call.may_exit;
+            call.has_failed |= adds;
+            let later = Decision { call: call.number, outcome, rule, exit: evidence.exit };
+            return CallStep { later: adds.then_some(later), ..CallStep::default() };
+        }
+        // Without a command the record tells of no call of its own.
+        let command = if twin.command.is_empty() { None } else { residue.at(twin.command).and_then(command_at) };
+        if self.early.iter().any(|early| early.id == id && id != 0) || command.is_none() {
+            return CallStep::default();
+        }
+        // Only this record tells of the call: a script made it.
+        let call = TrackedCall {
+            number: self.next_number(),
+            id,
+            may_exit: true,
+            runs: command.is_some(),
+            answers_with_one: command.as_deref().is_some_and(answers_with_one),
+            ..TrackedCall::default()
+        };
+        let number = call.number;
+        CallStep { call: Some(number), decision: Some(self.decide(call, &evidence)), ..CallStep::default() }
+    }
+
+    fn job(&self, name: &str) -> Option<&Job> {
+        let name = Calls::id(Some(name));
+        self.jobs.iter().rev().find(|job| job.name == name && name != 0)
+    }
+
+    fn next_number(&mut self) -> u64 {
+        self.count += 1;
+        self.count
+    }
+
+    /// Makes room for one more call.
+    fn evicted(&mut self) -> Option<u64> {
+        if self.open.len() < OPEN_MAX { None } else { self.open.pop_front().map(|call| call.number) }
+    }
+
+    /// Tools are few: a name is kept once where that is easy.
+    fn known_name(&self, tool: &str) -> Arc<str> {
+        let known = self.open.iter().chain(&self.answered).find(|call| &*call.tool == tool);
+        known.map_or_else(|| Arc::from(tool), |call| Arc::clone(&call.tool))
+    }
+}
+
+/// The upper half of a fingerprint, for what is saved in great number.
+fn short(print: u64) -> u32 {
+    u32::try_from(print >> 32).unwrap_or_default()
+}
+
+fn push<T>(list: &mut VecDeque<T>, item: T, most: usize) {
+    if list.len() >= most {
+        list.pop_front();
+    }
+    list.push_back(item);
+}

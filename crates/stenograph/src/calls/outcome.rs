@@ -1,0 +1,144 @@
+//! What came of a call, and the rules by which that is decided, in this order:
+//!
+//! 1. A person or a rule refused the call: denied.
+//! 2. Somebody interrupted it: interrupted.
+//! 3. The record states an error, or begins with words that only an error begins with: failed.
+//! 4. A command exits with a code other than 0: failed. Exit code 1 of a program that answers with it (`grep` found nothing, `diff` found a
+//!    difference) is ok.
+//! 5. A command goes on after its call returned: running, until a later record states its exit code. A polling call reports the exit code of
+//!    its job, not its own.
+//! 6. Any other result: ok.
+//!
+//! A result whose call is not known follows the same rules, but exit code 1 decides nothing: nobody knows which program it comes from.
+
+use super::{Evidence, TrackedCall};
+use crate::format::marks::Verdict;
+
+/// What came of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CallOutcome {
+    /// It worked, or nothing says otherwise.
+    Ok,
+    /// It failed.
+    Failed,
+    /// A person or a rule did not allow it.
+    Denied,
+    /// Somebody interrupted it.
+    Interrupted,
+    /// It returned, and its command goes on.
+    Running,
+    /// No record says.
+    Unknown,
+}
+
+impl CallOutcome {
+    /// Every outcome.
+    pub const ALL: [CallOutcome; 6] = [
+        CallOutcome::Ok,
+        CallOutcome::Failed,
+        CallOutcome::Denied,
+        CallOutcome::Interrupted,
+        CallOutcome::Running,
+        CallOutcome::Unknown,
+    ];
+
+    /// The word for people and programs.
+    pub fn name(self) -> &'static str {
+        match self {
+            CallOutcome::Ok => "ok",
+            CallOutcome::Failed => "failed",
+            CallOutcome::Denied => "denied",
+            CallOutcome::Interrupted => "interrupted",
+            CallOutcome::Running => "running",
+            CallOutcome::Unknown => "unknown",
+        }
+    }
+
+    /// Whether the call did not do what it was asked to do.
+    pub fn is_failure(self) -> bool {
+        match self {
+            CallOutcome::Failed | CallOutcome::Denied | CallOutcome::Interrupted => true,
+            CallOutcome::Ok | CallOutcome::Running | CallOutcome::Unknown => false,
+        }
+    }
+}
+
+/// Why an outcome was decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Rule {
+    /// A person or a rule refused the call.
+    Refusal,
+    /// The record says that somebody interrupted it.
+    Interruption,
+    /// The record states an error.
+    StatedError,
+    /// The result begins with words that only an error begins with.
+    ErrorWords,
+    /// The exit code is not 0.
+    ExitCode,
+    /// A poll or a notice states an exit code of the job that is not 0.
+    JobExitCode,
+    /// The program answers with exit code 1.
+    AnswerCode,
+    /// The command goes on.
+    GoesOn,
+    /// The call has a result, and no evidence against it.
+    Result,
+    /// Nothing decides.
+    NoEvidence,
+}
+
+impl Rule {
+    /// The word for people and programs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Rule::Refusal => "refusal",
+            Rule::Interruption => "interruption",
+            Rule::StatedError => "stated_error",
+            Rule::ErrorWords => "error_words",
+            Rule::ExitCode => "exit_code",
+            Rule::JobExitCode => "job_exit_code",
+            Rule::AnswerCode => "answer_code",
+            Rule::GoesOn => "goes_on",
+            Rule::Result => "result",
+            Rule::NoEvidence => "no_evidence",
+        }
+    }
+}
+
+/// What an exit code means.
+pub(super) fn of_exit(exit: i64, answers_with_one: bool) -> (CallOutcome, Rule) {
+    match exit {
+        0 => (CallOutcome::Ok, Rule::Result),
+        1 if answers_with_one => (CallOutcome::Ok, Rule::AnswerCode),
+        _ => (CallOutcome::Failed, Rule::ExitCode),
+    }
+}
+
+impl Evidence {
+    /// What this evidence decides about a call; `None` is a call that is not known.
+    pub(super) fn outcome(&self, call: Option<&TrackedCall>) -> (CallOutcome, Rule) {
+        match self.verdict {
+            Some(Verdict::Denied | Verdict::Refused | Verdict::Blocked) => {
+                return (CallOutcome::Denied, Rule::Refusal);
+            }
+            Some(Verdict::Approved) | None => {}
+        }
+        if self.is_interrupted {
+            return (CallOutcome::Interrupted, Rule::Interruption);
+        }
+        if self.is_stated_error {
+            return (CallOutcome::Failed, Rule::StatedError);
+        }
+        if self.has_error_words {
+            return (CallOutcome::Failed, Rule::ErrorWords);
+        }
+        match (call, self.exit) {
+            (Some(call), Some(exit)) if call.may_exit && call.polls.is_none() => of_exit(exit, call.answers_with_one),
+            (Some(call), None) if call.runs && !self.handles.is_empty() => (CallOutcome::Running, Rule::GoesOn),
+            (None, Some(1)) => (CallOutcome::Unknown, Rule::NoEvidence),
+            (None, Some(exit)) => of_exit(exit, false),
+            (Some(_) | None, _) => (CallOutcome::Ok, Rule::Result),
+        }
+    }
+}
