@@ -5,6 +5,7 @@ mod view;
 
 use std::path::{Path, PathBuf};
 
+use stenograph::calls::Calls;
 use stenograph::compare::{Change, Comparison, Formats, Side, Turn, compare, shown};
 use stenograph::model::{LeftOut, Outline};
 use stenograph_store::recall::{Mark, Recall};
@@ -161,11 +162,13 @@ impl One {
         }
         let mut recall = conversation.recall();
         let (mut turns, mut marks, mut failed) = (Vec::new(), Vec::new(), None);
-        let mut number = 0;
+        let (mut number, mut calls) = (0, Calls::default());
         conversation.again(&mut |event| {
             number += 1;
             let is_repeat = overview.spine.left_out(event).is_some_and(LeftOut::is_said_elsewhere);
-            let Some(turn) = Turn::of(number, event).filter(|_| !is_repeat) else { return Go::On };
+            let step = calls.add(event);
+            let turn = Turn::of(number, event).map(|turn| turn.deciding(&step));
+            let Some(turn) = turn.filter(|_| !is_repeat) else { return Go::On };
             match recall.mark(event) {
                 Ok(mark) => marks.push((number, mark)),
                 Err(error) => {

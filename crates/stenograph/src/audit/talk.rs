@@ -70,8 +70,9 @@ impl Auditor {
 
     /// Something good came after what went wrong.
     pub(super) fn recover(&mut self, thread: usize) {
-        for fault in self.audit.errors.items.iter_mut().rev().take_while(|fault| !fault.is_recovered) {
-            fault.is_recovered |= fault.thread == thread;
+        let mine = self.audit.errors.items.iter_mut().rev().filter(|fault| fault.thread == thread);
+        for fault in mine.take_while(|fault| !fault.is_recovered) {
+            fault.is_recovered = true;
         }
     }
 

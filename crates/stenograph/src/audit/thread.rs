@@ -91,7 +91,9 @@ impl Series {
         context.max = context.max.max(tokens);
         if is_same {
             context.last = context.last.max(tokens);
-            if let Some(last) = context.series.last_mut().filter(|_| context.calls.is_multiple_of(self.stride.max(1))) {
+            // The last call is only in the series if its number is one of those that are kept.
+            let is_kept = context.calls.saturating_sub(1).is_multiple_of(self.stride.max(1));
+            if let Some(last) = context.series.last_mut().filter(|_| is_kept) {
                 last.2 = last.2.max(tokens);
             }
             return;

@@ -1,7 +1,6 @@
 //! What a command line says about its exit code and about which program runs.
 
-use crate::shell::{Word, commands, without_documents};
-use crate::text::beginning;
+use crate::shell::{CommandLine, Word};
 
 /// Programs whose exit code 1 is an answer: nothing was found, or the two differ.
 const ASKING: [&str; 14] =
@@ -12,7 +11,7 @@ const ASKING_GIT: [&str; 2] = ["grep", "diff"];
 
 /// Whether exit code 1 of this command is an answer and no failure. The last program of the command line decides.
 pub(crate) fn answers_with_one(command: &str) -> bool {
-    let commands = segments(command);
+    let commands = CommandLine::of(command).commands;
     let words = commands.last().map(|words| words_of(words)).unwrap_or_default();
     match words.as_slice() {
         [program, about, ..] if base(program) == "git" => ASKING_GIT.contains(about),
@@ -26,7 +25,7 @@ pub(crate) fn program(command: &str) -> String {
     /// What only prepares the ground.
     const BEFORE: [&str; 8] = ["cd", "export", "source", ".", "set", "pushd", "echo", "sleep"];
     let mut fallback = String::new();
-    for segment in &segments(command) {
+    for segment in &CommandLine::of(command).commands {
         let words = words_of(segment);
         let Some(name) = words.first().map(|program| base(program)) else { continue };
         let second = words
@@ -42,13 +41,6 @@ pub(crate) fn program(command: &str) -> String {
         }
     }
     fallback
-}
-
-/// How much of a command is looked at: what follows is mostly a document.
-const COMMAND_SIZE_MAX: usize = 8000;
-
-fn segments(command: &str) -> Vec<Vec<Word>> {
-    commands(&without_documents(beginning(command, COMMAND_SIZE_MAX)).0)
 }
 
 /// The words of a command, without what only says how it is to run.

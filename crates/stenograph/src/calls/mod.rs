@@ -134,6 +134,9 @@ struct Job {
     has_ended: bool,
 }
 
+/// An id that is shorter than this may be given twice.
+const ID_LENGTH_MIN: usize = 8;
+
 /// How many calls without a result are remembered. All of them are saved with every source.
 const OPEN_MAX: usize = 128;
 
@@ -199,7 +202,8 @@ impl Calls {
     ) -> CallStep {
         let (id, print) = (Calls::id(stated), short(Calls::print(name, input)));
         let tool = self.known_name(name);
-        if let Some(known) = self.again(id, print, thread) {
+        let is_lasting = stated.is_some_and(|id| id.len() >= ID_LENGTH_MIN);
+        if let Some(known) = self.again(id, print, thread, is_lasting) {
             return CallStep { call: Some(known), tool: Some(tool), is_again: true, ..CallStep::default() };
         }
         let script: Option<Script> = marks(event).find_map(|(marks, _)| marks.script);
@@ -237,7 +241,7 @@ impl Calls {
     }
 
     /// The number of an earlier call that tells the same. Where one of two that say the same has no id, the other's counts.
-    fn again(&mut self, id: u64, print: u32, thread: u32) -> Option<u64> {
+    fn again(&mut self, id: u64, print: u32, thread: u32, is_lasting: bool) -> Option<u64> {
         let same = |call: &&mut TrackedCall| call.print == print && call.thread == thread;
         let mut open = self.open.iter_mut().filter(same);
         if let Some(call) = open.find(|call| call.id == id && id != 0 || (call.id == 0) != (id == 0)) {
@@ -245,7 +249,7 @@ impl Calls {
             return Some(call.number);
         }
         let answered = self.answered.iter().find(|call| call.id == id && id != 0 && call.print == print);
-        answered.map(|call| call.number)
+        answered.filter(|_| is_lasting).map(|call| call.number)
     }
 
     /// The result of this call came before it.

@@ -48,6 +48,7 @@ pub(super) fn read_envelope(patch: &str) -> Vec<Patched> {
             found.push(Patched { path, deed: Deed::Update { hunks: Vec::new(), to: None } });
         } else {
             match found.last_mut().map(|patched| &mut patched.deed) {
+                Some(Deed::Add(text)) if bare.starts_with('\\') => pop_newline(text),
                 Some(Deed::Add(text)) => text.push_str(line.strip_prefix('+').unwrap_or_default()),
                 Some(Deed::Update { to, .. }) if bare.starts_with("*** Move to: ") => *to = named("*** Move to: "),
                 Some(Deed::Update { .. }) if bare.starts_with("*** ") => {}
@@ -142,10 +143,12 @@ pub(super) fn read_unified(diff: &str, path: Option<&str>) -> Vec<Patched> {
                 if let Some(Deed::Update { hunks, .. }) = found.last_mut().map(|patched| &mut patched.deed) {
                     hunks.push(Hunk { at: Some(head.at), ..Hunk::default() });
                 }
-            } else if bare.starts_with('\\')
-                && let Some(Deed::Update { hunks, .. }) = found.last_mut().map(|patched| &mut patched.deed)
-            {
-                mark = add_line(hunks, line, mark);
+            } else if bare.starts_with('\\') {
+                match found.last_mut().map(|patched| &mut patched.deed) {
+                    Some(Deed::Update { hunks, .. }) => mark = add_line(hunks, line, mark),
+                    Some(Deed::Add(text) | Deed::Delete { was: Some(text) }) => pop_newline(text),
+                    Some(Deed::Delete { was: None }) | None => {}
+                }
             }
             continue;
         }
@@ -156,6 +159,7 @@ pub(super) fn read_unified(diff: &str, path: Option<&str>) -> Vec<Patched> {
             _ => left = (left.0.saturating_sub(1), left.1.saturating_sub(1)),
         }
         match found.last_mut().map(|patched| &mut patched.deed) {
+            Some(Deed::Add(text) | Deed::Delete { was: Some(text) }) if line.starts_with('\\') => pop_newline(text),
             Some(Deed::Add(text)) => text.push_str(line.strip_prefix('+').unwrap_or_default()),
             Some(Deed::Update { hunks, .. }) => mark = add_line(hunks, line, mark),
             Some(Deed::Delete { was: Some(was) }) => was.push_str(line.strip_prefix('-').unwrap_or_default()),
@@ -234,6 +238,17 @@ mod tests {
                 Patched { path: "gone".into(), deed: Deed::Delete { was: Some("g\n".into()) } },
             ]
         );
+    }
+
+    #[test]
+    fn a_last_line_without_an_end_stays_one() {
+        let text = "--- /dev/null\n+++ b/new\n@@ -0,0 +1,2 @@\n+a\n+b\n\\ No newline at end of file\n\
+                    --- a/gone\n+++ /dev/null\n@@ -1 +0,0 @@\n-g\n\\ No newline at end of file\n";
+        let found = read_unified(text, None);
+        assert_eq!(found[0].deed, Deed::Add("a\nb".into()));
+        assert_eq!(found[1].deed, Deed::Delete { was: Some("g".into()) });
+        let text = "*** Begin Patch\n*** Add File: a\n+one\n\\ No newline at end of file\n*** End Patch";
+        assert_eq!(read_envelope(envelope(text).unwrap())[0].deed, Deed::Add("one".into()));
     }
 
     #[test]

@@ -5,10 +5,7 @@ use super::patch;
 use super::sheet::Before;
 use super::step::{Act, Blind, Step, patched};
 use crate::query::{is_path, joined};
-use crate::shell::{Document, Word, commands, without_documents};
-
-/// How much of a command is looked at: what is longer carries a text.
-const COMMAND_SIZE_MAX: usize = 64 << 10;
+use crate::shell::{CommandLine, Document, Word};
 
 /// Programs that write, whatever they are given.
 const WRITERS: [&str; 17] = [
@@ -92,9 +89,7 @@ pub(super) fn read(command: &str, cwd: Option<&str>, steps: &mut Vec<Step>) {
     if let Some(envelope) = patch::envelope(command).filter(|_| is_handed_over(command)) {
         return patched(patch::read_envelope(envelope), cwd, steps);
     }
-    let (bare, documents) = without_documents(command);
-    let head = crate::text::beginning(&bare, COMMAND_SIZE_MAX).len();
-    let commands = commands(bare.get(..head).unwrap_or_default());
+    let CommandLine { commands, documents, is_opaque } = CommandLine::of(command);
     if let Some(step) = written(&commands, &documents, cwd) {
         steps.push(step);
         return;
@@ -102,7 +97,8 @@ pub(super) fn read(command: &str, cwd: Option<&str>, steps: &mut Vec<Step>) {
     let mut targets: Vec<String> = Vec::new();
     let writes = commands.iter().filter(|words| writes(words, &mut targets)).count() > 0;
     let programs = commands.iter().any(|words| is_program(words)) && PROGRAMS.iter().any(|sign| says(command, sign));
-    if writes || programs {
+    // What cannot be taken apart may do anything.
+    if writes || programs || is_opaque {
         let target = targets.into_iter().find(|target| is_path(target));
         let path = target.map(|target| joined(&target, cwd).into_owned()).unwrap_or_default();
         steps.push(Step { path, act: Act::Blind(Blind::Command) });

@@ -97,6 +97,8 @@ pub struct Comparison {
     pub changes: Vec<Change>,
     /// What was not compared.
     pub aside: Vec<Aside>,
+    /// The side that alone tells of failed calls, and of how many. Its results are compared by what they say.
+    pub failed_only: Option<(Side, u64)>,
 }
 
 impl Comparison {
@@ -155,6 +157,17 @@ pub fn compare(mut a: Vec<Turn>, mut b: Vec<Turn>, formats: Formats) -> Comparis
         Formats::Same => Vec::new(),
         Formats::Different => set_aside(&mut a, &mut b),
     };
+    let failed = |side: &[Turn]| side.iter().filter(|turn| turn.has_failed).count() as u64;
+    let failed_only = match (formats, failed(&a), failed(&b)) {
+        (Formats::Same, ..) | (Formats::Different, 0, 0) => None,
+        (Formats::Different, 0, count) => Some((Side::B, count)),
+        (Formats::Different, count, 0) => Some((Side::A, count)),
+        (Formats::Different, ..) => None,
+    };
+    if failed_only.is_none() {
+        a = a.into_iter().map(Turn::by_outcome).collect();
+        b = b.into_iter().map(Turn::by_outcome).collect();
+    }
     let keys = |side: &[Turn]| side.iter().map(|turn| turn.key).collect::<Vec<_>>();
     let pairs = equal_pairs(&keys(&a), &keys(&b));
     let mut changes = Changes::default();
@@ -166,7 +179,7 @@ pub fn compare(mut a: Vec<Turn>, mut b: Vec<Turn>, formats: Formats) -> Comparis
     }
     changes.gap(&a, &b, next, (a.len(), b.len()));
     changes.find_moved(&a, &b);
-    Comparison { changes: changes.0, a, b, aside }
+    Comparison { changes: changes.0, a, b, aside, failed_only }
 }
 
 /// Takes out the kinds of which only one side has any. What users and assistants say, every format tells.

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
+use crate::calls::CallStep;
 use crate::json::{Object, canonical, is_valid};
 use crate::model::{Body, Content, Data, Event, Input, PieceKind, Role};
 use crate::text::Text;
@@ -68,6 +69,9 @@ impl Class {
     }
 }
 
+/// What a failure adds to a fingerprint.
+const FAILED: u64 = 0x9e37_79b9_7f4a_7c15;
+
 /// One thing that was said or done.
 #[derive(Clone, Copy, Debug)]
 pub struct Turn {
@@ -81,6 +85,8 @@ pub struct Turn {
     words: u64,
     /// What ties a call and its result, as a fingerprint; 0 where nothing does.
     pub call: u64,
+    /// Whether it tells that a call failed.
+    pub has_failed: bool,
     sketch: Sketch,
 }
 
@@ -97,7 +103,21 @@ impl Turn {
         let words = xxh3_64(text.as_bytes()) ^ blobs(event);
         let key = xxh3_64_with_seed(text.as_bytes(), xxh3_64_with_seed(&tool.to_le_bytes(), class as u64));
         let call = event.call().filter(|call| !call.is_empty()).map_or(0, |call| xxh3_64(call.as_bytes()).max(1));
-        Some(Turn { number, class, key: key ^ blobs(event), words, call, sketch: Sketch::of(text) })
+        let key = key ^ blobs(event);
+        Some(Turn { number, class, key, words, call, has_failed: false, sketch: Sketch::of(text) })
+    }
+
+    /// The same turn, of which the fold [`Calls`](crate::calls::Calls) decided whether it tells that a call failed.
+    #[must_use]
+    pub fn deciding(self, step: &CallStep) -> Turn {
+        Turn { has_failed: self.class == Class::Result && step.has_failed(), ..self }
+    }
+
+    /// The same turn, where it matters whether a call failed.
+    #[must_use]
+    pub(super) fn by_outcome(self) -> Turn {
+        let failed = u64::from(self.has_failed).wrapping_mul(FAILED);
+        Turn { key: self.key ^ failed, ..self }
     }
 
     /// The same turn, where it does not matter who says it.

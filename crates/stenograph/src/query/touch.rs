@@ -90,7 +90,7 @@ const PATH_KEYS: [&str; 22] = [
 const ACTION_KEYS: [&str; 5] = ["command", "action", "operation", "op", "mode"];
 
 /// Words for what is done to a file, the stronger first: who replaces may well read.
-const VERBS: [(&str, TouchHow); 23] = [
+const VERBS: [(&str, TouchHow); 24] = [
     ("delete", TouchHow::Deleted),
     ("remove", TouchHow::Deleted),
     ("unlink", TouchHow::Deleted),
@@ -108,6 +108,7 @@ const VERBS: [(&str, TouchHow); 23] = [
     ("create", TouchHow::Written),
     ("save", TouchHow::Written),
     ("copy", TouchHow::Written),
+    ("download", TouchHow::Written),
     ("read", TouchHow::Read),
     ("view", TouchHow::Read),
     ("open", TouchHow::Read),
@@ -115,6 +116,9 @@ const VERBS: [(&str, TouchHow); 23] = [
     ("cat", TouchHow::Read),
     ("load", TouchHow::Read),
 ];
+
+/// Words that end like one of these and mean something else.
+const OTHER_WORDS: [&str; 4] = ["thread", "upload", "reload", "review"];
 
 /// How a patch in the form that names its files in lines of their own begins.
 const PATCH: &str = "*** Begin Patch";
@@ -234,7 +238,8 @@ pub(crate) fn verb(name: &str) -> Option<TouchHow> {
     let parts = parts(name);
     let is = |verb: &str| parts.iter().any(|part| part == verb);
     let glued = |verb: &str| {
-        verb.len() > 3 && parts.iter().any(|part| part.starts_with(verb) || part.ends_with(verb)) && !is("thread")
+        let is_in = |part: &String| part.starts_with(verb) || part.ends_with(verb);
+        verb.len() > 3 && parts.iter().any(|part| is_in(part) && !OTHER_WORDS.contains(&part.as_str()))
     };
     let whole = VERBS.into_iter().find(|(verb, _)| is(verb));
     whole.or_else(|| VERBS.into_iter().find(|(verb, _)| glued(verb))).map(|(_, how)| how)
@@ -257,17 +262,29 @@ pub(crate) fn parts(name: &str) -> Vec<String> {
     parts
 }
 
-/// A path below the working folder, with what only goes around taken out.
+/// A path below the working folder, with what only goes around taken out. A path that needs neither stays as it is spelled.
 pub(crate) fn joined<'a>(path: &'a str, cwd: Option<&str>) -> Cow<'a, str> {
     let drive =
         |path: &str| matches!(path.as_bytes(), [letter, b':', b'/' | b'\\', ..] if letter.is_ascii_alphabetic());
     let is_whole = path.starts_with(['/', '\\', '~']) || drive(path);
-    let Some(cwd) = cwd.filter(|cwd| !is_whole && !cwd.is_empty()) else { return Cow::Borrowed(path) };
-    let sign = if drive(cwd) && cwd.contains('\\') || cwd.starts_with('\\') { '\\' } else { '/' };
-    let mut whole = cwd.trim_end_matches(['/', '\\']).to_owned();
-    for step in path.split(['/', sign]) {
+    let sign_of = |path: &str| if drive(path) && path.contains('\\') || path.starts_with('\\') { '\\' } else { '/' };
+    let (root, sign, steps) = match cwd.filter(|cwd| !cwd.is_empty()) {
+        _ if is_whole && goes_around(path, sign_of(path)) => {
+            let sign = sign_of(path);
+            // A share of another machine begins with two signs, and a drive or a home with its name.
+            let length = path.find(['/', sign]).map_or(path.len(), |at| at + usize::from(path.starts_with("\\\\")));
+            let (root, steps) = path.split_at(length);
+            (root.to_owned(), sign, steps)
+        }
+        Some(cwd) if !is_whole => (cwd.trim_end_matches(['/', '\\']).to_owned(), sign_of(cwd), path),
+        Some(_) | None => return Cow::Borrowed(path),
+    };
+    let mut whole = root.clone();
+    for step in steps.split(['/', sign]) {
         match step {
             "" | "." => {}
+            // Above the root there is nothing.
+            ".." if is_whole => whole.truncate(whole.rfind(['/', sign]).unwrap_or(0).max(root.len())),
             ".." => whole.truncate(whole.rfind(['/', sign]).unwrap_or(0)),
             step => {
                 whole.push(sign);
@@ -275,7 +292,25 @@ pub(crate) fn joined<'a>(path: &'a str, cwd: Option<&str>) -> Cow<'a, str> {
             }
         }
     }
+    if whole.is_empty() {
+        whole.push(sign);
+    }
     Cow::Owned(whole)
+}
+
+/// Whether a path has steps that lead nowhere, or back.
+fn goes_around(path: &str, sign: char) -> bool {
+    let mut steps = path.split(['/', sign]).skip(1).peekable();
+    let mut at_start = true;
+    while let Some(step) = steps.next() {
+        // The last sign of a folder is part of its spelling, and so are the first two of a share.
+        let is_empty = step.is_empty() && steps.peek().is_some() && !(at_start && sign == '\\');
+        if is_empty || matches!(step, "." | "..") {
+            return true;
+        }
+        at_start = false;
+    }
+    false
 }
 
 #[cfg(test)]

@@ -94,6 +94,12 @@ pub fn summary(found: &Comparison) -> Vec<String> {
             )
         })
         .collect();
+    if let Some((side, count)) = found.failed_only {
+        let other = if side == Side::A { Side::B } else { Side::A };
+        let (side, other) = (side.name(), other.name());
+        let count = counted(count, "failed call");
+        lines.push(format!("not compared: {count} in {side}; {other} tells of no failures"));
+    }
     let counts = found.counts();
     let parts = [
         (counts.same, "the same"),
@@ -134,6 +140,12 @@ pub fn summary_json(found: &Comparison) -> String {
         format!("{{\"side\":{side},\"kind\":{class},\"count\":{}}}", aside.count)
     });
     draft.set("not_compared", format!("[{}]", aside.collect::<Vec<_>>().join(",")));
+    if let Some((side, count)) = found.failed_only {
+        draft.set(
+            "failures_not_compared",
+            format!("{{\"side\":{},\"count\":{count}}}", quote(&side.name().to_lowercase())),
+        );
+    }
     draft.render(None)
 }
 
@@ -155,8 +167,15 @@ impl Told<'_> {
                 let place = format!("event {} of A, event {} of B", grouped(a.turn.number), grouped(b.turn.number));
                 let size = format!("{} and {} characters", grouped(length_a), grouped(length_b));
                 let head = colour.ink(Ink::Strong, &format!("~ {}, {place}: {size}", what(a)));
-                let (one, other) = parts(&a.text, &b.text);
-                format!("{head}\n    A  {one}\n    B  {other}\n")
+                let (one, other) = match a.text == b.text {
+                    true => (String::new(), String::new()),
+                    false => parts(&a.text, &b.text),
+                };
+                let (one, other) = match a.turn.has_failed == b.turn.has_failed {
+                    true => (one, other),
+                    false => (format!("{}  {one}", outcome(a.turn)), format!("{}  {other}", outcome(b.turn))),
+                };
+                format!("{head}\n    A  {}\n    B  {}\n", one.trim_end(), other.trim_end())
             }
             Told::Only { side, text } => {
                 let sign = if *side == Side::A { "-" } else { "+" };
@@ -174,6 +193,9 @@ impl Told<'_> {
             let mut draft = Draft::new();
             draft.set("event", said.turn.number.to_string());
             draft.set("kind", quote(said.turn.class.name()));
+            if said.turn.class == Class::Result {
+                draft.set("failed", said.turn.has_failed.to_string());
+            }
             if let Some(tool) = &said.tool {
                 draft.set("name", quote(tool));
             }
@@ -205,6 +227,11 @@ impl Told<'_> {
         }
         draft.render(None)
     }
+}
+
+/// Whether a result tells of a failure.
+fn outcome(turn: &Turn) -> &'static str {
+    if turn.has_failed { "failed" } else { "ok" }
 }
 
 /// What a turn is.
