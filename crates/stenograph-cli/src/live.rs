@@ -1,9 +1,10 @@
 //! Which file is meant by a command that looks at what happens now: one that is named, or the one that was written last. How it is
 //! followed is the store's part.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use stenograph_store::discover::{Found, discover};
+use stenograph_store::discover::{FileId, Found, discover};
 use stenograph_store::folder;
 
 use crate::error::CommandError;
@@ -31,6 +32,98 @@ pub fn named(place: &Where, name: &Path) -> Result<PathBuf, CommandError> {
             .hint(format!("steno show {} shows what was kept of it", name.display())));
     }
     Ok(path)
+}
+
+/// The file of one agent.
+#[derive(Debug)]
+pub struct AgentFile {
+    /// The file.
+    pub path: PathBuf,
+    /// Its session, where the catalogue knows it.
+    pub session: Option<String>,
+    /// Which agent of the session it is; the main one has no name.
+    pub thread: Option<String>,
+}
+
+/// The files of all agents that a word means: a file is one, a session may have several.
+pub fn agents(place: &Where, name: &Path) -> Result<Vec<AgentFile>, CommandError> {
+    let chosen = match place.asked(name)? {
+        Asked::File(path) => return Ok(vec![AgentFile { path: file(&path), session: None, thread: None }]),
+        Asked::Session(chosen) => chosen,
+    };
+    if chosen.source.path != chosen.session.path {
+        let thread = chosen.source.thread.clone();
+        return Ok(vec![AgentFile { path: named(place, name)?, session: Some(chosen.session.name), thread }]);
+    }
+    let mut rows = place.store()?.catalogue()?.sources_of(chosen.session.id)?;
+    rows.retain(|row| row.copy_of.is_none() && row.path.symlink_metadata().is_ok());
+    // The main source tells of its agent, whatever else does.
+    rows.sort_by_key(|row| row.id != chosen.source.id);
+    let mut found: Vec<AgentFile> = Vec::new();
+    for row in rows {
+        if found.iter().all(|known| known.thread != row.thread) {
+            found.push(AgentFile { path: row.path, session: Some(chosen.session.name.clone()), thread: row.thread });
+        }
+    }
+    if found.is_empty() { named(place, name).map(|_| found) } else { Ok(found) }
+}
+
+/// The processes of this machine, as far as they can be seen.
+#[derive(Debug, Default)]
+pub struct Processes {
+    /// The files that a process has open.
+    open: HashSet<FileId>,
+    /// The name of each program and its working folder.
+    programs: HashSet<(String, PathBuf)>,
+}
+
+impl Processes {
+    /// Those that run now. Where they cannot be seen there are none.
+    pub fn now() -> Processes {
+        let mut processes = Processes::default();
+        let own = std::process::id().to_string();
+        let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+        for entry in entries {
+            let name = entry.file_name();
+            let is_other =
+                name.to_str().is_some_and(|name| name != own && name.bytes().all(|byte| byte.is_ascii_digit()));
+            if is_other {
+                processes.add(&entry.path());
+            }
+        }
+        processes
+    }
+
+    fn add(&mut self, process: &Path) {
+        for open in std::fs::read_dir(process.join("fd")).into_iter().flatten().flatten() {
+            // Sockets, pipes and devices are no transcripts.
+            if let Ok(metadata) = std::fs::metadata(open.path())
+                && metadata.is_file()
+            {
+                self.open.insert(FileId::of(&open.path(), &metadata));
+            }
+        }
+        let Ok(folder) = std::fs::read_link(process.join("cwd")) else { return };
+        let words = std::fs::read(process.join("cmdline")).unwrap_or_default();
+        // A program that an interpreter runs is its first argument.
+        for word in words.split(|byte| *byte == 0).take(2) {
+            let word = String::from_utf8_lossy(word);
+            let program = word.rsplit('/').next().unwrap_or_default();
+            if !program.is_empty() {
+                self.programs.insert((program.to_owned(), folder.clone()));
+            }
+        }
+    }
+
+    /// Whether one of them has this file open.
+    pub fn have_open(&self, file: FileId) -> bool {
+        self.open.contains(&file)
+    }
+
+    /// Whether one of them is this program, in this folder.
+    pub fn run_in(&self, program: &str, folder: &str) -> bool {
+        !program.is_empty() && self.programs.contains(&(program.to_owned(), PathBuf::from(folder)))
+    }
 }
 
 /// The files that agents have written, the newest first.

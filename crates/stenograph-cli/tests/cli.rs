@@ -8,6 +8,8 @@
     reason = "a test may fail loudly"
 )]
 
+#[path = "cli/agree.rs"]
+mod agree;
 #[path = "cli/archive.rs"]
 mod archive;
 #[path = "cli/audit.rs"]

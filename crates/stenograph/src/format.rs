@@ -159,6 +159,8 @@ pub struct Traits {
     pub carries: bool,
     /// It is text for people, which cannot say everything: writing a source back may lose, and a golden says what.
     pub lossy: bool,
+    /// It is kept beside conversations (requests, telemetry, an inbox), and no agent is told by it alone.
+    pub log: bool,
 }
 
 /// What the caller will look at.

@@ -1,5 +1,6 @@
 //! How a run stands: completed, failed, stuck, … from its last events and how long nothing came. Works on the end of a source alone.
-//! This file reads no clock and looks for no process: whether an agent is still there is told from what it wrote, and from silence.
+//! This file reads no clock and looks for no process: whether an agent is still there is told from what it wrote, and from silence. Whether
+//! calls failed the fold [`crate::calls::Calls`] decides.
 //!
 //! The rules, in the order they are asked:
 //!
@@ -222,6 +223,11 @@ impl Watch {
         state(&mut self.thread, event.thread.as_deref());
         let course = if event.thread.is_some() { &mut self.side } else { &mut self.main };
         course.add(event, step);
+    }
+
+    /// The last moment that an event states, in milliseconds since 1970.
+    pub fn active_ms(&self) -> Option<i64> {
+        self.active_ms
     }
 
     /// How the run stands when nothing came for so long; `None` when nobody knows.

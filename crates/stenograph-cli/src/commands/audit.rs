@@ -35,6 +35,7 @@ Examples:
   steno audit session.jsonl
   steno audit latest --only failure                why did it fail?
   steno audit 0198f2c4 --only files                a session, by the beginning of its id
+  steno audit 0198f2c4 0198f2c7                    two sessions
   steno audit 'tool:bash after:7d \"rm -rf\"'        every session in which something is found
   steno audit latest --json | jq '.commands[] | select(.exit_code != 0)'
   steno audit latest --only last > answer.md
@@ -72,6 +73,9 @@ const SESSIONS_MAX: usize = 1000;
 
 /// Runs it.
 pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
+    if let Some(all) = several(options)? {
+        return tell_several(options, &all, output);
+    }
     if let [one] = options.what.as_slice() {
         match options.place.asked(Path::new(one)) {
             Ok(Asked::File(path)) if !is_query(&path) => {
@@ -94,6 +98,91 @@ fn is_query(path: &Path) -> bool {
     !is_there && (text.contains([' ', '"']) || text.find(':').is_some_and(|at| at > 1))
 }
 
+/// The files and sessions that are meant when every word names one; with two words, a query has words that name none.
+fn several(options: &Options) -> Result<Option<Vec<Asked>>, CommandError> {
+    /// A shorter word may well begin like an id by chance.
+    const NAME_LENGTH_MIN: usize = 4;
+    if options.what.len() < 2 {
+        return Ok(None);
+    }
+    let mut all = Vec::new();
+    for name in &options.what {
+        match options.place.asked(Path::new(name)) {
+            Ok(Asked::File(path)) if path.symlink_metadata().is_ok() => all.push(Asked::File(path)),
+            Ok(Asked::Session(chosen)) if name.len() >= NAME_LENGTH_MIN => all.push(Asked::Session(chosen)),
+            Ok(_) | Err(CommandError::Nothing { .. }) => return Ok(None),
+            Err(error) if all.is_empty() => {
+                // Without an index there is nothing to ask a query of either; with one, this is the word of a query.
+                return if options.place.store()?.catalogue().is_err() { Err(error) } else { Ok(None) };
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(Some(all))
+}
+
+/// Tells of several files and sessions, each under its name, and of all together.
+fn tell_several(options: &Options, all: &[Asked], output: &mut Output<'_>) -> Result<Status, CommandError> {
+    let mut telling = Telling::new();
+    for asked in all {
+        let audited = match asked {
+            Asked::File(path) => read::file(options, path, output),
+            Asked::Session(chosen) => read::session(options, chosen, output),
+        };
+        telling.add(options, audited, output)?;
+    }
+    telling.end(options, output)
+}
+
+/// Several sessions that are told of, one after the other.
+struct Telling {
+    total: Total,
+    status: Status,
+}
+
+impl Telling {
+    fn new() -> Telling {
+        Telling { total: Total::default(), status: Status::Done }
+    }
+
+    /// Tells of the next one. One that cannot be read does not stop the rest.
+    fn add(
+        &mut self,
+        options: &Options,
+        audited: Result<Audited, CommandError>,
+        output: &mut Output<'_>,
+    ) -> Result<(), CommandError> {
+        match audited {
+            Ok(audited) => {
+                if self.total.sessions > 0 && !options.json {
+                    output.line("")?;
+                }
+                // A part alone does not say whose it is. A diff is for programs, and names its files.
+                if options.only.is_some() && !options.json {
+                    let name = view::name(&audited, output.colour());
+                    output.line(&name)?;
+                }
+                options.tell(&audited, output)?;
+                self.total.add(&audited.audit);
+            }
+            Err(error) => {
+                output.error(&error);
+                self.status = self.status.max(error.status());
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells of all together.
+    fn end(self, options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
+        match options.json {
+            true => output.line(&harmless_json(&self.total.json()))?,
+            false => output.line(&format!("\n{}", self.total.line()))?,
+        }
+        Ok(self.status)
+    }
+}
+
 /// Tells of every session in which a query finds something, and of all together.
 fn query(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
     let query = find::parsed(&options.what.join(" "))?;
@@ -113,29 +202,13 @@ fn query(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandEr
             .hint("name a file, a session as steno list shows it, or fewer words; steno index finds new sessions"));
     }
     let more = sessions.len().saturating_sub(SESSIONS_MAX);
-    let mut total = Total::default();
-    let mut status = Status::Done;
+    let mut telling = Telling::new();
     for id in sessions.into_iter().take(SESSIONS_MAX) {
         let Some(chosen) = read::chosen(searcher.catalogue(), id)? else { continue };
-        // One that cannot be read does not stop the rest.
-        match read::session(options, &chosen, output) {
-            Ok(audited) => {
-                if total.sessions > 0 && !options.json {
-                    output.line("")?;
-                }
-                options.tell(&audited, output)?;
-                total.add(&audited.audit);
-            }
-            Err(error) => {
-                output.error(&error);
-                status = status.max(error.status());
-            }
-        }
+        let audited = read::session(options, &chosen, output);
+        telling.add(options, audited, output)?;
     }
-    match options.json {
-        true => output.line(&harmless_json(&total.json()))?,
-        false => output.line(&format!("\n{}", total.line()))?,
-    }
+    let status = telling.end(options, output)?;
     if more > 0 {
         output.say(&format!("{} more not told of: narrow the query", counted(more as u64, "session")));
     }

@@ -4,21 +4,25 @@
 mod look;
 mod table;
 
-use std::path::PathBuf;
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use stenograph::status::{Patience, State};
 use stenograph_store::follow::Bell;
 
 use crate::error::{CommandError, Status};
-use crate::live;
+use crate::live::{self, Processes};
 use crate::output::{Output, harmless_json};
 use crate::store::Where;
 use look::Run;
 
 /// Tell which agents are running, and how the others ended
 ///
-/// Each run is told from the last events of its file and from how long ago the file changed; no process is looked for. completed: it came to
+/// Each agent is told from the last records of its file and from how long ago they were written; on Linux, a process that has the file open,
+/// or that is this agent in the same folder, is taken for alive. completed: it came to
 /// its end, or waits for its user. failed: it ended without success, was interrupted or cut off. error: the last thing is an error, and
 /// nothing followed. stale: it was going on, and nothing came for too long. stuck: three steps in a row failed, or five of the last ten
 /// calls are the same with the same answer. running: it goes on; a call that has no answer yet is work, or waits to be allowed. unknown:
@@ -34,7 +38,7 @@ Examples:
   steno status --json | jq -r 'select(.state == \"stuck\").path'
 
 Exit codes: 0 running or completed, 1 stale or unknown, or nothing was found, 2 error, 3 failed, error or stuck;
-            of several files the worst counts. Without a name: 0 there are some, 1 there are none, 2 error")]
+            of several agents the worst counts. Without a name: 0 there are some, 1 there are none, 2 error")]
 pub struct Options {
     /// The files, or folders that were recorded into, or sessions: the beginnings of their ids, or latest
     #[arg(value_name = "FILE|SESSION", conflicts_with = "active_within")]
@@ -112,6 +116,37 @@ fn severity(status: &Status) -> u8 {
     }
 }
 
+/// What makes an agent the one it is: several files may tell of it.
+#[derive(PartialEq, Eq, Hash)]
+struct AgentKey {
+    agent: &'static str,
+    session: String,
+    thread: Option<String>,
+    within: Option<Arc<Path>>,
+}
+
+impl AgentKey {
+    /// The place of a file says best to which session it belongs; a file that belongs to none is an agent of its own.
+    fn of(run: &Run, named: Option<String>, within: Option<Arc<Path>>) -> AgentKey {
+        let session = named.or_else(|| run.status.session.clone());
+        AgentKey {
+            agent: run.format.map_or("", |format| format.info().agent),
+            session: session.unwrap_or_else(|| run.path.display().to_string()),
+            thread: run.status.thread.clone(),
+            within,
+        }
+    }
+}
+
+/// What goes on comes first, then the newest.
+fn sort(runs: &mut [Run]) {
+    let rank = |state: State| match state {
+        State::Running | State::Stuck => 0,
+        State::Error | State::Failed | State::Stale | State::Completed | State::Unknown => 1,
+    };
+    runs.sort_by_key(|run| (rank(run.status.state), Reverse(run.active_ms()), run.path.clone()));
+}
+
 /// What a look at all of them found.
 struct Runs {
     runs: Vec<Run>,
@@ -125,35 +160,81 @@ impl Options {
 
     /// Looks at all of them. One bad file does not stop the rest.
     fn look(&self, output: &mut Output<'_>) -> Result<Runs, CommandError> {
-        let now_ms = crate::clock::millis();
-        let patience = self.patience();
-        let mut runs = Runs { runs: Vec::new(), failed: Status::Done };
-        if !self.files.is_empty() {
-            for path in &self.files {
-                let file = live::named(&self.place, path);
-                match file.and_then(|file| look::at(&file, self.from.as_deref(), now_ms, &patience)) {
-                    Ok(run) => runs.runs.push(run),
-                    Err(error) => {
-                        output.error(&error);
-                        runs.failed = runs.failed.max(error.status());
-                    }
+        let mut runs = if self.files.is_empty() { self.look_around()? } else { self.look_at_named(output) };
+        if runs.runs.iter().any(|run| run.status.state == State::Stale) {
+            let processes = Processes::now();
+            let mut newest: Vec<&mut Run> = runs.runs.iter_mut().collect();
+            newest.sort_by_key(|run| Reverse(run.active_ms()));
+            let mut folders = HashSet::new();
+            for run in newest {
+                let program = run.format.and_then(|format| format.info().resume).unwrap_or_default();
+                let program = program.split_whitespace().next().unwrap_or_default();
+                let cwd = run.status.cwd.clone().unwrap_or_default();
+                // A program that runs in a folder works on the newest of its sessions there; of those that are named, nobody knows which
+                // is the newest.
+                let is_newest = folders.insert((program, cwd.clone())) && self.files.is_empty();
+                if processes.have_open(run.file) || is_newest && processes.run_in(program, &cwd) {
+                    run.is_alive();
                 }
-            }
-            return Ok(runs);
-        }
-        let since_ms = now_ms.saturating_sub_unsigned(self.active_within);
-        let found = live::files(self.place.home())?;
-        for found in found.into_iter().take_while(|found| found.stat.modified_ns / 1_000_000 >= since_ms) {
-            // What cannot be read here was not asked for by name.
-            if let Ok(mut run) = look::at(&found.path, self.from.as_deref(), now_ms, &patience)
-                && (run.status.state != State::Unknown || run.format.is_some())
-            {
-                run.status.session = run.status.session.or(found.named.session);
-                run.status.thread = run.status.thread.or(found.named.thread);
-                runs.runs.push(run);
             }
         }
         Ok(runs)
+    }
+
+    /// Looks at those that were named: all agents of a session, else a file.
+    fn look_at_named(&self, output: &mut Output<'_>) -> Runs {
+        let (now_ms, patience) = (crate::clock::millis(), self.patience());
+        let mut runs = Runs { runs: Vec::new(), failed: Status::Done };
+        for path in &self.files {
+            let looked = live::agents(&self.place, path).and_then(|agents| {
+                let one = |agent: live::AgentFile| {
+                    let mut run = look::at(&agent.path, self.from.as_deref(), now_ms, &patience)?;
+                    run.status.session = agent.session.or(run.status.session);
+                    run.status.thread = run.status.thread.or(agent.thread);
+                    Ok(run)
+                };
+                agents.into_iter().map(one).collect::<Result<Vec<Run>, CommandError>>()
+            });
+            match looked {
+                Ok(mut found) => {
+                    sort(&mut found);
+                    runs.runs.append(&mut found);
+                }
+                Err(error) => {
+                    output.error(&error);
+                    runs.failed = runs.failed.max(error.status());
+                }
+            }
+        }
+        runs
+    }
+
+    /// Looks at everything that was written lately, one run for each agent.
+    fn look_around(&self) -> Result<Runs, CommandError> {
+        let (now_ms, patience) = (crate::clock::millis(), self.patience());
+        let since_ms = now_ms.saturating_sub_unsigned(self.active_within);
+        let mut agents: HashMap<AgentKey, Run> = HashMap::new();
+        // The newest comes first, and a file that was not written lately has no new records.
+        let found = live::files(self.place.home())?;
+        for found in found.into_iter().take_while(|found| found.stat.modified_ns / 1_000_000 >= since_ms) {
+            // What cannot be read here was not asked for by name.
+            let Ok(mut run) = look::at(&found.path, self.from.as_deref(), now_ms, &patience) else { continue };
+            let is_log = run.format.is_some_and(|format| format.info().traits.log);
+            let is_telling = run.status.state != State::Unknown || run.format.is_some();
+            if is_log || !is_telling || run.active_ms() < since_ms {
+                continue;
+            }
+            run.status.session = run.status.session.or(found.named.session.clone());
+            run.status.thread = run.status.thread.or(found.named.thread);
+            let key = AgentKey::of(&run, found.named.session, found.named.within);
+            match agents.get(&key) {
+                Some(known) if !run.tells_more_than(known) => {}
+                Some(_) | None => drop(agents.insert(key, run)),
+            }
+        }
+        let mut runs: Vec<Run> = agents.into_values().collect();
+        sort(&mut runs);
+        Ok(Runs { runs, failed: Status::Done })
     }
 
     fn show(&self, runs: &[Run], output: &mut Output<'_>) -> Result<(), CommandError> {

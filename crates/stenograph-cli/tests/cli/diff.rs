@@ -38,6 +38,19 @@ fn where_two_runs_part_is_told_and_what_differs_then() {
 }
 
 #[test]
+fn a_result_that_failed_is_another_result() {
+    let folder = Folder::with("a", NATIVE);
+    let failed = NATIVE.replace("\"error\":false", "\"error\":true");
+    assert_ne!(failed, NATIVE);
+    folder.write("b", failed);
+    let done = folder.run("diff a b");
+    done.ends(1).says("1 changed").says("    A  ok\n    B  failed\n");
+    let lines = folder.run("diff a b --json").ends(1).json();
+    let changed = lines.iter().find(|line| line["change"] == "changed").unwrap();
+    assert_eq!((&changed["a"]["failed"], &changed["b"]["failed"]), (&false.into(), &true.into()));
+}
+
+#[test]
 fn programs_are_told_the_same() {
     let folder = Folder::with("a", NATIVE);
     folder.write("b", other());

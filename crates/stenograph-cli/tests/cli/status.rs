@@ -52,7 +52,8 @@ fn silence_makes_stale_and_an_open_call_has_more_time() {
     assert_eq!(state(&folder, "status a --json --call-silence 10m"), pair("stale", "in_call"));
     age(&folder, "a", 90);
     assert_eq!(state(&folder, "status a --json"), pair("stale", "in_call"));
-    folder.write("b", NATIVE);
+    let asked = CALL.lines().next().unwrap().to_owned() + "\n";
+    folder.write("b", &asked);
     assert_eq!(state(&folder, "status b --json"), pair("running", "asked"));
     age(&folder, "b", 10);
     assert_eq!(state(&folder, "status b --json"), pair("stale", "asked"));
@@ -66,6 +67,78 @@ fn a_last_line_without_a_newline_counts_and_half_a_line_does_not() {
     let all = CALL.to_owned() + STOP;
     folder.write("b", &all[..all.len() - 10]);
     assert_eq!(state(&folder, "status b --json"), pair("running", "in_call"));
+}
+
+#[test]
+fn a_file_that_was_touched_says_nothing_new() {
+    // The records are from March, the file is from now: nobody runs.
+    let folder = Folder::with("a", NATIVE);
+    assert_eq!(state(&folder, "status a --json"), pair("stale", "asked"));
+    folder.run("status a --wait").ends(1).says("stale");
+    let ahead = NATIVE.replace("2026-03-02", "2999-03-02");
+    folder.write("b", ahead);
+    age(&folder, "b", 10);
+    assert_eq!(state(&folder, "status b --json"), pair("stale", "asked"));
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_process_that_has_the_file_open_is_alive() {
+    let folder = Folder::with("a", CALL);
+    age(&folder, "a", 90);
+    assert_eq!(state(&folder, "status a --json"), pair("stale", "in_call"));
+    let held = OpenOptions::new().append(true).open(folder.path("a")).unwrap();
+    assert_eq!(state(&folder, "status a --json"), pair("running", "in_call"));
+    drop(held);
+    assert_eq!(state(&folder, "status a --json"), pair("stale", "in_call"));
+}
+
+/// The records of an agent of a session at this second: a call, and perhaps an answer.
+fn agent(session: &str, thread: Option<&str>, ends: Option<&str>) -> String {
+    let now = jiff::Timestamp::now();
+    let mut base = serde_json::json!({
+        "parentUuid": null, "isSidechain": thread.is_some(), "userType": "external", "cwd": "/w", "sessionId": session,
+        "version": "2.1.0", "timestamp": now.to_string(), "type": "user", "uuid": format!("{session}-{thread:?}-1"),
+        "message": {"role": "user", "content": "Go."},
+    });
+    if let Some(thread) = thread {
+        base["agentId"] = thread.into();
+    }
+    let mut answer = base.clone();
+    answer["type"] = "assistant".into();
+    answer["uuid"] = format!("{session}-{thread:?}-2").into();
+    answer["message"] = serde_json::json!({
+        "id": "msg_1", "type": "message", "role": "assistant", "model": "m", "stop_reason": ends,
+        "content": [{"type": "text", "text": "Well."}],
+    });
+    if ends.is_some() { format!("{base}\n{answer}\n") } else { format!("{base}\n") }
+}
+
+#[test]
+fn each_agent_has_one_row_and_what_runs_comes_first() {
+    let folder = Folder::new();
+    let session = "11111111-2222-4333-8444-555555555555";
+    fs::create_dir_all(folder.path(&format!(".claude/projects/p/{session}/subagents"))).unwrap();
+    folder.write(&format!(".claude/projects/p/{session}.jsonl"), agent(session, None, Some("end_turn")));
+    let side = |name: &str| format!(".claude/projects/p/{session}/subagents/agent-{name}.jsonl");
+    folder.write(&side("a1"), agent(session, Some("a1"), None));
+    folder.write(&side("a2"), agent(session, Some("a2"), Some("refusal")));
+    // What stands beside a conversation is no agent.
+    fs::create_dir_all(folder.path(".chibi/contexts/main")).unwrap();
+    folder.write(
+        ".chibi/contexts/main/inbox.jsonl",
+        "{\"id\":\"1\",\"timestamp\":1772442840,\"from\":\"a\",\"to\":\"main\",\"content\":\"Look.\"}\n",
+    );
+    let told = folder.run("status --root . --json").ends(0).json();
+    let rows: Vec<(&str, &str)> =
+        told.iter().map(|run| (run["id"].as_str().unwrap(), run["state"].as_str().unwrap())).collect();
+    assert_eq!(rows.len(), 3, "{rows:?}");
+    assert_eq!(rows[0], (format!("{session}/a1").as_str(), "running"));
+    assert!(rows.contains(&(session, "completed")) && rows.contains(&(format!("{session}/a2").as_str(), "failed")));
+    // The whole session is as bad as the worst of its agents.
+    folder.run("index --root .").ends(0);
+    let told = folder.run(&format!("status {session} --root . --json"));
+    assert_eq!(told.ends(3).json().len(), 3);
 }
 
 #[test]
@@ -102,7 +175,13 @@ fn without_names_all_are_told_that_were_written_lately() {
     for (name, minutes) in [("new", 1), ("older", 60 * 5), ("old", 60 * 50)] {
         fs::create_dir_all(folder.path(&format!(".chibi/contexts/{name}"))).unwrap();
         let path = format!(".chibi/contexts/{name}/context.jsonl");
-        folder.write(&path, crate::runner::CHIBI);
+        let now = jiff::Timestamp::now().as_second();
+        let then = (now - 60 * i64::try_from(minutes).unwrap()).to_string();
+        let mut records = crate::runner::CHIBI.to_owned();
+        for time in ["1705123456", "1705123465", "1705123466"] {
+            records = records.replace(time, &then);
+        }
+        folder.write(&path, records);
         age(&folder, &path, minutes);
     }
     let contexts = |line: &str| -> usize { folder.run(line).ends(0).json().len() };

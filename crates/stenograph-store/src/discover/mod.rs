@@ -94,7 +94,8 @@ pub struct FileId {
 }
 
 impl FileId {
-    fn of(path: &Path, metadata: &fs::Metadata) -> FileId {
+    /// What makes the file at this path the one it is.
+    pub fn of(path: &Path, metadata: &fs::Metadata) -> FileId {
         #[cfg(unix)]
         {
             use std::os::unix::fs::MetadataExt;

@@ -73,12 +73,15 @@ pub fn session(options: &Options, chosen: &Chosen, output: &mut Output<'_>) -> R
     let mut reading = Folding::of(options);
     let main = input::open_known(&store, &chosen.source, from, output)?;
     let mut paths = vec![chosen.source.path.display().to_string()];
-    // Who names a side conversation by its file means that one.
-    let mut others = match chosen.source.thread {
-        Some(_) => Vec::new(),
-        None => store.catalogue()?.sources_of(chosen.session.id)?,
+    // A side conversation that is named by its file, or as one agent of its session, is meant alone.
+    let mut others = match chosen.source.path == chosen.session.path {
+        false => Vec::new(),
+        true => store.catalogue()?.sources_of(chosen.session.id)?,
     };
-    others.retain(|source| source.id != chosen.source.id && source.copy_of.is_none() && source.thread.is_some());
+    others.retain(|source| {
+        let is_other = source.id != chosen.source.id && source.thread != chosen.source.thread;
+        is_other && source.copy_of.is_none() && source.thread.is_some()
+    });
     let sides = others.iter().map(|row| {
         let store = &store;
         let open = move |output: &mut Output<'_>| input::open_known(store, row, from, output);

@@ -111,6 +111,14 @@ pub fn text(audited: &Audited, parts: Parts, colour: Colour) -> String {
     out
 }
 
+/// The line that says of which session a part is.
+pub fn name(audited: &Audited, colour: Colour) -> String {
+    let title = audited.audit.title.as_deref().map(|title| format!("  {}", brief(title, LINE_LENGTH_MAX)));
+    let agent = Some(audited.agent.as_str()).filter(|agent| !agent.is_empty()).map(|agent| format!("  {agent}"));
+    let rest = [agent, title].into_iter().flatten().collect::<String>();
+    format!("{}{}", colour.ink(Ink::Strong, &harmless_line(&audited.name)), colour.ink(Ink::Faint, &rest))
+}
+
 fn one(audit: &Audit, part: Part, room: Room, colour: Colour, out: &mut String) {
     match part {
         Part::Tools => tools(audit, room, colour, out),

@@ -1,4 +1,5 @@
-//! A look at one run: the head of its file for what only stands there, its end for how it stands.
+//! A look at one run: the head of its file for what only stands there, its end for how it stands. Whether it is silent follows from what its
+//! records say; a file's own time counts only where no record states one, for copying a file makes it new.
 
 use std::path::{Path, PathBuf};
 
@@ -6,10 +7,10 @@ use stenograph::format::{Format, Want};
 use stenograph::json::Draft;
 use stenograph::model::{Event, Note, Outline};
 use stenograph::read::{Reading, Sink};
-use stenograph::status::{Patience, Status, Watch};
+use stenograph::status::{Patience, State, Status, Watch};
 use stenograph::text::quote;
 use stenograph::time::{Time, Unit};
-use stenograph_store::discover::Stat;
+use stenograph_store::discover::{FileId, Stat};
 use stenograph_store::follow::{Follow, LastLine};
 use stenograph_store::{Error, Passes, Problem, Source};
 
@@ -17,7 +18,10 @@ use crate::error::CommandError;
 use crate::input;
 
 /// How many events tell how a run stands: enough for any rule, and for the last words on its title and its model.
-const EVENTS_MAX: usize = 100;
+const EVENTS_MAX: usize = 60;
+
+/// How far the clock that stamped a record may run ahead of ours.
+const AHEAD_MAX_MS: i64 = 60_000;
 
 /// A run, and how it stands.
 #[derive(Clone, Debug)]
@@ -26,6 +30,8 @@ pub struct Run {
     pub path: PathBuf,
     /// What wrote it; nothing when there is nothing to tell by.
     pub format: Option<&'static dyn Format>,
+    /// What makes its file the one it is.
+    pub file: FileId,
     /// When the file was written last, in milliseconds since 1970.
     pub changed_ms: i64,
     /// How it stands.
@@ -44,8 +50,9 @@ pub fn at(path: &Path, from: Option<&str>, now_ms: i64, patience: &Patience) -> 
     // A whole last line may lack its newline, and half of one says nothing that is listened to.
     let last = follow.last(EVENTS_MAX, LastLine::Given, &mut |event| Some(event.clone().into_owned()))?;
     last.kept.iter().for_each(|event: &Event<'static>| watch.add(event));
+    let stated_ms = watch.active_ms().filter(|active_ms| *active_ms <= now_ms.saturating_add(AHEAD_MAX_MS));
     // A clock that runs behind another's is no reason to wait for it.
-    let silence_ms = u64::try_from(now_ms.saturating_sub(changed_ms)).unwrap_or(0);
+    let silence_ms = u64::try_from(now_ms.saturating_sub(stated_ms.unwrap_or(changed_ms))).unwrap_or(0);
     let mut status = watch.status(Some(silence_ms), patience);
     // The first one stated is the session's own: later ones may be copies of what another session said.
     status.session = beginning.session.or(status.session);
@@ -53,7 +60,7 @@ pub fn at(path: &Path, from: Option<&str>, now_ms: i64, patience: &Patience) -> 
     status.cwd = status.cwd.or(beginning.cwd);
     status.branch = status.branch.or(beginning.branch);
     status.model = status.model.or(beginning.model);
-    Ok(Run { path: path.to_owned(), format, changed_ms, status })
+    Ok(Run { path: path.to_owned(), format, file: stat.id, changed_ms, status })
 }
 
 /// What the head of a file says. Some systems state the session and its folder there and nowhere else.
@@ -80,6 +87,32 @@ impl Run {
         self.status.active_ms.unwrap_or(self.changed_ms)
     }
 
+    /// What it is called: its session, and its agent where the session has several. Commands take it as it stands here.
+    pub fn id(&self) -> Option<String> {
+        let session = self.status.session.as_deref()?;
+        Some(match self.status.thread.as_deref() {
+            Some(thread) => format!("{session}/{thread}"),
+            None => session.to_owned(),
+        })
+    }
+
+    /// Takes notice of a live process that works on it: a silence means nothing then.
+    pub fn is_alive(&mut self) {
+        if self.status.state == State::Stale {
+            self.status.state = State::Running;
+        }
+    }
+
+    /// Whether it tells more of an agent than another run that tells of the same one: text for people says less than records, and of two
+    /// that say the same much the newer one says more.
+    pub fn tells_more_than(&self, other: &Run) -> bool {
+        let rank = |run: &Run| {
+            let is_for_people = run.format.is_none_or(|format| format.info().traits.lossy);
+            (!is_for_people, run.status.state != State::Unknown, run.active_ms(), run.changed_ms)
+        };
+        rank(self) > rank(other)
+    }
+
     /// Whether nothing worth telling has changed.
     pub fn says_the_same(&self, other: &Run) -> bool {
         self.path == other.path && self.status == other.status
@@ -92,6 +125,7 @@ impl Run {
         let mut draft = Draft::new();
         draft.set_str("path", &self.path.display().to_string());
         draft.set_opt("agent", self.format.map(|format| format.info().name));
+        draft.set_opt("id", self.id().as_deref());
         draft.set_opt("session", status.session.as_deref());
         draft.set_opt("thread", status.thread.as_deref());
         draft.set_str("state", status.state.name());

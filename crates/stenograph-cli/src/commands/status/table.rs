@@ -9,7 +9,10 @@ use crate::table::ago;
 const HEADINGS: [&str; 7] = ["AGENT", "SESSION", "STATE", "ACTIVE", "LAST TOOL", "CONTEXT", "PROJECT"];
 
 /// The widest that a column becomes.
-const WIDTHS_MAX: [usize; 7] = [20, 36, 40, 12, 24, 8, 40];
+const WIDTHS_MAX: [usize; 7] = [20, 64, 40, 12, 24, 8, 40];
+
+/// How much of a session's id stands before the name of one of its agents.
+const SHORT_LENGTH: usize = 13;
 
 /// The lines of the table; none when there is nothing in it.
 pub fn lines(runs: &[Run], now_ms: i64, colour: Colour) -> Vec<String> {
@@ -44,7 +47,10 @@ fn row(run: &Run, now_ms: i64) -> [String; 7] {
     let status = &run.status;
     let file = || run.path.file_stem().map(|name| name.to_string_lossy().into_owned());
     let session = match (&status.session, &status.thread) {
-        (Some(session), Some(thread)) => Some(format!("{}/{thread}", shortened(session, 8))),
+        // The beginning of an id is as good as all of it, and a cut one is none.
+        (Some(session), Some(thread)) => {
+            Some(format!("{}/{thread}", session.chars().take(SHORT_LENGTH).collect::<String>()))
+        }
         (Some(session), None) => Some(session.clone()),
         (None, _) => file(),
     };

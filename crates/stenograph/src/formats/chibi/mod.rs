@@ -32,7 +32,7 @@ static INFO: Info = Info {
     ],
     resume: Some("chibi -c {session}"),
     spec: "Chibi, docs/transcript-format.md",
-    traits: Traits { pieces: true, carries: true, lossy: false },
+    traits: Traits { pieces: true, carries: true, lossy: false, log: false },
     spelling: &["entry_type", "role"],
     sheet: &["*: id text, timestamp number, from text, to text, content text, entry_type text, \
          metadata object?, tool_call_id text?, role text?, flow_control flag?"],

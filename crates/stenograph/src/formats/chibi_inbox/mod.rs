@@ -25,7 +25,7 @@ static INFO: Info = Info {
     homes: &["{CHIBI_HOME|~/.chibi}/contexts/<session>/inbox.jsonl"],
     resume: None,
     spec: "Chibi, docs/transcript-format.md, \"Inbox Format\"",
-    traits: Traits { pieces: true, carries: true, lossy: false },
+    traits: Traits { pieces: true, carries: true, lossy: false, log: true },
     spelling: &[],
     sheet: &["*: id text, timestamp number, from text, to text, content text"],
 };

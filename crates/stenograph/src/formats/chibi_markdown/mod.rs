@@ -25,7 +25,7 @@ static INFO: Info = Info {
     homes: &["{CHIBI_HOME|~/.chibi}/contexts/<session>/transcript.md"],
     resume: None,
     spec: "Chibi, docs/transcript-format.md",
-    traits: Traits { pieces: false, carries: false, lossy: true },
+    traits: Traits { pieces: false, carries: false, lossy: true, log: false },
     spelling: &[SPELLED, BLANK],
     sheet: &[],
 };

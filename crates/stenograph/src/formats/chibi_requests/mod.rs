@@ -33,7 +33,7 @@ static INFO: Info = Info {
     homes: &["{CHIBI_HOME|~/.chibi}/contexts/<session>/requests.jsonl"],
     resume: None,
     spec: "Chibi, docs/transcript-format.md, debug files",
-    traits: Traits { pieces: false, carries: true, lossy: false },
+    traits: Traits { pieces: false, carries: true, lossy: false, log: true },
     spelling: &["role", "tool_calls.type", "tool_calls.function.arguments", "function_call.arguments"],
     sheet: &["*: timestamp number, request object, request.messages list, request.messages[].role text"],
 };

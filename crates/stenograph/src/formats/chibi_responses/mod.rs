@@ -31,7 +31,7 @@ static INFO: Info = Info {
     homes: &["{CHIBI_HOME|~/.chibi}/contexts/<session>/response_meta.jsonl"],
     resume: None,
     spec: "Chibi, docs/transcript-format.md, debug files",
-    traits: Traits { pieces: true, carries: true, lossy: false },
+    traits: Traits { pieces: true, carries: true, lossy: false, log: true },
     // The total is a sum: a writer makes it anew.
     spelling: &["response.usage.total_tokens"],
     sheet: &["*: timestamp number, response object, response.usage.prompt_tokens number?, \

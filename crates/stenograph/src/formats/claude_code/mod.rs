@@ -45,7 +45,7 @@ static INFO: Info = Info {
     ],
     resume: Some("claude --resume {session}"),
     spec: "what Claude Code writes, releases 1.0 to 2.1",
-    traits: Traits { pieces: true, carries: true, lossy: false },
+    traits: Traits { pieces: true, carries: true, lossy: false, log: false },
     spelling: &[
         "type",
         "subtype",

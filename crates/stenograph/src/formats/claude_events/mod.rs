@@ -31,7 +31,7 @@ static INFO: Info = Info {
     ],
     resume: None,
     spec: "GoodVibes, Claude Code Transcript Format",
-    traits: Traits { pieces: true, carries: true, lossy: false },
+    traits: Traits { pieces: true, carries: true, lossy: false, log: false },
     spelling: &["type", "role", "content.type", "source.type"],
     sheet: &[
         "type=tool_use: name text, input object, id text?",

@@ -49,7 +49,7 @@ static INFO: Info = Info {
     ],
     resume: Some("codex resume {session}"),
     spec: "openai/codex, codex-rs/history and codex-rs/protocol",
-    traits: Traits { pieces: true, carries: true, lossy: false },
+    traits: Traits { pieces: true, carries: true, lossy: false, log: false },
     spelling: &["type", "record_type", "items", "payload.type"],
     sheet: &[
         "*: timestamp text, type text, payload object",

@@ -43,7 +43,7 @@ static INFO: Info = Info {
     ],
     resume: None,
     spec: "CycoD, docs/chat-history.md",
-    traits: Traits { pieces: false, carries: false, lossy: true },
+    traits: Traits { pieces: false, carries: false, lossy: true, log: false },
     spelling: &[SPELLED, BEFORE, AFTER],
     sheet: &[],
 };

@@ -55,7 +55,7 @@ static INFO: Info = Info {
     ],
     resume: None,
     spec: "devflow, ADR-011: Transcript Format",
-    traits: Traits { pieces: false, carries: true, lossy: false },
+    traits: Traits { pieces: false, carries: true, lossy: false, log: false },
     // How a run ended is said by an event of its own.
     spelling: &["role", "turns", "content", "metadata.status", "metadata.error", "metadata.endedAt"],
     sheet: &[],

@@ -28,7 +28,7 @@ static INFO: Info = Info {
     homes: &[".goodvibes/telemetry/*.jsonl"],
     resume: None,
     spec: "GoodVibes plugin, types/telemetry.ts",
-    traits: Traits { pieces: true, carries: true, lossy: false },
+    traits: Traits { pieces: true, carries: true, lossy: false, log: true },
     spelling: &["event", "type"],
     sheet: &["*: event text, agent_id text, agent_type text, session_id text, started_at text?, ended_at text?, \
          duration_ms number?, status text, keywords list?, files_modified list, tools_used list, summary text?"],

@@ -25,7 +25,7 @@ static INFO: Info = Info {
     homes: &[".goodvibes/state/agent-tracking.json"],
     resume: None,
     spec: "GoodVibes plugin, types/telemetry.ts",
-    traits: Traits { pieces: false, carries: false, lossy: false },
+    traits: Traits { pieces: false, carries: false, lossy: false, log: true },
     spelling: &[],
     sheet: &[],
 };

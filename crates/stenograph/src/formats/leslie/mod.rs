@@ -32,7 +32,7 @@ static INFO: Info = Info {
     ],
     resume: None,
     spec: "Leslie, decision D04: transcript format and generation",
-    traits: Traits { pieces: false, carries: false, lossy: true },
+    traits: Traits { pieces: false, carries: false, lossy: true, log: false },
     // The stop reason is said by an event of its own.
     spelling: &[SPELLED, BLANK, STOP_REASON],
     sheet: &[],

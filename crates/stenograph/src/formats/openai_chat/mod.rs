@@ -52,7 +52,7 @@ static INFO: Info = Info {
     ],
     resume: Some("cycod --input-chat-history {file} --output-chat-history {file}"),
     spec: "OpenAI, Chat Completions messages; CycoD, docs/chat-history.md",
-    traits: Traits { pieces: true, carries: true, lossy: false },
+    traits: Traits { pieces: true, carries: true, lossy: false, log: false },
     // A title that is locked is a fact; that it is not is what everybody expects.
     spelling: &[
         "role",

@@ -40,7 +40,7 @@ static INFO: Info = Info {
     ],
     resume: None,
     spec: "docs/steno.schema.json",
-    traits: Traits { pieces: true, carries: true, lossy: false },
+    traits: Traits { pieces: true, carries: true, lossy: false, log: false },
     spelling: &[],
     sheet: &["*: v number, kind text"],
 };

@@ -1,0 +1,87 @@
+//! Failed calls are the same for `find is:error`, `list`, `audit` and `status`, also when the file grows between two runs of `index`.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+
+use serde_json::{Value, json};
+
+use crate::runner::Folder;
+
+const SESSION: &str = "0199aaaa-0000-7000-8000-000000000001";
+
+fn item(payload: &Value) -> String {
+    let now = jiff::Timestamp::now().to_string();
+    json!({"timestamp": now, "type": "response_item", "payload": payload}).to_string() + "\n"
+}
+
+fn call(id: &str, command: &str) -> String {
+    let arguments = json!({"cmd": command}).to_string();
+    item(&json!({"type": "function_call", "name": "exec_command", "call_id": id, "arguments": arguments}))
+}
+
+fn poll(id: &str) -> String {
+    let arguments = json!({"session_id": 7, "chars": ""}).to_string();
+    item(&json!({"type": "function_call", "name": "write_stdin", "call_id": id, "arguments": arguments}))
+}
+
+fn result(id: &str, text: &str) -> String {
+    item(&json!({"type": "function_call_output", "call_id": id, "output": text}))
+}
+
+fn exit(id: &str, code: i32) -> String {
+    result(id, &format!("Chunk ID: x\nWall time: 1 seconds\nProcess exited with code {code}\nOutput:\nx"))
+}
+
+fn head() -> String {
+    let now = jiff::Timestamp::now().to_string();
+    let payload = json!({"id": SESSION, "timestamp": now, "cwd": "/w", "originator": "codex", "cli_version": "1"});
+    let meta = json!({"timestamp": now, "type": "session_meta", "payload": payload}).to_string() + "\n";
+    meta + &item(&json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Go."}]}))
+}
+
+/// How many calls failed, for each who counts them.
+fn counted(folder: &Folder) -> [u64; 3] {
+    folder.run("index --root .").ends(0);
+    let found = folder.run("find is:error --root . --json").json();
+    let hits = found.iter().filter(|line| line.get("snippet").is_some()).count() as u64;
+    let listed = folder.run("list --root . --json").ends(0).json()[0]["errors"].as_u64().unwrap();
+    let audit = folder.run(&format!("audit {SESSION} --root . --json")).ends(0).json().remove(0);
+    let tools = audit["tools"].as_array().unwrap();
+    let failed = |key: &str| tools.iter().map(|tool| tool[key].as_u64().unwrap()).sum::<u64>();
+    [hits, listed, failed("failed") + failed("denied")]
+}
+
+#[test]
+fn failed_calls_are_the_same_for_all_also_on_growth() {
+    let folder = Folder::new();
+    std::fs::create_dir_all(folder.path(".codex/sessions/2026/01/01")).unwrap();
+    let path = format!(".codex/sessions/2026/01/01/rollout-2026-01-01T00-00-00-{SESSION}.jsonl");
+    folder.write(&path, head() + &call("call_00000001", "cargo test") + &exit("call_00000001", 101));
+    assert_eq!(counted(&folder), [1, 1, 1]);
+    let append = |text: String| {
+        OpenOptions::new().append(true).open(folder.path(&path)).unwrap().write_all(text.as_bytes()).unwrap();
+    };
+    // The call is indexed before its result comes: what it runs is still known.
+    append(call("call_00000002", "grep x y") + &call("call_00000003", "make"));
+    assert_eq!(counted(&folder), [1, 1, 1]);
+    append(exit("call_00000002", 1) + &result("call_00000003", "Process running with session ID 7\nOutput:\n"));
+    assert_eq!(counted(&folder), [1, 1, 1]);
+    append(poll("call_00000004"));
+    assert_eq!(counted(&folder), [1, 1, 1]);
+    append(exit("call_00000004", 2));
+    assert_eq!(counted(&folder), [2, 2, 2]);
+    append(
+        call("call_00000005", "make")
+            + &exit("call_00000005", 2)
+            + &call("call_00000006", "make")
+            + &exit("call_00000006", 2),
+    );
+    assert_eq!(counted(&folder), [4, 4, 4]);
+    // Three steps in a row failed.
+    let told = folder.run(&format!("status {path} --json")).ends(3).json();
+    assert_eq!((&told[0]["state"], &told[0]["why"]), (&"stuck".into(), &"failing".into()));
+    // What a single record does not say is known all the same.
+    let hits = folder.run("find 'is:error' --root . --json").json();
+    let tools: Vec<&str> = hits.iter().filter_map(|hit| hit["tool"].as_str()).collect();
+    assert_eq!(tools.len(), 4, "{hits:?}");
+}

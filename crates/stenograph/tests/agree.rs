@@ -1,0 +1,79 @@
+//! The law *agree*: failed calls are the same for everybody who counts them. Over every fixture and every file of the corpus, what the index
+//! marks as an error, what the audit counts as a failed call and what the fold decides are one and the same; and a fold that is saved and
+//! restored on the way decides the same.
+
+mod every_file;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use libtest_mimic::Failed;
+use stenograph::audit::Auditor;
+use stenograph::calls::{Calls, Decision};
+use stenograph::format::Format;
+use stenograph::model::{Event, Kind};
+use stenograph::query::Trail;
+use stenograph::read;
+
+fn main() {
+    every_file::run(file);
+}
+
+/// After how many events the fold is saved and restored.
+const SAVED_EACH: usize = 7;
+
+fn file(format: &'static dyn Format, path: &Path) -> Result<(), Failed> {
+    let events = read::all(format, &fs::read(path)?).events;
+    let (mut fold, mut resumed) = (Calls::default(), Calls::default());
+    let mut trail = Trail::default().through(format);
+    let mut auditor = Auditor::default();
+    let mut outcomes: BTreeMap<u64, Decision> = BTreeMap::new();
+    let mut made = BTreeSet::new();
+    for (at, event) in events.iter().enumerate() {
+        let step = fold.add(event);
+        if at % SAVED_EACH == 0 {
+            resumed = Calls::restore(&resumed.save());
+        }
+        if resumed.add(event) != step {
+            return Err(format!("event {}: a fold that was restored decides something else", at + 1).into());
+        }
+        let is_marked = trail.entry(event).is_some_and(|entry| entry.error);
+        if is_marked != (step.has_failed() || is_failure_of_the_run(event)) {
+            return Err(format!("event {}: marked as an error: {is_marked}, by the fold: {step:?}", at + 1).into());
+        }
+        if event.kind() != Kind::ToolResult {
+            made.extend(step.call);
+        }
+        for decision in step.decision.iter().chain(&step.early).chain(&step.later) {
+            let had_failed = outcomes.get(&decision.call).is_some_and(|known| known.outcome.is_failure());
+            if !had_failed {
+                outcomes.insert(decision.call, *decision);
+            }
+        }
+        auditor.add(event);
+    }
+    let failed = outcomes.values().filter(|one| one.outcome.is_failure() && made.contains(&one.call)).count();
+    let audit = auditor.finish();
+    // Records inside of others are the audit's own; they stand in side conversations.
+    let nested: BTreeSet<usize> =
+        (0..audit.threads.len()).filter(|at| is_nested(&audit.threads[*at].id, &events)).collect();
+    let calls = audit.calls.items.iter().filter(|call| !nested.contains(&call.thread));
+    let counted = calls.filter(|call| call.outcome.is_failure()).count();
+    if audit.calls.more == 0 && counted != failed {
+        return Err(format!("{failed} calls failed, and the audit counts {counted}").into());
+    }
+    Ok(())
+}
+
+fn is_failure_of_the_run(event: &Event<'_>) -> bool {
+    match event.kind() {
+        Kind::Failure => true,
+        Kind::Stop => matches!(event.body, stenograph::model::Body::Stop { success: Some(false), .. }),
+        _ => false,
+    }
+}
+
+fn is_nested(thread: &Option<String>, events: &[Event<'_>]) -> bool {
+    thread.is_some() && events.iter().all(|event| event.thread.as_deref() != thread.as_deref())
+}
