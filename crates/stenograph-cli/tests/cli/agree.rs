@@ -81,7 +81,7 @@ fn failed_calls_are_the_same_for_all_also_on_growth() {
     let told = folder.run(&format!("status {path} --json")).ends(3).json();
     assert_eq!((&told[0]["state"], &told[0]["why"]), (&"stuck".into(), &"failing".into()));
     // What a single record does not say is known all the same.
-    let hits = folder.run("find 'is:error' --root . --json").json();
+    let hits = folder.run("find is:error --root . --json").json();
     let tools: Vec<&str> = hits.iter().filter_map(|hit| hit["tool"].as_str()).collect();
     assert_eq!(tools.len(), 4, "{hits:?}");
 }

@@ -116,7 +116,7 @@ fn a_session_is_told_in_all_its_parts() {
     );
     assert_eq!(json["tools"][0]["longest_ms"], 3000);
     let commands = lines(&json, "commands", &["event", "command", "exit_code", "outcome"]);
-    assert_eq!(commands, ["2 make pump 2 failed", "15 make pump null good"]);
+    assert_eq!(commands, ["2 make pump 2 failed", "15 make pump null ok"]);
     let files = lines(&json, "files", &["change", "path"]);
     assert_eq!(files, ["created /w/pump.mk", "tried /w/main.c", "read /w/valve.c"]);
     assert_eq!(json["last"]["text"], "The pump runs.\n\nIt needs paint.");
@@ -169,7 +169,7 @@ fn exit_codes_stand_in_many_places() {
     let commands = lines(&json, "commands", &["command", "exit_code", "outcome"]);
     assert_eq!(
         commands,
-        ["make pump 2 failed", "ls | wc 0 good", "make all 1 failed", "rm -r / null denied", "make inner 0 good"]
+        ["make pump 2 failed", "ls | wc 0 ok", "make all 1 failed", "rm -r / null denied", "make inner 0 ok"]
     );
     let files = lines(&json, "files", &["change", "path", "edits"]);
     assert_eq!(files, ["changed /w/pump.mk 1", "created /w/valve.mk 0", "deleted /w/old.mk 0"]);
