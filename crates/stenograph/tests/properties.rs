@@ -361,7 +361,7 @@ fn usage() -> BoxedStrategy<Usage> {
             cache_read,
             cache_write,
             reasoning,
-            cost,
+            cost: cost.and_then(stenograph::model::Dollars::of),
         })
         .boxed()
 }

@@ -9,7 +9,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::scan::{Escapes, Scan};
-use crate::model::{Held, Residue, Usage};
+use crate::model::{Dollars, Held, Residue, Usage};
 use crate::text::{Str, Text};
 use crate::time::{Time, Unit};
 
@@ -151,9 +151,9 @@ impl<'a> Object<'a> {
         self.take_as(key, super::number)
     }
 
-    /// Takes a number with a point whose spelling survives a round trip.
-    pub fn take_float(&mut self, key: &str) -> Option<f64> {
-        self.take_as(key, |raw| raw.parse().ok().filter(|value: &f64| value.to_string() == raw))
+    /// Takes an amount of money, however it is spelled.
+    pub fn take_dollars(&mut self, key: &str) -> Option<Dollars> {
+        self.take_as(key, Dollars::spelled)
     }
 
     /// Takes a moment spelled as RFC 3339.

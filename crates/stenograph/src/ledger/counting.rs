@@ -243,7 +243,7 @@ impl Counting {
             (false, false) => How::Own,
         };
         let mut row = self.row(event, how, tokens);
-        (row.pace, row.stated) = (told.pace, usage.cost);
+        (row.pace, row.stated) = (told.pace, usage.cost.map(|cost| cost.value()));
         row.calls = u32::from(how != How::Cost);
         row.key = match (&event.group, &event.id) {
             _ if how == How::Cost => key("cost", &[event.id.as_deref(), self.session(event)]),

@@ -171,7 +171,7 @@ fn fields(event: &Event<'_>) -> [u64; FIELDS.len()] {
 fn usage(usage: &Usage) -> u64 {
     let number = |number: Option<u64>| number.unwrap_or(0);
     let numbers = [usage.input, usage.output, usage.cache_read, usage.cache_write, usage.reasoning].map(number);
-    let cost = usage.cost.unwrap_or(0.0);
+    let cost = usage.cost.map_or(0.0, |cost| cost.value());
     if numbers == [0; 5] && cost == 0.0 {
         return 0;
     }

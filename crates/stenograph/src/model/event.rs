@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{Content, Extra, Input};
+use super::{Content, Dollars, Extra, Input};
 use crate::ledger::Told;
 use crate::text::{Raw, Str, Text};
 use crate::time::Time;
@@ -264,7 +264,7 @@ pub struct Usage {
     /// Tokens of `output` that were thinking.
     pub reasoning: Option<u64>,
     /// What the source says it cost, in US dollars.
-    pub cost: Option<f64>,
+    pub cost: Option<Dollars>,
 }
 
 impl Usage {

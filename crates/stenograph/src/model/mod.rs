@@ -1,6 +1,7 @@
 //! What a transcript says, whatever wrote it: a flat stream of [`Event`]s. Types only; nothing here reads or writes a format.
 
 mod content;
+mod dollars;
 mod event;
 mod extra;
 mod note;
@@ -11,6 +12,7 @@ mod spine;
 mod uuid;
 
 pub use content::{Content, Data, Input, Piece, PieceKind};
+pub use dollars::Dollars;
 pub use event::{Body, Event, Kind, Part, Role, Span, Usage};
 pub use extra::{Extra, Held, Residue};
 pub use note::{Note, NoteKind};

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::uuid::uuid_of;
-use super::{Body, Content, Event, Role, Usage};
+use super::{Body, Content, Dollars, Event, Role, Usage};
 use crate::time::Time;
 
 /// A session in a few lines. Gathered in one pass, in memory that does not grow with the texts.
@@ -136,7 +136,8 @@ impl Outline {
         total.cache_write = add(total.cache_write, usage.cache_write, before.cache_write);
         total.reasoning = add(total.reasoning, usage.reasoning, before.reasoning);
         if usage.cost.is_some() || total.cost.is_some() {
-            total.cost = Some(total.cost.unwrap_or(0.0) + usage.cost.unwrap_or(0.0) - before.cost.unwrap_or(0.0));
+            let value = |usage: &Usage| usage.cost.map_or(0.0, |cost| cost.value());
+            total.cost = Dollars::of(value(total) + value(&usage) - value(&before));
         }
     }
 

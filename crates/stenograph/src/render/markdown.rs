@@ -182,7 +182,7 @@ fn fields(outline: &Outline, format: &str, zone: &TimeZone) -> Vec<(&'static str
         ("Tokens out", number(total.output)),
         ("Cache read", number(total.cache_read)),
         ("Cache write", number(total.cache_write)),
-        ("Cost", total.cost.filter(|cost| cost.is_finite()).map(|cost| format!("${cost:.4}"))),
+        ("Cost", total.cost.map(|cost| format!("${:.4}", cost.value()))),
     ];
     found.into_iter().filter_map(|(field, value)| Some((field, value.filter(|value| !value.is_empty())?))).collect()
 }

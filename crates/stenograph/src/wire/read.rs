@@ -163,7 +163,7 @@ fn read_part(object: &mut Object<'_>) -> Option<Part> {
 fn read_usage(object: &mut Object<'_>) -> Option<Usage> {
     let mut numbers = object.open("usage")?;
     let mut usage = numbers.take_usage(["input", "output", "cache_read", "cache_write", "reasoning"]);
-    usage.cost = numbers.take_float("cost");
+    usage.cost = numbers.take_dollars("cost");
     if !numbers.clone().rest().is_empty() {
         object.close("usage", numbers);
     }

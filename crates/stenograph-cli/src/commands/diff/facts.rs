@@ -67,7 +67,7 @@ pub fn of(a: (&Outline, &[Turn]), b: (&Outline, &[Turn]), formats: (&str, &str))
         }));
     }
     facts.push(both("tokens", &|outline, _| Some(view::tokens(&outline.total)).filter(|text| !text.is_empty())));
-    facts.push(both("cost", &|outline, _| outline.total.cost.map(|cost| format!("${cost:.4}"))));
+    facts.push(both("cost", &|outline, _| outline.total.cost.map(|cost| format!("${:.4}", cost.value()))));
     facts.push(both("end", &|outline, _| view::ended(outline)));
     facts.retain(|fact| fact.a.is_some() || fact.b.is_some());
     facts

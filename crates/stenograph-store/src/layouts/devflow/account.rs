@@ -137,7 +137,7 @@ impl Account {
 
     /// What its events say that it cost.
     pub fn cost(&self) -> Option<f64> {
-        self.outline.total.cost
+        self.outline.total.cost.map(|cost| cost.value())
     }
 
     /// How it ended, in devflow's words, and what went wrong. What the agent said of its own end counts where nobody else ended it.

@@ -12,7 +12,7 @@ pub fn take(object: &mut Object<'_>) -> Option<Usage> {
         usage.reasoning = details.take_number("reasoning_tokens");
         numbers.close("completion_tokens_details", details);
     }
-    usage.cost = numbers.take_float("cost");
+    usage.cost = numbers.take_dollars("cost");
     object.close("usage", numbers);
     usage.stated()
 }

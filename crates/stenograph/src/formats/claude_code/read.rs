@@ -82,7 +82,7 @@ fn emit(mut object: Object<'_>, kind: Option<&str>, body: Body<'_>, at: &At<'_>,
     event.restates = kind.and_then(known).is_some_and(|known| known.restates);
     if kind == Some("result") && object.has("usage") {
         // The tokens are the sum of what the messages state, and would count twice; the money is said nowhere else.
-        event.usage = object.take_float("total_cost_usd").map(|cost| Usage { cost: Some(cost), ..Usage::default() });
+        event.usage = object.take_dollars("total_cost_usd").map(|cost| Usage { cost: Some(cost), ..Usage::default() });
     }
     event.extra = Extra::of(NAME, object.rest());
     at.emit_one(event, out);
@@ -141,7 +141,7 @@ impl Records {
         }
         event.usage = take_usage(&mut message);
         if let Some(usage) = &mut event.usage {
-            usage.cost = object.take_float("costUSD");
+            usage.cost = object.take_dollars("costUSD");
         }
         if self.want == Want::Usage {
             // What is said is not looked into: it is most of the record.

@@ -19,7 +19,7 @@ pub fn made(outline: &Outline, run: &str) -> String {
     metadata.set_str("status", status(outline));
     metadata.set("totalTokensIn", sent(&outline.total).unwrap_or(0).to_string());
     metadata.set("totalTokensOut", outline.total.output.unwrap_or(0).to_string());
-    metadata.set("totalCost", outline.total.cost.unwrap_or(0.0).to_string());
+    metadata.set("totalCost", outline.total.cost.map_or(0.0, |cost| cost.value()).to_string());
     metadata.set_opt("error", outline.failure.as_deref().filter(|error| !error.is_empty()));
     let mut header = Draft::new();
     header.set_str("runId", run);
