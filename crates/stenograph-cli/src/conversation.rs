@@ -56,17 +56,26 @@ impl Conversation {
         from: Option<&str>,
         output: &mut Output<'_>,
     ) -> Result<Conversation, CommandError> {
-        let path = match place.asked(name)? {
-            Asked::File(path) => path,
-            Asked::Session(chosen) => {
-                let input = input::open_known(&place.store()?, &chosen.source, from, output)?;
-                return Ok(Conversation::of(input));
-            }
+        Conversation::open_asked(place, &place.asked(name)?, from, output)
+    }
+
+    fn open_asked(
+        place: &Where,
+        asked: &Asked,
+        from: Option<&str>,
+        output: &mut Output<'_>,
+    ) -> Result<Conversation, CommandError> {
+        let (parts, name) = match asked {
+            Asked::File(path) => (folder::parts(path), path),
+            Asked::Session(chosen) => (chosen.parts(), &chosen.source.path),
         };
-        match folder::parts(&path).filter(|_| from.is_none()) {
-            Some(parts) => Ok(Conversation { name: path.display().to_string(), from: From::Parts(parts) }),
-            None => Ok(Conversation::of(input::open(&path, from, Passes::Many)?)),
+        if let Some(parts) = parts.filter(|_| from.is_none()) {
+            return Ok(Conversation { name: name.display().to_string(), from: From::Parts(parts) });
         }
+        Ok(Conversation::of(match asked {
+            Asked::File(path) => input::open(path, from, Passes::Many)?,
+            Asked::Session(chosen) => input::open_known(&place.store()?, &chosen.source, from, output)?,
+        }))
     }
 
     /// Opens what is named, and the side conversations that stand in sources of their own, each with its name. One that
@@ -77,9 +86,10 @@ impl Conversation {
         from: Option<&str>,
         output: &mut Output<'_>,
     ) -> Result<(Conversation, Vec<(String, Conversation)>), CommandError> {
-        let main = Conversation::open(place, name, from, output)?;
+        let asked = place.asked(name)?;
+        let main = Conversation::open_asked(place, &asked, from, output)?;
         let mut threads = Vec::new();
-        let chosen = match place.asked(name)? {
+        let chosen = match asked {
             Asked::Session(chosen) => chosen,
             Asked::File(path) => {
                 let format = main.format().filter(|_| main.source().is_some());
@@ -93,12 +103,9 @@ impl Conversation {
             }
         };
         let store = place.store()?;
-        for row in store.catalogue()?.sources_of(chosen.session.id)? {
-            let Some(thread) = row.thread.clone().filter(|_| row.id != chosen.source.id && row.copy_of.is_none())
-            else {
-                continue;
-            };
-            match input::open_known(&store, &row, from, output) {
+        for row in chosen.threads() {
+            let Some(thread) = row.thread.clone() else { continue };
+            match input::open_known(&store, row, from, output) {
                 Ok(input) => threads.push((thread, Conversation::of(input))),
                 Err(error) => output.error(&error),
             }

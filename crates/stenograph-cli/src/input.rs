@@ -1,15 +1,17 @@
 //! From a name on the command line to an open source and its format. Detection goes by content; `--from` overrides it.
 
-use std::io::Read;
+use std::fs::File;
+use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use stenograph::format::{Format, Want, claims, named};
+use stenograph::model::Span;
 use stenograph::read::{Reading, Sink};
 use stenograph_store::discover::{self, place_of};
 use stenograph_store::index::catalogue::SourceRow;
 use stenograph_store::index::{Held, Store};
 use stenograph_store::source_file::{Confidence, Recognized};
-use stenograph_store::{Passes, Place, Problem, Source};
+use stenograph_store::{Error, Passes, Place, Problem, Source};
 
 use crate::error::CommandError;
 use crate::output::Output;
@@ -141,6 +143,30 @@ impl Input {
             };
             reading.feed(buffer.get(..length).unwrap_or_default(), sink);
             progress.at(consumed());
+            if go(sink) == Go::NoFurther {
+                return Ok(());
+            }
+        }
+        reading.end(sink);
+        Ok(())
+    }
+
+    /// Reads a plain file from a record on, for as long as `go` says.
+    pub fn read_from<S: Sink>(&self, at: Span, sink: &mut S, go: impl Fn(&S) -> Go) -> Result<(), CommandError> {
+        let Place::Path(path) = self.source.place() else { return Ok(()) };
+        let unreadable = |error| Error::at(path, Problem::Unreadable, error);
+        let mut file = File::open(path).map_err(unreadable)?;
+        file.seek(SeekFrom::Start(at.offset)).map_err(unreadable)?;
+        let mut reading = Reading::from_line(self.format, Want::All, at);
+        let mut buffer = vec![0; CHUNK_SIZE];
+        loop {
+            let length = match file.read(&mut buffer) {
+                Ok(0) => break,
+                Ok(length) => length,
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) => return Err(unreadable(error).into()),
+            };
+            reading.feed(buffer.get(..length).unwrap_or_default(), sink);
             if go(sink) == Go::NoFurther {
                 return Ok(());
             }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use stenograph_store::discover::{FileId, Found, discover};
-use stenograph_store::folder;
+use stenograph_store::folder::{self, Parts};
 
 use crate::error::CommandError;
 use crate::home::Root;
@@ -14,10 +14,13 @@ use crate::store::{Asked, Where};
 /// The file to look at. What was recorded may be spread over a folder, or have a journal beside it: the one that was written last tells
 /// what happens now.
 pub fn file(path: &Path) -> PathBuf {
+    folder::parts(path).and_then(|parts| newest(&parts)).unwrap_or_else(|| path.to_owned())
+}
+
+/// The part that was written last.
+fn newest(parts: &Parts) -> Option<PathBuf> {
     let modified = |path: &PathBuf| path.metadata().and_then(|metadata| metadata.modified()).ok();
-    let parts = folder::parts(path);
-    let newest = parts.as_ref().and_then(|parts| parts.files().iter().max_by_key(|path| modified(path)));
-    newest.cloned().unwrap_or_else(|| path.to_owned())
+    parts.files().iter().max_by_key(|path| modified(path)).cloned()
 }
 
 /// The file that a word means: its own, or that of a session.
@@ -26,7 +29,7 @@ pub fn named(place: &Where, name: &Path) -> Result<PathBuf, CommandError> {
         Asked::File(path) => return Ok(file(&path)),
         Asked::Session(chosen) => chosen,
     };
-    let path = chosen.source.path;
+    let path = chosen.parts().and_then(|parts| newest(&parts)).unwrap_or(chosen.source.path);
     if path.symlink_metadata().is_err() {
         return Err(CommandError::nothing(format!("{}: its file is gone: {}", name.display(), path.display()))
             .hint(format!("steno show {} shows what was kept of it", name.display())));

@@ -80,6 +80,8 @@ mod resume;
 mod run;
 #[path = "cli/runner.rs"]
 mod runner;
+#[path = "cli/sessions.rs"]
+mod sessions;
 #[path = "cli/show.rs"]
 mod show;
 #[path = "cli/status.rs"]

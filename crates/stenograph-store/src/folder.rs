@@ -19,6 +19,7 @@ use crate::recover;
 use crate::source::{Passes, Source};
 
 /// The files that make up what is recorded somewhere.
+#[derive(Debug)]
 pub struct Parts {
     files: Vec<PathBuf>,
     /// Their format, where the layout says it.
@@ -47,6 +48,12 @@ impl Parts {
     /// Whether one of them is the file of that path, under whatever name.
     pub fn has(&self, path: &Path) -> bool {
         self.files.iter().any(|file| crate::identity::is_same(file, path))
+    }
+
+    /// Those of them that are among these; nothing when there are none.
+    pub(crate) fn only(mut self, paths: &[&Path]) -> Option<Parts> {
+        self.files.retain(|file| paths.contains(&file.as_path()));
+        Some(self).filter(|parts| !parts.files.is_empty())
     }
 
     /// Their format, where the layout says it.

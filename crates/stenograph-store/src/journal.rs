@@ -91,7 +91,21 @@ impl Header {
         fact(header.render(None), time)
     }
 
-    fn of(event: &Event<'_>) -> Option<Header> {
+    /// What the first line of a journal says of its recording.
+    pub(crate) fn at(path: &Path) -> Option<Header> {
+        const LINE_SIZE_MAX: u64 = 64 << 10;
+        let mut line = Vec::new();
+        std::fs::File::open(path).ok()?.take(LINE_SIZE_MAX).read_to_end(&mut line).ok()?;
+        line.truncate(line.iter().position(|byte| *byte == b'\n')?);
+        let mut first = First(None);
+        let mut reading = Reading::new(native().ok()?, Want::All);
+        reading.feed(&line, &mut first);
+        reading.end(&mut first);
+        first.0
+    }
+
+    /// What this event says of the recording that it begins, if it begins one.
+    pub(crate) fn of(event: &Event<'_>) -> Option<Header> {
         let mut object = Object::parse(said(event)?)?;
         let layout = object.take_str("layout")?.into_owned();
         let settings = object.open("settings").map(|settings| {
@@ -104,6 +118,17 @@ impl Header {
         });
         Some(Header { layout, settings: settings.unwrap_or_default(), documents: documents.unwrap_or_default() })
     }
+}
+
+/// Takes what the first event says of a recording.
+struct First(Option<Header>);
+
+impl Sink for First {
+    fn event(&mut self, event: &Event<'_>) {
+        self.0 = self.0.take().or_else(|| Header::of(event));
+    }
+
+    fn note(&mut self, _note: Note) {}
 }
 
 /// The line after which nothing more of a recording follows.

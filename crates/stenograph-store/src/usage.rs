@@ -173,6 +173,8 @@ fn survey(asked: &Asked<'_>, catalogue: Option<&Catalogue>, report: &mut Report)
                 let source = paged.get(&path).cloned();
                 let job = Job::File { path, size: stamp.size, named };
                 match source {
+                    // What was converted was paid for once.
+                    Some(source) if source.is_conversion => report.known += 1,
                     Some(source) => found_known.push(Known::There { job, source }),
                     None => jobs.push(job),
                 }
@@ -185,7 +187,7 @@ fn survey(asked: &Asked<'_>, catalogue: Option<&Catalogue>, report: &mut Report)
     let is_meant = |path: &Path| is_below(path) && is_missing(path);
     for path in known.into_keys().filter(|path| is_meant(path)) {
         let source = paged.get(&path).cloned();
-        found_known.extend(source.map(|source| Known::Gone { path, source }));
+        found_known.extend(source.filter(|source| !source.is_conversion).map(|source| Known::Gone { path, source }));
     }
     // An index that is complete knows all that the archive has, and what was forgotten on purpose.
     let is_complete = catalogue.map(Catalogue::is_complete).transpose()?.unwrap_or(false);

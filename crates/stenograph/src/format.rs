@@ -159,7 +159,7 @@ pub struct Traits {
     pub carries: bool,
     /// It is text for people, which cannot say everything: writing a source back may lose, and a golden says what.
     pub lossy: bool,
-    /// It is kept beside conversations (requests, telemetry, an inbox), and no agent is told by it alone.
+    /// Its sources are logs beside conversations, of one session or of many: a file of this format is no session by itself.
     pub log: bool,
 }
 

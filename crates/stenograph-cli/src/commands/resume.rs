@@ -75,7 +75,7 @@ impl Syntax {
 
 /// Runs it.
 pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
-    let Chosen { session, source } = options.place.session(&options.session)?;
+    let Chosen { session, source, .. } = options.place.session(&options.session)?;
     let catalogue = options.place.store()?.catalogue()?;
     let short = Shorts::of(&catalogue)?.name(&session);
     let (source, template) = resumable(&session, source, &catalogue)?;

@@ -1,5 +1,6 @@
 //! `steno show`: the events of a file, for people. Which ones is chosen here; how one looks is in `show/view.rs`.
 
+mod last;
 mod numbers;
 mod select;
 mod session;
@@ -13,6 +14,7 @@ use stenograph::nested::nested_events;
 use stenograph::read::Sink;
 use stenograph::wire;
 use stenograph_store::files::Disk;
+use stenograph_store::index::search::Start;
 use stenograph_store::{Passes, folder};
 
 use crate::context::{Named, missing};
@@ -96,6 +98,8 @@ enum From {
     Parts(folder::Parts),
     /// One source.
     Input(Box<Input>),
+    /// One source, from a record on.
+    At(Box<Input>, Start),
 }
 
 /// What is named on the command line.
@@ -112,7 +116,7 @@ enum Subject {
 pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
     let path = match options.subject(output)? {
         Subject::Path(path) => path,
-        Subject::Window(path, input) => return show(options, &path.display().to_string(), From::Input(input), output),
+        Subject::Window(path, input) => return show(options, &path.display().to_string(), From::Input(input), &[], output),
         Subject::Nothing => return Ok(Status::No),
     };
     let place = Where::below(options.named.root());
@@ -124,7 +128,14 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
     let is_alone = options.from.is_some() || !options.event.is_empty() && path.is_file();
     let from = match folder::parts(&path).filter(|_| !is_alone) {
         Some(parts) => From::Parts(parts),
-        None => From::Input(Box::new(input::open(&path, options.from.as_deref(), Passes::Once)?)),
+        None => {
+            let input = Box::new(input::open(&path, options.from.as_deref(), Passes::Once)?);
+            let known = (!options.event.is_empty()).then(|| place.known(&path)).flatten();
+            match known.and_then(|(store, row)| session::start(options, &store, &row)) {
+                Some(start) => From::At(input, start),
+                None => From::Input(input),
+            }
+        }
     };
     show(options, &path.display().to_string(), from, &[], output)
 }
@@ -142,6 +153,13 @@ fn show(
         (_, true) => Manner::Text,
         _ => Manner::View(output.colour()),
     };
+    if let (Some(most), From::Input(input)) = (options.last, &from)
+        && let Some(texts) = last::texts(options, manner, most, input)?
+    {
+        let gap = if manner == Manner::Text { "\n" } else { "" };
+        write!(output.data(), "{}", texts.join(gap))?;
+        return Ok(Status::Done);
+    }
     // A bar would run through the events, unless they are only shown at the end.
     let progress = match &from {
         From::Input(input) if options.last.is_some() => Progress::over(&input.source, 1),
@@ -169,6 +187,10 @@ fn show(
     };
     let read = match &mut from {
         From::Input(input) => input.read(&mut showing, &progress, Showing::go),
+        From::At(input, start) => {
+            showing.numbers.iter_mut().for_each(|numbers| numbers.skip_to(start.event));
+            input.read_from(start.at, &mut showing, Showing::go)
+        }
         From::Parts(parts) => Ok(folder::read(parts, &mut showing)?),
     };
     drop(progress);
@@ -246,6 +268,22 @@ enum Manner {
     Json,
 }
 
+impl Manner {
+    /// An event as it is shown; nothing when it has nothing to show.
+    fn text(self, event: &Event<'_>) -> Option<String> {
+        match self {
+            Manner::Json => Some(format!("{}\n", harmless_json(&wire::event_at(event)))),
+            Manner::Text => view::contents(event),
+            Manner::View(colour) => Some(view::event(event, colour)),
+        }
+    }
+}
+
+/// Whether an event is left out because it only repeats another.
+fn is_repeat(event: &Event<'_>, manner: Manner, chosen: Chosen) -> bool {
+    event.restates && manner != Manner::Json && chosen != Chosen::ByType
+}
+
 /// Shows events as they are read.
 struct Showing<'a, 'o> {
     manner: Manner,
@@ -305,16 +343,11 @@ impl Showing<'_, '_> {
         if chosen == Chosen::No || self.go() == Go::NoFurther {
             return;
         }
-        if event.restates && self.manner != Manner::Json && chosen != Chosen::ByType {
+        if is_repeat(event, self.manner, chosen) {
             self.repeats += 1;
             return;
         }
-        let text = match self.manner {
-            Manner::Json => Some(format!("{}\n", harmless_json(&wire::event_at(event)))),
-            Manner::Text => view::contents(event),
-            Manner::View(colour) => Some(view::event(event, colour)),
-        };
-        let Some(text) = text else { return };
+        let Some(text) = self.manner.text(event) else { return };
         self.shown += 1;
         match self.last {
             None => self.put(&text),

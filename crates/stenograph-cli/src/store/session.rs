@@ -5,7 +5,10 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use stenograph_store::Problem;
+use stenograph_store::folder::Parts;
+use stenograph_store::index::Store;
 use stenograph_store::index::catalogue::{Catalogue, Session, SessionId, SourceRow};
+use stenograph_store::session_files;
 
 use super::Where;
 use crate::error::CommandError;
@@ -17,8 +20,46 @@ use crate::{clock, table};
 pub struct Chosen {
     /// The session.
     pub session: Session,
-    /// The source that is meant: the main one, unless another was named by its path.
+    /// The source that is meant: the main one, unless another was named by its path or by its agent.
     pub source: SourceRow,
+    /// All its sources, the main one first.
+    pub sources: Vec<SourceRow>,
+    /// By what it was named.
+    pub by: By,
+}
+
+/// By what a session was named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    /// By its id, or as the latest.
+    Session,
+    /// By the id of one of its agents.
+    Agent,
+    /// By the path of one of its files.
+    Path,
+}
+
+impl Chosen {
+    /// The session, with the source that is meant.
+    pub fn of(catalogue: &Catalogue, session: Session, source: SourceRow, by: By) -> Result<Chosen, CommandError> {
+        let sources = catalogue.sources_of(session.id)?;
+        Ok(Chosen { session, source, sources, by })
+    }
+
+    /// The files that tell it together, where they are several: who names one file means that one.
+    pub fn parts(&self) -> Option<Parts> {
+        (self.by != By::Path).then(|| session_files::parts_of(&self.source, &self.sources)).flatten()
+    }
+
+    /// The sources of its other agents; none when one of them was named.
+    pub fn threads(&self) -> impl Iterator<Item = &SourceRow> {
+        let is_one_meant = self.by != By::Session && self.source.thread.is_some();
+        let is_thread = move |row: &&SourceRow| {
+            let counts = row.copy_of.is_none() && row.told_by.is_none();
+            !is_one_meant && row.thread.is_some() && row.id != self.source.id && counts
+        };
+        self.sources.iter().filter(is_thread)
+    }
 }
 
 /// What a word may mean where files can be named too.
@@ -75,11 +116,18 @@ impl Where {
         }
     }
 
+    /// The source at a path, where there is an index that knows it.
+    pub fn known(&self, path: &Path) -> Option<(Store, SourceRow)> {
+        let store = self.store().ok()?;
+        let row = at_path(&store.catalogue().ok()?, path).ok()??;
+        Some((store, row))
+    }
+
     fn chosen(&self, catalogue: &Catalogue, name: &Path) -> Result<Option<Chosen>, CommandError> {
         if let Some(source) = at_path(catalogue, name)?
             && let Some(session) = catalogue.session(source.session)?
         {
-            return Ok(Some(Chosen { session, source }));
+            return Chosen::of(catalogue, session, source, By::Path).map(Some);
         }
         let Some(text) = name.to_str().filter(|text| !text.is_empty()) else { return Ok(None) };
         let inside = self.root().map(|root| catalogue.sessions_below(&root)).transpose()?;
@@ -97,11 +145,54 @@ impl Where {
             found = found.pop().into_iter().collect();
         }
         if found.len() > 1 {
+            // The id of a session that went on elsewhere under the same id means the original.
+            let ids: HashSet<SessionId> = found.iter().map(|session| session.id).collect();
+            let names: HashSet<&str> = found.iter().map(|session| session.name.as_str()).collect();
+            if names.len() == 1 {
+                found.retain(|session| session.parent.as_ref().is_none_or(|(parent, _)| !ids.contains(parent)));
+            }
+        }
+        if found.len() > 1 {
             return Err(ambiguous(catalogue, text, found)?);
         }
-        let Some(session) = found.pop() else { return Ok(None) };
-        let source = catalogue.source_at(&session.path)?;
-        Ok(source.map(|source| Chosen { session, source }))
+        let Some(session) = found.pop() else { return self.agent(catalogue, text, inside.as_ref()) };
+        match catalogue.source_at(&session.path)? {
+            Some(source) => Chosen::of(catalogue, session, source, By::Session).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// The session of an agent that is named: `SESSION/AGENT`, or the agent alone where only one is called so.
+    fn agent(
+        &self,
+        catalogue: &Catalogue,
+        text: &str,
+        inside: Option<&HashSet<SessionId>>,
+    ) -> Result<Option<Chosen>, CommandError> {
+        let (within, agent) = text.rsplit_once('/').map_or((None, text), |(session, agent)| (Some(session), agent));
+        let mut found = catalogue.sources_of_thread(agent)?;
+        found.retain(|row| inside.is_none_or(|inside| inside.contains(&row.session)));
+        let is_called = |row: &SourceRow| row.thread.as_deref().is_some_and(|name| name.eq_ignore_ascii_case(agent));
+        if found.iter().any(is_called) {
+            found.retain(is_called);
+        }
+        let mut chosen: Vec<(Session, SourceRow)> = Vec::new();
+        for row in found {
+            let Some(session) = catalogue.session(row.session)? else { continue };
+            let begins =
+                |within: &str| session.name.get(..within.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(within));
+            if within.is_none_or(begins) && !chosen.iter().any(|(known, _)| known.id == session.id) {
+                chosen.push((session, row));
+            }
+        }
+        if chosen.len() > 1 {
+            let agent = chosen.iter().map(|(session, _)| session.clone()).collect();
+            return Err(ambiguous(catalogue, text, agent)?.hint("SESSION/AGENT names one agent of one session"));
+        }
+        match chosen.pop() {
+            Some((session, source)) => Chosen::of(catalogue, session, source, By::Agent).map(Some),
+            None => Ok(None),
+        }
     }
 }
 

@@ -13,6 +13,7 @@ use stenograph::read::Sink;
 use super::catalogue::{SourceRow, Tally};
 use super::text::{TextWriter, twin};
 use crate::Error;
+use crate::journal::Header;
 
 /// How many session ids of a source are remembered.
 const SESSIONS_MAX: usize = 8;
@@ -46,6 +47,8 @@ pub(super) struct Intake<'w> {
     pub sessions: Vec<String>,
     /// The side conversation of every event so far, if it is one and the same.
     pub thread: Option<Option<String>>,
+    /// What a journal says of the recording that it is.
+    pub recording: Option<Header>,
     /// The key of the first thing a user said.
     pub first_key: Option<u64>,
     /// What model calls took since the last page was turned.
@@ -68,6 +71,7 @@ impl<'w> Intake<'w> {
             unknown: BTreeMap::new(),
             sessions: Vec::new(),
             thread: None,
+            recording: None,
             first_key: None,
             failed: None,
         }
@@ -100,6 +104,9 @@ impl<'w> Intake<'w> {
             None => self.thread = Some(event.thread.as_deref().map(str::to_owned)),
             Some(thread) if thread.as_deref() != event.thread.as_deref() => self.thread = Some(None),
             Some(_) => {}
+        }
+        if self.recording.is_none() && self.event == 0 {
+            self.recording = Header::of(event);
         }
         if event.restates {
             return;
@@ -228,6 +235,9 @@ impl Sink for Intake<'_> {
             }
             if !entry.restates {
                 self.tally.errors += u64::from(entry.error);
+            }
+            // A text for people says again what another file may say exactly; where there is no other, its words are the session's.
+            if !event.restates {
                 if entry.role == Some(Role::User) && self.first_key.is_none() {
                     self.first_key = Some(entry.key);
                 }

@@ -5,12 +5,26 @@ use std::path::Path;
 
 use stenograph::format::Format;
 
-use super::catalogue::SourceRow;
+use super::catalogue::{SessionId, SourceRow};
 use super::run::{Job, Run};
 use crate::Error;
 use crate::discover::Named;
 use crate::identity::is_unique;
+use crate::journal::Header;
+use crate::layouts::layout_named;
 use crate::project::{Project, State};
+use crate::session_files::{self, Tells, is_journal, journals_of};
+
+/// What a source says of the session that it belongs to.
+#[derive(Debug, Default)]
+pub(super) struct Said {
+    /// The ids of sessions that its events name.
+    pub sessions: Vec<String>,
+    /// The sub-agent that all its events are of.
+    pub thread: Option<String>,
+    /// What a journal says of the recording that it is.
+    pub recording: Option<Header>,
+}
 
 impl Run<'_> {
     /// Says which session a source belongs to, and what that follows from.
@@ -19,17 +33,24 @@ impl Run<'_> {
         job: &Job,
         format: &'static dyn Format,
         row: &mut SourceRow,
-        sessions: &[String],
-        thread: Option<String>,
+        said: Said,
     ) -> Result<(), Error> {
-        let agent = format.info().agent;
+        let Said { mut sessions, thread, recording } = said;
         let named = believed(&job.named, format);
+        // Where a recording lies is its session, whatever the conversation in it called itself.
+        let layout = recording.as_ref().and_then(|recording| layout_named(&recording.layout));
+        let is_placed = layout.is_some_and(|layout| layout.info().name != stenograph::wire::NAME);
+        if is_placed && named.session.is_some() {
+            sessions.clear();
+        }
+        let agent = layout.filter(|_| is_placed).map_or(format.info().agent, |layout| layout.info().agent);
         let stem = job.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let stem = stem.split('.').next().unwrap_or_default().to_owned();
         let own = sessions.iter().find(|session| **session == stem || stem.ends_with(session.as_str()));
         let by_place = named.session.clone().filter(|name| sessions.is_empty() || sessions.contains(name));
         let name = by_place.or_else(|| own.cloned()).or_else(|| sessions.first().cloned()).or(named.session.clone());
-        let name = name.unwrap_or(stem);
+        let is_many = row.tells == Tells::Log && sessions.len() > 1 && named.session.is_none();
+        let name = name.filter(|_| !is_many).unwrap_or(stem);
         // A name that only the place gives means something in that place only.
         let home = match &named.within {
             _ if sessions.contains(&name) || is_unique(&name) => String::new(),
@@ -38,7 +59,11 @@ impl Run<'_> {
         };
         row.session = self.catalogue.make_session(agent, &name, &home)?;
         row.thread = thread.or_else(|| named.thread.clone());
-        for other in sessions.iter().filter(|other| **other != name) {
+        for journal in journals_of(&job.path) {
+            self.unresolved.extend(self.catalogue.source_at(&journal)?.map(|journal| journal.session));
+        }
+        // A log of many sessions continues none of them.
+        for other in sessions.iter().filter(|other| **other != name && !is_many) {
             let other = self.catalogue.make_session(agent, other, "")?;
             self.catalogue.link(row.session, other, "continues")?;
         }
@@ -53,6 +78,71 @@ impl Run<'_> {
             self.catalogue.set_project(row.session, project)?;
         }
         Ok(())
+    }
+
+    /// Has the journals of a session and the documents that are made of them tell one session; gives that one.
+    fn join_recordings(&mut self, session: SessionId) -> Result<SessionId, Error> {
+        let mut joined = session;
+        for journal in self.catalogue.sources_of(session)? {
+            if !is_journal(&journal.path) || journal.format != stenograph::wire::NAME {
+                continue;
+            }
+            let Some(recording) = Header::at(&journal.path) else { continue };
+            let folder = journal.path.parent().unwrap_or(Path::new(""));
+            let names = recording.documents.keys().map(|name| folder.join(name));
+            let mut documents: Vec<SourceRow> = Vec::new();
+            for path in names.chain([journal.path.with_extension("")]) {
+                let path = std::fs::canonicalize(&path).unwrap_or(path);
+                documents.extend(self.catalogue.source_at(&path)?.filter(|row| row.tells != Tells::Log));
+            }
+            // The fullest document says whose session it is.
+            documents.sort_by_key(|row| (row.tells, std::cmp::Reverse(row.tally.messages), row.id));
+            let Some(first) = documents.first().cloned() else { continue };
+            for row in documents.iter().chain([&journal]) {
+                self.catalogue.set_session(row.id, first.session, first.thread.as_deref())?;
+            }
+            joined = first.session;
+        }
+        Ok(joined)
+    }
+
+    /// Decides which sources of the sessions that changed tell the same, and which is read.
+    pub(super) fn resolve_sessions(&mut self) -> Result<(), Error> {
+        for session in std::mem::take(&mut self.unresolved) {
+            let session = self.join_recordings(session)?;
+            let session = self.join_conversions(session)?;
+            let rows = self.catalogue.sources_of(session)?;
+            for told in session_files::resolve(&rows) {
+                self.catalogue.set_told(&told)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Has conversions of a session for other agents tell that session; gives the one that all of them tell.
+    fn join_conversions(&mut self, session: SessionId) -> Result<SessionId, Error> {
+        let Some(name) = self.catalogue.session_name(session)?.filter(|name| is_unique(name)) else {
+            return Ok(session);
+        };
+        let mut mains = Vec::new();
+        for other in self.catalogue.sessions_called(&name)? {
+            mains.extend(self.catalogue.source_at(&other.path)?);
+        }
+        // The file that was written first is the original.
+        mains.sort_by_key(|row| (row.stamp.changed, row.id));
+        let Some((original, others)) = mains.split_first() else { return Ok(session) };
+        let mut joined = session;
+        for copy in others.iter().filter(|copy| copy.session != original.session) {
+            if !session_files::is_conversion(original, copy) {
+                self.catalogue.link(copy.session, original.session, "continues")?;
+                continue;
+            }
+            for row in self.catalogue.sources_of(copy.session)? {
+                self.catalogue.set_session(row.id, original.session, row.thread.as_deref())?;
+            }
+            joined = if joined == copy.session { original.session } else { joined };
+        }
+        Ok(joined)
     }
 
     /// The project that a working folder is. One that is gone is what it was known to be.

@@ -11,11 +11,13 @@ use stenograph::read::Reading;
 
 use super::catalogue::{Gone, SourceRow, Stamp, Tally};
 use super::intake::Intake;
+use super::place::Said;
 use super::run::{Job, Progress, Report, Run, Watch, is_missing};
 use super::source::{Reach, Start};
 use super::text::TextWriter;
 use crate::decode::{Counter, Guard, decode};
 use crate::discover::Named;
+use crate::session_files::Tells;
 use crate::tail::Remark;
 use crate::{Error, Passes, Place, Problem, Source};
 
@@ -207,12 +209,18 @@ impl Run<'_> {
         self.catalogue.touch_all(&mut intake.touches)?;
         row.tally = std::mem::take(&mut intake.tally);
         row.first_key = intake.first_key;
-        let (sessions, thread) = (std::mem::take(&mut intake.sessions), intake.thread.take().flatten());
+        row.tells = Tells::of(format);
+        let said = Said {
+            sessions: std::mem::take(&mut intake.sessions),
+            thread: intake.thread.take().flatten(),
+            recording: intake.recording.take(),
+        };
         let unknown = std::mem::take(&mut intake.unknown);
         drop(intake);
         if row.session == 0 {
-            self.place(job, format, row, &sessions, thread)?;
+            self.place(job, format, row, said)?;
         }
+        self.unresolved.insert(row.session);
         row.path.clone_from(&job.path);
         (row.gone, row.copy_of) = (Gone::There, None);
         row.id = self.catalogue.put(row)?;

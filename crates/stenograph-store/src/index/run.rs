@@ -1,10 +1,10 @@
 //! One run: find what changed, read it, commit in batches. It may be killed at any instant; the next one goes on from the last
 //! batch that counts. What a single source needs is in `source.rs`.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use super::catalogue::{Catalogue, Gone, SourceId, SourceRow, Stamp, Stamped, Unknown};
+use super::catalogue::{Catalogue, Gone, SessionId, SourceId, SourceRow, Stamp, Stamped, Unknown};
 use super::change;
 use super::keeper::{Keeper, Kept};
 use super::text::{TextIndex, TextWriter};
@@ -251,6 +251,8 @@ pub(super) struct Run<'r> {
     pub reading: Option<SourceId>,
     /// Copies of what was read anew, which have to be read now.
     pub parted: Vec<Job>,
+    /// Sessions whose sources have changed, so that it has to be decided again which of them is read.
+    pub unresolved: HashSet<SessionId>,
     /// The archive as it was, opened when it is first asked.
     archive: Option<Kept>,
     /// Which project a working folder is.
@@ -278,6 +280,7 @@ impl<'r> Run<'r> {
             behind,
             reading: None,
             parted: Vec::new(),
+            unresolved: HashSet::new(),
             archive: None,
             projects: HashMap::new(),
             store,
@@ -368,6 +371,7 @@ impl<'r> Run<'r> {
 
     /// Makes everything so far count: first what is kept, then the text, then what says so.
     pub(super) fn commit(&mut self) -> Result<(), Error> {
+        self.resolve_sessions()?;
         for (id, name, length) in self.keeper.commit()? {
             self.catalogue.set_kept(id, &name, length)?;
         }

@@ -3,6 +3,7 @@
 
 mod counts;
 mod load;
+mod position;
 mod translate;
 
 use std::cmp::Reverse;
@@ -16,6 +17,7 @@ use tantivy::columnar::{Column, StrColumn};
 use tantivy::{DocAddress, Order as Direction, Searcher as Engine};
 
 pub use load::{Absent, Depth, Each};
+pub use position::Start;
 
 use super::catalogue::{Catalogue, Lots, Session, SessionId, SourceId, SourceRow};
 use super::text::{self, Fields, TextIndex, of_engine, twin};

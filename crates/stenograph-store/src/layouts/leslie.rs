@@ -43,6 +43,7 @@ impl Layout for Leslie {
     fn info(&self) -> &'static Info {
         &Info {
             name: NAME,
+            agent: "leslie",
             title: "Leslie's transcripts: one text file per question, the 50 newest per thread",
             path: "the project's folder, in which .leslie/threads/ is (the current folder by default)",
             keys: &[

@@ -118,6 +118,8 @@ fn appended(path: &Path) -> Remark {
 pub struct Info {
     /// Its name on the command line.
     pub name: &'static str,
+    /// The agent whose sessions it records, as formats call it.
+    pub agent: &'static str,
     /// One line for people.
     pub title: &'static str,
     /// What the path after its name means, and what it is where none is given.

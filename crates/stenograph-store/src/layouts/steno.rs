@@ -19,6 +19,7 @@ impl Layout for Steno {
     fn info(&self) -> &'static Info {
         &Info {
             name: "steno",
+            agent: "steno",
             title: "one native stream",
             path: "the file, or a folder in which a new one is made (the current folder by default)",
             keys: &[],

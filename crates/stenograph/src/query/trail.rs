@@ -25,6 +25,8 @@ pub struct Trail {
     chain: u64,
     /// Whether its source is a text for people, beside which another one may say the same exactly.
     is_for_people: bool,
+    /// When the header of the source says that its session began: the time of every event that states none.
+    header_time: Option<i64>,
 }
 
 /// An id that is shorter than this only counts within its file.
@@ -53,6 +55,10 @@ impl Trail {
             None if error => Vec::new(),
             None => return None,
         };
+        let time = event.time.as_ref().and_then(|time| Some(time.instant()?.as_millisecond()));
+        if matches!(&event.body, Body::Fact { name, .. } if name == "session") {
+            self.header_time = self.header_time.or(time);
+        }
         let files = match &event.body {
             Body::ToolCall { name, input, .. } => touch::touches(name, input, self.cwd.as_deref()),
             _ => Vec::new(),
@@ -68,7 +74,7 @@ impl Trail {
             files,
             error,
             attachment: event.content().is_some_and(entry::has_attachment),
-            time: event.time.as_ref().and_then(|time| Some(time.instant()?.as_millisecond())),
+            time: time.or(self.header_time),
             key: self.key(event, said),
             twin,
             piece_twins: piece_twins(event, &texts),
@@ -105,11 +111,12 @@ impl Trail {
     pub fn save(&self) -> String {
         let text = |text: &Option<Arc<str>>| text.as_deref().map_or_else(|| "null".to_owned(), quote);
         format!(
-            r#"{{"model":{},"branch":{},"cwd":{},"chain":"{:x}","calls":{}}}"#,
+            r#"{{"model":{},"branch":{},"cwd":{},"chain":"{:x}","time":{},"calls":{}}}"#,
             text(&self.model),
             text(&self.branch),
             text(&self.cwd),
             self.chain,
+            self.header_time.map_or_else(|| "null".to_owned(), |time| time.to_string()),
             self.calls.save(),
         )
     }
@@ -126,6 +133,7 @@ impl Trail {
             calls: object.peek("calls").map(Calls::restore).unwrap_or_default(),
             chain: chain.unwrap_or(0),
             is_for_people: false,
+            header_time: object.peek("time").and_then(|raw| raw.parse().ok()),
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::error::CommandError;
 use crate::input::{self, Go, Input};
 use crate::output::Output;
 use crate::progress::Progress;
-use crate::store::Chosen;
+use crate::store::{By, Chosen};
 
 /// What was read, and what came of it.
 pub struct Audited {
@@ -71,18 +71,16 @@ pub fn session(options: &Options, chosen: &Chosen, output: &mut Output<'_>) -> R
     let store = options.place.store()?;
     let from = options.from.as_deref();
     let mut reading = Folding::of(options);
-    let main = input::open_known(&store, &chosen.source, from, output)?;
     let mut paths = vec![chosen.source.path.display().to_string()];
-    // A side conversation that is named by its file, or as one agent of its session, is meant alone.
-    let mut others = match chosen.source.path == chosen.session.path {
-        false => Vec::new(),
-        true => store.catalogue()?.sources_of(chosen.session.id)?,
-    };
-    others.retain(|source| {
-        let is_other = source.id != chosen.source.id && source.thread != chosen.source.thread;
-        is_other && source.copy_of.is_none() && source.thread.is_some()
-    });
-    let sides = others.iter().map(|row| {
+    if let Some(parts) = chosen.parts().filter(|_| from.is_none()) {
+        paths = parts.files().iter().map(|path| path.display().to_string()).collect();
+        folder::read(&parts, &mut reading)?;
+        let (audit, changes) = reading.finish();
+        let (name, agent) = (chosen.session.name.clone(), chosen.session.agent.clone());
+        return Ok(Audited { name, agent, paths, audit, changes });
+    }
+    let main = input::open_known(&store, &chosen.source, from, output)?;
+    let sides = chosen.threads().map(|row| {
         let store = &store;
         let open = move |output: &mut Output<'_>| input::open_known(store, row, from, output);
         (row.path.display().to_string(), open)
@@ -159,8 +157,10 @@ impl merge::Together for From<'_> {
 /// The session of that number, by its main source.
 pub fn chosen(catalogue: &Catalogue, id: SessionId) -> Result<Option<Chosen>, CommandError> {
     let Some(session) = catalogue.session(id)? else { return Ok(None) };
-    let source = catalogue.source_at(&session.path)?;
-    Ok(source.map(|source| Chosen { session, source }))
+    match catalogue.source_at(&session.path)? {
+        Some(source) => Chosen::of(catalogue, session, source, By::Session).map(Some),
+        None => Ok(None),
+    }
 }
 
 fn fold(input: &mut Input, reading: &mut Folding) -> Result<(), CommandError> {

@@ -40,6 +40,16 @@ impl Numbers {
         (number, near)
     }
 
+    /// The first event that is shown, from 0.
+    pub fn first(&self) -> u64 {
+        self.wanted.first().map_or(0, |first| first.saturating_sub(self.around).saturating_sub(1))
+    }
+
+    /// Passes over the events before this one, counted from 0.
+    pub fn skip_to(&mut self, event: u64) {
+        self.seen = event;
+    }
+
     /// Whether nothing that comes can be asked for any more.
     pub fn is_past(&self) -> bool {
         self.wanted.last().is_none_or(|last| self.seen >= last.saturating_add(self.around))

@@ -1,10 +1,13 @@
 //! `steno show SESSION`: the main source of a session, also when only the archive has it, and its side conversations where they are asked
 //! for. How a source is shown is the business of `steno show` itself.
 
+use std::path::PathBuf;
+
 use stenograph_store::index::Store;
 use stenograph_store::index::catalogue::SourceRow;
+use stenograph_store::index::search::Start;
 
-use super::{From, Options, show};
+use super::{AROUND_USUAL, From, Manner, Options, show};
 use crate::error::{CommandError, Status};
 use crate::input;
 use crate::output::{Ink, Output, counted, harmless_line};
@@ -19,13 +22,22 @@ pub(super) fn run(
     chosen: &Chosen,
     output: &mut Output<'_>,
 ) -> Result<Status, CommandError> {
-    let mut others = store.catalogue()?.sources_of(chosen.session.id)?;
-    others.retain(|source| source.id != chosen.source.id && source.copy_of.is_none());
-    let (threads, others): (Vec<_>, Vec<_>) = others.into_iter().partition(|source| source.thread.is_some());
+    let threads: Vec<&SourceRow> = chosen.threads().collect();
     let names: Vec<String> = threads.iter().filter_map(|source| source.thread.clone()).collect();
-    let mut status = one(options, store, &chosen.source, &names, output)?;
+    // Numbers are those of one file.
+    let parts = chosen.parts().filter(|_| options.event.is_empty() && options.from.is_none());
+    let read: Vec<PathBuf> = parts.as_ref().map(|parts| parts.files().to_vec()).unwrap_or_default();
+    let mut status = match parts {
+        Some(parts) => show(options, &chosen.source.path.display().to_string(), From::Parts(parts), &names, output)?,
+        None => one(options, store, &chosen.source, &names, output)?,
+    };
+    let is_other = |source: &&SourceRow| {
+        let is_read = source.id == chosen.source.id || read.contains(&source.path);
+        !is_read && source.copy_of.is_none() && source.thread == chosen.source.thread
+    };
+    let others: Vec<&SourceRow> = chosen.sources.iter().filter(is_other).collect();
     if options.threads {
-        for source in &threads {
+        for source in threads {
             head(options, source, output)?;
             // One that cannot be read does not stop the rest.
             let shown = one(options, store, source, &names, output).unwrap_or_else(|error| {
@@ -55,8 +67,20 @@ fn one(
     output: &mut Output<'_>,
 ) -> Result<Status, CommandError> {
     let name = row.path.display().to_string();
-    let input = input::open_known(store, row, options.from.as_deref(), output)?;
-    show(options, &name, From::Input(Box::new(input)), threads, output)
+    let input = Box::new(input::open_known(store, row, options.from.as_deref(), output)?);
+    let from = match start(options, store, row) {
+        Some(start) => From::At(input, start),
+        None => From::Input(input),
+    };
+    show(options, &name, from, threads, output)
+}
+
+/// The record from which a source is read to show the events that are asked for by number, where the index knows it.
+pub(super) fn start(options: &Options, store: &Store, row: &SourceRow) -> Option<Start> {
+    let first = options.numbers(Manner::Json)?.first().saturating_sub(AROUND_USUAL);
+    let is_usual = options.from.is_none() && row.copy_of.is_none();
+    // An index that cannot be asked is no reason not to read the file.
+    is_usual.then(|| store.searcher().ok()?.start_before(row, first).ok()?).flatten()
 }
 
 /// What stands above a side conversation.

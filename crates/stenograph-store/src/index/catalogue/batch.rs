@@ -9,6 +9,7 @@ use stenograph::query::Touch;
 use super::row::{bits, path_bytes, path_of, word};
 use super::{Catalogue, SourceId, SourceRow, Stamp};
 use crate::Error;
+use crate::session_files::Told;
 
 impl Catalogue {
     /// Starts a batch. What is said from here on counts when it is committed.
@@ -153,6 +154,32 @@ impl Catalogue {
             let sql = "SELECT session FROM sources WHERE first_key = ?1 AND session <> ?2 AND thread IS NULL \
                        ORDER BY coalesce(ended, 0), id LIMIT 1";
             connection.prepare_cached(sql)?.query_row(params![word(key), source.session], |row| row.get(0)).optional()
+        })
+    }
+
+    /// Says what a source is to the others of its session.
+    pub fn set_told(&self, told: &Told) -> Result<(), Error> {
+        self.ask(|connection| {
+            let sql = "UPDATE sources SET told_by = ?2, converted = ?3 WHERE id = ?1 AND (told_by IS NOT ?2 OR converted <> ?3)";
+            connection.prepare_cached(sql)?.execute(params![told.source, told.by, told.converted]).map(drop)
+        })
+    }
+
+    /// Says that a source tells this session, and this sub-agent of it. A session that no source tells any more goes.
+    pub fn set_session(&self, source: SourceId, session: i64, thread: Option<&str>) -> Result<(), Error> {
+        self.ask(|connection| {
+            let sql = "SELECT session FROM sources WHERE id = ?1";
+            let before: i64 = connection.prepare_cached(sql)?.query_row([source], |row| row.get(0))?;
+            let sql = "UPDATE sources SET session = ?2, thread = ?3 WHERE id = ?1";
+            connection.prepare_cached(sql)?.execute(params![source, session, thread])?;
+            if before == session {
+                return Ok(());
+            }
+            let gone = "NOT EXISTS (SELECT 1 FROM sources WHERE session = ?1)";
+            let sql = format!("UPDATE sessions SET parent = NULLIF(?2, id) WHERE parent = ?1 AND {gone}");
+            connection.prepare_cached(&sql)?.execute([before, session])?;
+            let sql = format!("DELETE FROM sessions WHERE id = ?1 AND {gone}");
+            connection.prepare_cached(&sql)?.execute([before]).map(drop)
         })
     }
 

@@ -21,6 +21,8 @@ pub struct Paged {
     pub id: SourceId,
     /// The name of its session.
     pub session: String,
+    /// Whether another source tells the same calls, of which this one was made for another agent.
+    pub is_conversion: bool,
     lots: [u64; 2],
 }
 
@@ -78,13 +80,13 @@ impl Catalogue {
     pub fn paged(&self) -> Result<HashMap<PathBuf, Paged>, Error> {
         self.ask(|connection| {
             let sql = "SELECT sources.id, sources.path, sessions.name, coalesce(origin.lot, sources.lot), \
-                       coalesce(origin.tail, sources.tail) FROM sources JOIN sessions ON sessions.id = sources.session \
+                       coalesce(origin.tail, sources.tail), sources.converted FROM sources JOIN sessions ON sessions.id = sources.session \
                        LEFT JOIN sources AS origin ON origin.id = sources.copy_of";
             let mut statement = connection.prepare_cached(sql)?;
             let read = |row: &Row<'_>| {
                 let path = path_of(row.get_ref(1)?.as_bytes().unwrap_or_default());
                 let lots = [bits(row.get(3)?), bits(row.get(4)?)];
-                Ok((path, Paged { id: row.get(0)?, session: row.get(2)?, lots }))
+                Ok((path, Paged { id: row.get(0)?, session: row.get(2)?, lots, is_conversion: row.get(5)? }))
             };
             statement.query_map([], read)?.collect()
         })

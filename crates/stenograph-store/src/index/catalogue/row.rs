@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::types::{FromSql, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 use rusqlite::{Row, named_params};
 
+use crate::session_files::Tells;
 use crate::source_file::Access;
 
 /// The number of a source.
@@ -97,6 +98,12 @@ pub struct SourceRow {
     pub gone: Gone,
     /// The source it is a copy of, byte for byte; then it has no documents.
     pub copy_of: Option<SourceId>,
+    /// How much of its session it tells.
+    pub tells: Tells,
+    /// The source that tells the same and more, as [`crate::session_files`] decides.
+    pub told_by: Option<SourceId>,
+    /// Whether it is a conversion of that one, made for another agent.
+    pub converted: bool,
     /// Its name in the archive.
     pub kept: Option<String>,
     /// How much of it the archive has.
@@ -145,10 +152,32 @@ impl ToSql for Access {
     }
 }
 
+impl FromSql for Tells {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        Ok(match value.as_i64()? {
+            0 => Tells::Session,
+            1 => Tells::Text,
+            _ => Tells::Log,
+        })
+    }
+}
+
+impl ToSql for Tells {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(match self {
+            Tells::Session => 0_i64,
+            Tells::Text => 1,
+            Tells::Log => 2,
+        }
+        .into())
+    }
+}
+
 /// Every column, in the order that [`SourceRow::read`] takes them.
 pub(super) const COLUMNS: &str = "id, path, format, session, thread, device, inode, size, changed, seen, access, head, head_length, \
      tail_hash, settled, line, lot, lot_events, tail, tail_events, trail, first_key, gone, copy_of, kept, kept_length, title, query, cwd, \
-     branch, model, version, started, ended, messages, calls, errors, notes";
+     branch, model, version, started, ended, messages, calls, errors, notes, \
+     tells, told_by, converted";
 
 impl SourceRow {
     /// A source of which nothing is known yet.
@@ -175,6 +204,9 @@ impl SourceRow {
             first_key: None,
             gone: Gone::There,
             copy_of: None,
+            tells: Tells::Session,
+            told_by: None,
+            converted: false,
             kept: None,
             kept_length: 0,
             tally: Tally::default(),
@@ -227,6 +259,9 @@ impl SourceRow {
                 errors: bits(row.get(36)?),
                 notes: bits(row.get(37)?),
             },
+            tells: row.get(38)?,
+            told_by: row.get(39)?,
+            converted: row.get(40)?,
         })
     }
 
@@ -250,7 +285,7 @@ impl SourceRow {
             ":query": self.tally.query, ":cwd": self.tally.cwd, ":branch": self.tally.branch, ":model": self.tally.model,
             ":version": self.tally.version, ":started": self.tally.started, ":ended": self.tally.ended,
             ":messages": word(self.tally.messages), ":calls": word(self.tally.calls), ":errors": word(self.tally.errors),
-            ":notes": word(self.tally.notes),
+            ":notes": word(self.tally.notes), ":tells": self.tells, ":told_by": self.told_by, ":converted": self.converted,
         })?;
         Ok(id.unwrap_or_else(|| connection.last_insert_rowid()))
     }

@@ -11,6 +11,13 @@ use crate::Error;
 /// The number of a session.
 pub type SessionId = i64;
 
+/// The main source of a session comes first: the one that is no side conversation, that no other tells, and that has the most to say.
+pub(super) const MAIN: &str =
+    "copy_of IS NOT NULL, thread IS NOT NULL, told_by IS NOT NULL, tells, gone, messages DESC, id";
+
+/// Whether what a source has counts: no other source tells it.
+const COUNTS: &str = "(each.copy_of IS NULL AND each.told_by IS NULL)";
+
 /// A project.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Project {
@@ -99,9 +106,14 @@ impl Session {
 }
 
 impl Catalogue {
-    /// All sessions, in no order.
+    /// All sessions, in no order. Logs that belong to no conversation are none.
     pub fn sessions(&self) -> Result<Vec<Session>, Error> {
-        self.sessions_where("1", [])
+        self.sessions_where("main.tells < 2", [])
+    }
+
+    /// Sessions of this very name that have a source.
+    pub fn sessions_called(&self, name: &str) -> Result<Vec<Session>, Error> {
+        self.sessions_where("sessions.name = ?1", [name])
     }
 
     /// The session of this number.
@@ -131,16 +143,15 @@ impl Catalogue {
 
     fn sessions_where(&self, condition: &str, values: impl rusqlite::Params) -> Result<Vec<Session>, Error> {
         self.ask(|connection| {
-            // The main source of a session is the one that is no side conversation, is there, and has the most to say.
             let sql = format!(
                 "SELECT sessions.id, sessions.agent, sessions.name, parent, link, projects.name, projects.root, projects.remote, \
                    main.title, main.query, main.cwd, main.branch, main.model, main.path, min(each.started), max(each.ended), \
                    count(*), sum(each.gone), sum(each.gone AND each.kept IS NULL), sum(each.size * (each.copy_of IS NULL)), \
-                   sum((each.lot_events + each.tail_events) * (each.copy_of IS NULL)), sum(each.messages * (each.copy_of IS NULL)), \
-                   sum(each.calls * (each.copy_of IS NULL)), sum(each.errors * (each.copy_of IS NULL)) \
+                   sum((each.lot_events + each.tail_events) * {COUNTS}), sum(each.messages * {COUNTS}), \
+                   sum(each.calls * {COUNTS}), sum(each.errors * {COUNTS}) \
                  FROM sessions JOIN sources AS each ON each.session = sessions.id \
                  JOIN sources AS main ON main.id = (SELECT id FROM sources WHERE session = sessions.id \
-                   ORDER BY copy_of IS NOT NULL, thread IS NOT NULL, gone, messages DESC, id LIMIT 1) \
+                   ORDER BY {MAIN} LIMIT 1) \
                  LEFT JOIN projects ON projects.id = sessions.project \
                  WHERE {condition} GROUP BY sessions.id"
             );

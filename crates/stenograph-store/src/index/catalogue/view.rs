@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Row, params};
 
 use super::row::{COLUMNS, Gone, bits, path_bytes, path_of, word};
+use super::session::MAIN;
 use super::{Catalogue, SessionId, SourceId, SourceRow, Stamp};
 use crate::Error;
 
@@ -182,7 +183,14 @@ impl Catalogue {
 
     /// The sources of a session, the main conversation first.
     pub fn sources_of(&self, session: SessionId) -> Result<Vec<SourceRow>, Error> {
-        self.sources_where("session = ?1 ORDER BY copy_of IS NOT NULL, thread IS NOT NULL, size DESC, id", [session])
+        self.sources_where(&format!("session = ?1 ORDER BY {MAIN}"), [session])
+    }
+
+    /// Sources of sub-agents whose name begins so.
+    pub fn sources_of_thread(&self, prefix: &str) -> Result<Vec<SourceRow>, Error> {
+        let condition = "thread IS NOT NULL AND substr(thread, 1, length(?1)) = ?1 COLLATE NOCASE \
+                         AND copy_of IS NULL AND told_by IS NULL ORDER BY id";
+        self.sources_where(condition, [prefix])
     }
 
     /// All sources.

@@ -43,6 +43,7 @@ impl Layout for Chibi {
     fn info(&self) -> &'static Info {
         &Info {
             name: NAME,
+            agent: "chibi",
             title: "a context of Chibi's: a folder with context.jsonl",
             path: "the folder of the context; with --set context=NAME a home of Chibi's (by default ~/.chibi or CHIBI_HOME)",
             keys: &[("context", "the name of the context"), ("user", "the name of who speaks to it")],

@@ -44,6 +44,7 @@ impl Layout for ClaudeEvents {
     fn info(&self) -> &'static Info {
         &Info {
             name: NAME,
+            agent: "claude-code",
             title: "an agent's event log, with GoodVibes' list of agents at work and its monthly telemetry",
             path: "the folder of the project (the current folder by default); \
                    the log is .goodvibes/transcripts/SESSION/AGENT.jsonl in it",

@@ -87,6 +87,7 @@ impl Layout for Cycod {
     fn info(&self) -> &'static Info {
         &Info {
             name: NAME,
+            agent: "cycod",
             title: "CycoD's chat history and trajectory, saved in ~/.cycod/history too",
             path: "the chat history, or the trajectory if it ends in .md; a folder gets chat-history-{time}.jsonl; may hold \
                    {fileName} {filePath} {fileBase} {fileExt} {timeStamp} {time}",

@@ -43,6 +43,7 @@ impl Layout for Runs {
     fn info(&self) -> &'static Info {
         &Info {
             name: NAME,
+            agent: "devflow",
             title: "devflow's runs: runs/ID/ with metadata.json and a transcript, and index.json",
             path: "the folder that holds runs/ (.devflow by default)",
             keys: &[

@@ -1,0 +1,217 @@
+//! The session resolver: which files tell one session, and which of them is read. The index asks it after each run, and puts the answer
+//! into the catalogue, where `list`, `show`, `resume`, `usage` and the archive find it. It looks at rows and names, never into a file.
+
+use std::path::{Path, PathBuf};
+
+use stenograph::format::{Format, named};
+
+use crate::folder::{self, Parts};
+use crate::index::catalogue::{SourceId, SourceRow};
+use crate::recover;
+
+/// How much of a session a source tells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Tells {
+    /// The conversation.
+    #[default]
+    Session,
+    /// The conversation as text for people, without all that was said and done.
+    Text,
+    /// What happened beside conversations, of one session or of many: such a file is no session by itself.
+    Log,
+}
+
+impl Tells {
+    /// What sources of a format tell.
+    pub fn of(format: &dyn Format) -> Tells {
+        match (format.info().traits.log, format.info().traits.lossy) {
+            (true, _) => Tells::Log,
+            (false, true) => Tells::Text,
+            (false, false) => Tells::Session,
+        }
+    }
+}
+
+/// What a source is to the other sources of its session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Told {
+    /// The source.
+    pub source: SourceId,
+    /// The source that tells the same and more, where there is one: this one is neither read nor counted.
+    pub by: Option<SourceId>,
+    /// Whether it is a conversion of that one, made for another agent.
+    pub converted: bool,
+}
+
+/// The name of a journal that tells all that happens in its folder.
+const FOLDER_JOURNAL: &str = "journal.steno";
+
+/// Whether a file is named like a journal.
+pub(crate) fn is_journal(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending == recover::ENDING)
+}
+
+/// The journals that may tell what this document tells: the one beside it, and the one of its folder or of one above.
+pub(crate) fn journals_of(document: &Path) -> Vec<PathBuf> {
+    const FOLDERS_MAX: usize = 3;
+    let folders = document.ancestors().skip(1).take(FOLDERS_MAX).map(|folder| folder.join(FOLDER_JOURNAL));
+    std::iter::once(recover::beside(document)).chain(folders).collect()
+}
+
+/// What each source of a session is to the others. Copies, byte for byte, are not asked about.
+pub(crate) fn resolve(rows: &[SourceRow]) -> Vec<Told> {
+    let rows: Vec<&SourceRow> = rows.iter().filter(|row| row.copy_of.is_none()).collect();
+    let mut told: Vec<Told> = Vec::new();
+    for (at, row) in rows.iter().enumerate() {
+        let others = rows.iter().enumerate().filter(|(other, _)| *other != at);
+        let tellers = others.filter_map(|(_, other)| Some((tells_more(other, row)?, *other)));
+        // Whoever tells it is told by nobody: of several, the best one.
+        let by = tellers.min_by_key(|(_, other)| order(other));
+        told.push(Told {
+            source: row.id,
+            by: by.map(|(_, other)| other.id),
+            converted: by.is_some_and(|(how, _)| how == How::Converted),
+        });
+    }
+    told
+}
+
+/// How one source tells another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum How {
+    Whole,
+    Converted,
+}
+
+/// The best source of a session comes first.
+fn order(row: &SourceRow) -> (Tells, std::cmp::Reverse<u64>, std::cmp::Reverse<u64>, i64, SourceId) {
+    use std::cmp::Reverse;
+    let events = row.lot_events + row.tail_events;
+    (row.tells, Reverse(row.tally.messages), Reverse(events), row.stamp.changed, row.id)
+}
+
+/// How one source tells all that another does, if it does.
+fn tells_more(one: &SourceRow, other: &SourceRow) -> Option<How> {
+    // A log tells of all agents of its session, and of nothing that they do not tell themselves.
+    if other.tells == Tells::Log && one.tells != Tells::Log {
+        return Some(How::Whole);
+    }
+    if one.thread != other.thread {
+        return None;
+    }
+    if agent(one) != agent(other) && !is_journal(&one.path) && !is_journal(&other.path) {
+        let older = (one.stamp.changed, one.id) < (other.stamp.changed, other.id);
+        return (older && is_conversion(one, other)).then_some(How::Converted);
+    }
+    if one.tells != other.tells {
+        return (one.tells < other.tells).then_some(How::Whole);
+    }
+    let related = is_journal_of(&one.path, &other.path) || is_journal_of(&other.path, &one.path);
+    ((related || begins_alike(one, other)) && order(one) < order(other)).then_some(How::Whole)
+}
+
+fn agent(row: &SourceRow) -> Option<&'static str> {
+    named(&row.format).map(|format| format.info().agent)
+}
+
+/// Whether a file is the journal of a document.
+fn is_journal_of(journal: &Path, document: &Path) -> bool {
+    is_journal(journal) && journals_of(document).iter().any(|path| path == journal)
+}
+
+/// Whether two sources begin with the same words of a user, at the same moment where both state one.
+fn begins_alike(one: &SourceRow, other: &SourceRow) -> bool {
+    let by_key = one.first_key.is_some() && one.first_key == other.first_key;
+    by_key || (one.tally.query.is_some() && one.tally.query == other.tally.query && is_same_start(one, other))
+}
+
+fn is_same_start(one: &SourceRow, other: &SourceRow) -> bool {
+    let (one, other) = (one.tally.started, other.tally.started);
+    one.is_none() || other.is_none() || one == other
+}
+
+/// Whether `copy` is `one`, converted, and nothing came after it: what goes on in another agent is work of its own.
+pub(crate) fn is_conversion(one: &SourceRow, copy: &SourceRow) -> bool {
+    begins_alike(one, copy) && copy.tally.ended <= one.tally.ended
+}
+
+/// The files that tell a conversation together with this source, in the order in which they are read: the documents of a recording and
+/// its journal. `sources` are those of its session; files of other sessions that lie in the same folder are left out.
+pub fn parts_of(main: &SourceRow, sources: &[SourceRow]) -> Option<Parts> {
+    const FOLDERS_MAX: usize = 3;
+    let is_part = |row: &&SourceRow| {
+        row.copy_of.is_none()
+            && row.thread == main.thread
+            && row.tells == main.tells
+            && !row.path.as_os_str().is_empty()
+    };
+    let paths: Vec<&Path> = sources.iter().filter(is_part).map(|row| row.path.as_path()).collect();
+    if paths.len() < 2 {
+        return None;
+    }
+    let document = main.path.with_extension("");
+    let file = if is_journal(&main.path) && document.is_file() { document } else { main.path.clone() };
+    let folders = main.path.ancestors().skip(1).take(FOLDERS_MAX).map(Path::to_owned);
+    let mut found = std::iter::once(file).chain(folders).filter_map(|path| folder::parts(&path));
+    found.find_map(|parts| parts.only(&paths)).filter(|parts| parts.files().iter().any(|path| *path == main.path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::index::catalogue::Tally;
+
+    fn row(id: SourceId, path: &str, format: &str, messages: u64) -> SourceRow {
+        let tally = Tally {
+            query: Some("find the walrus".to_owned()),
+            started: Some(1000),
+            ended: Some(9000),
+            messages,
+            ..Tally::default()
+        };
+        let tells = Tells::of(named(format).unwrap());
+        let mut row = SourceRow { id, format: format.to_owned(), tells, tally, ..SourceRow::new(Path::new(path)) };
+        row.stamp.changed = id;
+        row
+    }
+
+    fn told(rows: &[SourceRow]) -> Vec<(Option<SourceId>, bool)> {
+        resolve(rows).into_iter().map(|told| (told.by, told.converted)).collect()
+    }
+
+    #[test]
+    fn a_text_for_people_and_a_log_are_told_by_the_conversation() {
+        let rows = [
+            row(1, "/c/transcript.md", "chibi-markdown", 9),
+            row(2, "/c/transcript.jsonl", "chibi", 4),
+            row(3, "/c/inbox.jsonl", "chibi-inbox", 7),
+        ];
+        assert_eq!(told(&rows), [(Some(2), false), (None, false), (Some(2), false)]);
+    }
+
+    #[test]
+    fn a_journal_and_its_document_are_one_and_the_fuller_one_tells() {
+        let mut journal = row(1, "/runs/r/journal.steno", "steno", 6);
+        let document = row(2, "/runs/r/transcript.json", "devflow", 6);
+        journal.lot_events = 10;
+        assert_eq!(told(&[journal.clone(), document.clone()]), [(None, false), (Some(1), false)]);
+        let longer = row(2, "/runs/r/transcript.json", "devflow", 8);
+        assert_eq!(told(&[journal, longer]), [(Some(2), false), (None, false)]);
+    }
+
+    #[test]
+    fn a_conversion_is_told_by_the_older_file_until_it_goes_on() {
+        let (one, copy) = (row(1, "/a.jsonl", "claude-code", 6), row(2, "/b.jsonl", "codex", 7));
+        assert_eq!(told(&[one.clone(), copy.clone()]), [(None, false), (Some(1), true)]);
+        let mut on = copy;
+        on.tally.ended = Some(10_000);
+        assert_eq!(told(&[one, on]), [(None, false), (None, false)]);
+    }
+
+    #[test]
+    fn files_that_follow_each_other_are_all_counted() {
+        let (one, mut next) = (row(1, "/c/p/1.jsonl", "chibi", 6), row(2, "/c/p/2.jsonl", "chibi", 7));
+        next.tally.started = Some(2000);
+        assert_eq!(told(&[one, next]), [(None, false), (None, false)]);
+    }
+}
