@@ -21,7 +21,7 @@ pub(super) fn texts(
     if !input.source.is_at(path) || input.source.access(input.format) != Access::ByRecord {
         return Ok(None);
     }
-    let mut selection = Selection::new(&options.kind);
+    let mut selection = Selection::new(&options.kind, &options.types);
     let mut follow = Follow::open(path, Some(input.format))?;
     let last = follow.last(most, LastLine::Given, &mut |event| {
         let chosen = selection.choose(event);
