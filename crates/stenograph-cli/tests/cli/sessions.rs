@@ -117,3 +117,60 @@ fn what_a_layout_leaves_empty_is_no_unknown_format() {
     done.ends(0);
     assert!(!done.talk.contains("agent-tracking") && !done.text().contains("agent-tracking"), "{done:?}");
 }
+
+fn native(number: usize, content: &str) -> String {
+    let minute = number / 60 % 60;
+    let (second, hour) = (number % 60, number / 3600);
+    format!(
+        "{{\"v\":1,\"kind\":\"message\",\"time\":\"2026-03-02T{hour:02}:{minute:02}:{second:02}Z\",\"session\":\"{SESSION}\",\"id\":\"event-{number:08}\",\"role\":\"user\",\"content\":\"{content}\"}}\n"
+    )
+}
+
+#[test]
+fn the_last_events_of_a_huge_file_are_read_from_its_end() {
+    let folder = Folder::with("a.steno.jsonl", native(1, "first"));
+    let mut file = std::fs::File::options().write(true).open(folder.path("a.steno.jsonl")).unwrap();
+    // A hole takes no room on the disk, and reading through it would take minutes.
+    std::io::Seek::seek(&mut file, std::io::SeekFrom::Start(100 << 30)).unwrap();
+    write!(file, "\n{}{}{}", native(2, "two"), native(3, "three"), native(4, "four")).unwrap();
+    let shown = folder.run("show a.steno.jsonl --last 2 --text");
+    assert_eq!(shown.ends(0).text(), "three\n\nfour\n");
+}
+
+#[test]
+fn an_event_of_an_indexed_session_is_read_from_its_position() {
+    let folder = Folder::new();
+    let name = format!("{SESSION}.steno.jsonl");
+    let text: Vec<String> =
+        (1..=3000).map(|number| native(number, &format!("walrus {number} {}", "x".repeat(200)))).collect();
+    folder.write(&name, text.concat());
+    folder.run("index --root .").ends(0);
+    // One record in the middle becomes two: whoever counts from the beginning comes to other numbers.
+    let modified = folder.path(&name).metadata().unwrap().modified().unwrap();
+    let short = native(1000, "short");
+    let rest = text[999].len() - short.len();
+    let other = native(1000, &"y".repeat(rest - native(1000, "").len()));
+    let mut changed = text.clone();
+    changed[999] = short + &other;
+    assert_eq!(changed[999].len(), text[999].len());
+    folder.write(&name, changed.concat());
+    std::fs::File::options().write(true).open(folder.path(&name)).unwrap().set_modified(modified).unwrap();
+    for named in [SESSION, &name] {
+        let shown = folder.run(&format!("show --root . {named} --event 2500 --text"));
+        assert!(shown.ends(0).text().starts_with("walrus 2500 "), "{named}: {}", shown.text());
+    }
+}
+
+#[test]
+fn a_text_for_people_has_the_title_and_the_time_of_its_header() {
+    let folder = Folder::new();
+    let demo = include_str!("../../../stenograph/src/formats/leslie/fixtures/demo.txt");
+    std::fs::create_dir_all(folder.path(".leslie/threads/t1/.meta/transcripts")).unwrap();
+    folder.write(".leslie/threads/t1/.meta/transcripts/one.txt", demo);
+    let sessions = listed(&folder);
+    assert_eq!(sessions.len(), 1);
+    assert!(sessions[0]["asked"].as_str().is_some_and(|asked| asked.contains("leap_days")), "{sessions:#?}");
+    assert_eq!(sessions[0]["started"], "2026-03-02T09:14:05.061Z");
+    folder.run("find --root . leap_days after:2026-03-01 before:2026-03-04").ends(0);
+    assert_eq!(folder.run("find --root . leap_days after:2026-03-04").code, 1);
+}
