@@ -12,7 +12,7 @@ use stenograph::time::{Time, Unit};
 use stenograph::wire;
 
 use crate::error::{Error, Problem};
-use crate::files::{cut_off, folder_of};
+use crate::files::cut_off;
 use crate::journal::{self, End, Recorded};
 use crate::layouts::{
     Clock, Documents, Given, Ground, Journal, JournalKind, Layout, Loaded, Opened, Site, Stamps, Target,

@@ -116,7 +116,9 @@ enum Subject {
 pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
     let path = match options.subject(output)? {
         Subject::Path(path) => path,
-        Subject::Window(path, input) => return show(options, &path.display().to_string(), From::Input(input), &[], output),
+        Subject::Window(path, input) => {
+            return show(options, &path.display().to_string(), From::Input(input), &[], output);
+        }
         Subject::Nothing => return Ok(Status::No),
     };
     let place = Where::below(options.named.root());

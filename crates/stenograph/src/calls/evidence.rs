@@ -2,7 +2,7 @@
 //! looking at one event with the words of its format ([`Marks`]), never written back and never compared. What it means for the call is
 //! decided in `outcome.rs`.
 
-use crate::format::marks::{hosted_status, Exit, Marks, Script, Twin, Verdict, value_at, word};
+use crate::format::marks::{Exit, Marks, Script, Twin, Verdict, hosted_status, value_at, word};
 use crate::format::named;
 use crate::model::{Body, Content, Event, Residue};
 use crate::text::{Str, beginning};

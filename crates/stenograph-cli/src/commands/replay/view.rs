@@ -100,7 +100,10 @@ pub fn heading(name: &str, outline: &Outline, summary: Option<&RunSummary>) -> S
         output: Some(summary.tokens_out),
         ..Usage::default()
     });
-    let cost = summary.and_then(|summary| summary.cost).filter(|cost| *cost > 0.0).or(outline.total.cost.map(|cost| cost.value()));
+    let cost = summary
+        .and_then(|summary| summary.cost)
+        .filter(|cost| *cost > 0.0)
+        .or(outline.total.cost.map(|cost| cost.value()));
     let cost = cost.map(|cost| format!("Cost: ${cost:.2}"));
     line("Tokens", vec![Some(tokens(&total)).filter(|tokens| !tokens.is_empty()), cost]);
     let failure = outline.failure.as_ref().or(summary.and_then(|summary| summary.error.as_ref()));
