@@ -136,9 +136,11 @@ impl Catalogue {
         })
     }
 
-    /// Sessions whose id begins so.
+    /// Sessions whose id begins so. Logs count only where no conversation is called so.
     pub fn sessions_named(&self, prefix: &str) -> Result<Vec<Session>, Error> {
-        self.sessions_where("substr(sessions.name, 1, length(?1)) = ?1 COLLATE NOCASE", [prefix])
+        const BEGINS: &str = "substr(sessions.name, 1, length(?1)) = ?1 COLLATE NOCASE";
+        let found = self.sessions_where(&format!("{BEGINS} AND main.tells < 2"), [prefix])?;
+        if found.is_empty() { self.sessions_where(BEGINS, [prefix]) } else { Ok(found) }
     }
 
     fn sessions_where(&self, condition: &str, values: impl rusqlite::Params) -> Result<Vec<Session>, Error> {
