@@ -204,15 +204,17 @@ fn locks_of(path: &Path) -> Vec<PathBuf> {
     let mut locks = vec![lock::beside(path), lock::beside(&beside)];
     let files: Arc<dyn Files> = Arc::new(Disk);
     let name = path.file_name().and_then(|name| name.to_str());
-    let journals = files.list(folder_of(path)).unwrap_or_default();
-    for journal in journals.iter().filter(|journal| recover::is_journal_name(journal) && **journal != beside) {
-        let last = journal::recordings(&files, journal).ok().and_then(|mut found| found.pop());
+    // Named as the file is: the same lock under two names would be taken twice.
+    let journals = files.list(folder_of(path)).unwrap_or_default().into_iter();
+    let journals = journals.filter_map(|journal| Some(path.with_file_name(journal.file_name()?)));
+    for journal in journals.filter(|journal| recover::is_journal_name(journal) && *journal != beside) {
+        let last = journal::recordings(&files, &journal).ok().and_then(|mut found| found.pop());
         let guards = |recorded: &journal::Recorded| {
             let documents = &recorded.header.documents;
             documents.is_empty() || name.is_some_and(|name| documents.contains_key(name))
         };
-        if *journal != path && last.as_ref().is_some_and(guards) {
-            locks.push(lock::beside(journal));
+        if journal != path && last.as_ref().is_some_and(guards) {
+            locks.push(lock::beside(&journal));
         }
     }
     locks.sort();

@@ -21,7 +21,7 @@ fn a_named_output_is_written_whole_and_the_input_is_untouched() {
     assert_eq!(folder.names(), ["a", "out"]);
     assert_eq!(folder.read("a"), NATIVE.as_bytes());
     assert_eq!(folder.run("convert a --to chibi").out, folder.read("out"));
-    folder.run("convert a --to steno -o out").ends(0);
+    folder.run("convert a --to steno -o out --force").ends(0);
     assert_eq!(folder.read("out"), NATIVE.as_bytes());
 }
 
@@ -81,7 +81,7 @@ fn every_format_carries_every_other_or_says_that_it_cannot() {
     let folder = Folder::with("a", NATIVE);
     for format in FORMATS {
         let info = format.info();
-        let done = folder.run(&format!("convert a --to {} --carry -o carried", info.name));
+        let done = folder.run(&format!("convert a --to {} --carry -o carried --force", info.name));
         if !info.traits.carries {
             done.fails("has no room to carry");
             continue;
@@ -91,7 +91,7 @@ fn every_format_carries_every_other_or_says_that_it_cannot() {
             continue;
         }
         done.ends(0);
-        folder.run(&format!("convert carried --from {} --to steno -o back", info.name)).ends(0);
+        folder.run(&format!("convert carried --from {} --to steno -o back --force", info.name)).ends(0);
         assert_eq!(folder.read("back"), NATIVE.as_bytes(), "{}", info.name);
     }
 }

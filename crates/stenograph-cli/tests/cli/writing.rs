@@ -66,7 +66,8 @@ fn the_input_is_never_written_over_whatever_it_is_called() {
 
 #[test]
 fn devices_and_pipes_and_standard_output_are_written_to() {
-    for line in WRITING {
+    // A compaction has a time and an id, other ones each time.
+    for line in WRITING.into_iter().filter(|line| !line.starts_with("compact")) {
         let folder = Folder::with("in.jsonl", input());
         let plain = folder.run(&format!("{line} -o -")).ends(0).out.clone();
         assert!(!plain.is_empty(), "{line}");
