@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use stenograph_store::archive::{Archive, Keeper, Label, Which};
+use stenograph_store::archive::{Archive, ArchiveWriter, Label, Which};
 use stenograph_store::files::Disk;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -19,15 +19,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     list(Path::new(&folder), &mut paths)?;
     let store = tempfile::tempdir()?;
     let began = Instant::now();
-    let mut keeper = Keeper::open(Arc::new(Disk), store.path())?;
+    let mut keeper = ArchiveWriter::open(Arc::new(Disk), store.path())?;
     for path in &paths {
-        keeper.keep(path, &Label::default())?;
+        keeper.add(path, &Label::default())?;
     }
     keeper.commit(0)?;
     let took = began.elapsed().as_secs_f64();
     let began = Instant::now();
     for path in &paths {
-        keeper.keep(path, &Label::default())?;
+        keeper.add(path, &Label::default())?;
     }
     keeper.commit(0)?;
     let again = began.elapsed().as_secs_f64();
@@ -35,7 +35,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let archive = Archive::open(Arc::new(Disk), store.path())?;
     let opened = began.elapsed().as_secs_f64();
     let began = Instant::now();
-    let verified = archive.verify(&mut |_| true);
+    let verified = archive.verify(&mut |_| true)?;
     let verify = began.elapsed().as_secs_f64();
     let began = Instant::now();
     for copy in archive.copies() {

@@ -114,8 +114,15 @@ pub enum Problem {
     NotKept,
     /// What was kept of it is damaged.
     Damaged,
+    /// The log of the archive is damaged.
+    LogDamaged {
+        /// Where the first commit begins that cannot be read.
+        at: u64,
+    },
     /// It was written by a later version of this program.
     Newer,
+    /// It was written by an earlier version of this program, and cannot be read any more.
+    Older,
     /// There is no room.
     Full,
     /// Reading failed.
@@ -236,6 +243,10 @@ impl Error {
             Problem::TooMany { .. } => "name a folder that is a single run",
             Problem::NotKept => "steno archive list shows what is kept",
             Problem::Damaged => "steno archive verify says what else is damaged; an older version of it may be whole",
+            Problem::LogDamaged { .. } => {
+                "steno archive verify --repair rebuilds the log from the packs, and says what is lost"
+            }
+            Problem::Older => "move that folder away, then run steno index: it archives again what still exists",
             Problem::Newer => "use the version of steno that wrote it, or a later one",
             Problem::Full if self.place == Place::Temporary => {
                 "make room there, or let the variable TMPDIR name a folder that has some"
@@ -296,6 +307,8 @@ impl fmt::Display for Error {
             Problem::TooMany { most } => write!(formatter, "holds more than {most} files and folders"),
             Problem::NotKept => formatter.write_str("no copy of it is kept"),
             Problem::Damaged => formatter.write_str("what was kept of it is damaged"),
+            Problem::LogDamaged { at } => write!(formatter, "the log of the archive is damaged from byte {at} on"),
+            Problem::Older => formatter.write_str("was written by an earlier version of steno"),
             Problem::Newer => formatter.write_str("was written by a later version of steno"),
             Problem::Full => formatter.write_str("there is no room left"),
             Problem::Unreadable => formatter.write_str("cannot be read"),

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::archive::{Change, CopyInfo, Keeper, Label};
+use crate::archive::{AddOutcome, ArchiveWriter, Change, CopyInfo, Label};
 use crate::discover::Found;
 use crate::files::Disk;
 use crate::index::Store;
@@ -20,19 +20,23 @@ pub struct Gathered {
     pub new: u64,
     /// Sources with something new at their end.
     pub grown: u64,
-    /// Sources that were written anew; what they were is still kept.
+    /// Sources that were written anew; what they were is still added.
     pub rewritten: u64,
     /// Sources as they were.
     pub unchanged: u64,
+    /// Sources as they were whose copies were lost or damaged and are whole again.
+    pub renewed: u64,
     /// Files whose session was forgotten on purpose.
     pub forgotten: u64,
+    /// Forgotten sessions that have grown since, or their files where they have no name.
+    pub continued: Vec<String>,
     /// Files that are no transcripts.
     pub strangers: Vec<PathBuf>,
     /// Bytes of all sources.
     pub bytes: u64,
     /// Bytes that had to be stored, before they were compressed.
     pub added: u64,
-    /// What could not be kept.
+    /// What could not be added.
     pub remarks: Vec<Remark>,
     /// Whether somebody ended it early.
     pub stopped: bool,
@@ -48,10 +52,11 @@ pub fn gather(
     now_ms: i64,
     progress: &mut dyn FnMut(u64) -> bool,
 ) -> Result<Gathered, Error> {
-    let mut keeper = Keeper::open(Arc::new(Disk), &store.archive())?;
-    let known: HashMap<PathBuf, CopyInfo> = keeper.copies().map(|copy| (copy.path.clone(), copy)).collect();
+    let mut writer = ArchiveWriter::open(Arc::new(Disk), &store.archive())?;
+    let intact = writer.copies().filter(|copy| writer.is_intact(copy.id));
+    let known: HashMap<PathBuf, CopyInfo> = intact.map(|copy| (copy.path.clone(), copy)).collect();
     let catalogue = store.catalogue().ok();
-    let mut gathered = Gathered { remarks: keeper.remarks().to_vec(), ..Gathered::default() };
+    let mut gathered = Gathered { remarks: writer.remarks().to_vec(), ..Gathered::default() };
     let (mut done, mut uncommitted) = (0, 0);
     for file in found {
         if !progress(done) {
@@ -66,20 +71,20 @@ pub fn gather(
             gathered.bytes += file.stat.size;
             continue;
         }
-        uncommitted += take(&mut keeper, file, catalogue.as_ref(), &mut gathered)?;
+        uncommitted += take(&mut writer, file, catalogue.as_ref(), &mut gathered)?;
         if uncommitted >= BATCH_SIZE {
-            keeper.commit(now_ms)?;
+            writer.commit(now_ms)?;
             uncommitted = 0;
         }
     }
-    keeper.commit(now_ms)?;
+    writer.commit(now_ms)?;
     progress(done);
     Ok(gathered)
 }
 
 /// Keeps one file; how many bytes had to be stored.
 fn take(
-    keeper: &mut Keeper,
+    writer: &mut ArchiveWriter,
     file: &Found,
     catalogue: Option<&Catalogue>,
     gathered: &mut Gathered,
@@ -102,10 +107,14 @@ fn take(
     };
     let label =
         Label { format: format.info().name.to_owned(), session: session.or_else(|| file.named.session.clone()) };
-    let kept = match keeper.keep(&file.path, &label) {
-        Ok(Some(kept)) => kept,
-        Ok(None) => {
+    let added = match writer.add(&file.path, &label) {
+        Ok(AddOutcome::Archived(added)) => added,
+        Ok(AddOutcome::Forgotten) => {
             gathered.forgotten += 1;
+            return Ok(0);
+        }
+        Ok(AddOutcome::Continued { session }) => {
+            gathered.continued.push(session.unwrap_or_else(|| file.path.display().to_string()));
             return Ok(0);
         }
         // One bad file does not stop the rest; a disk that fails is told by the commit.
@@ -114,13 +123,14 @@ fn take(
             return Ok(0);
         }
     };
-    match kept.change {
+    match added.change {
         Change::New => gathered.new += 1,
         Change::Same => gathered.unchanged += 1,
+        Change::Renewed => gathered.renewed += 1,
         Change::Grown => gathered.grown += 1,
         Change::Rewritten => gathered.rewritten += 1,
     }
-    gathered.bytes += kept.length;
-    gathered.added += kept.added;
-    Ok(kept.added)
+    gathered.bytes += added.length;
+    gathered.added += added.added;
+    Ok(added.added)
 }

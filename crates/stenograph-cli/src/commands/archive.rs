@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use clap::Subcommand;
 use stenograph::json::Draft;
-use stenograph_store::archive::{Archive, CopyInfo, Keeper};
+use stenograph_store::archive::{Archive, ArchiveWriter, CopyInfo};
 use stenograph_store::files::Disk;
 use stenograph_store::index::Store;
 use stenograph_store::{Problem, Remark};
@@ -74,8 +74,8 @@ pub(super) fn archive(store: &Store) -> Result<Archive, CommandError> {
 }
 
 /// The archive, to write.
-pub(super) fn keeper(store: &Store) -> Result<Keeper, CommandError> {
-    Ok(Keeper::open(Arc::new(Disk), &store.archive())?)
+pub(super) fn archive_writer(store: &Store) -> Result<ArchiveWriter, CommandError> {
+    Ok(ArchiveWriter::open(Arc::new(Disk), &store.archive())?)
 }
 
 /// Tells what is odd, if not too much of it.
@@ -87,6 +87,26 @@ pub(super) fn tell_remarks(remarks: &[Remark], output: &mut Output<'_>) {
     if remarks.len() > REMARKS_MAX {
         output.say(&format!("note: and {} more", remarks.len() - REMARKS_MAX));
     }
+}
+
+/// How many forgotten sessions with new work are named.
+const CONTINUED_MAX: usize = 8;
+
+/// Names forgotten sessions that have grown since: what is new in them is neither archived nor found.
+pub(super) fn tell_continued(continued: &[String], output: &mut Output<'_>) {
+    let Some(first) = continued.first() else { return };
+    let names: Vec<String> = continued.iter().take(CONTINUED_MAX).map(|name| output::harmless_line(name)).collect();
+    let more = continued.len().saturating_sub(CONTINUED_MAX);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let count = output::counted(continued.len() as u64, "forgotten session");
+    let verb = if continued.len() == 1 { "has" } else { "have" };
+    output.say(&format!("note: {count} {verb} new work: {}{more}", names.join(", ")));
+    output.say(&format!("hint: steno archive unforget {} lets it come back", output::harmless_line(first)));
+}
+
+/// A JSON array of strings.
+pub(super) fn strings_json(strings: &[String]) -> String {
+    format!("[{}]", strings.iter().map(|text| stenograph::text::quote(text)).collect::<Vec<_>>().join(","))
 }
 
 fn remarks_json(remarks: &[Remark]) -> String {

@@ -11,6 +11,7 @@ use stenograph_store::index::catalogue::Unknown;
 use stenograph_store::index::{Keep, Made, Plan, Report, Scope, Store, run as bring_up_to_date};
 use stenograph_store::watch::{Watcher, Woken};
 
+use super::archive::{strings_json, tell_continued};
 use crate::clock;
 use crate::error::{CommandError, Status};
 use crate::output::{Output, counted, harmless_json, size};
@@ -180,6 +181,7 @@ fn tell(report: &Report, options: &Options, output: &mut Output<'_>) -> Result<(
     if report.remarks.len() > REMARKS_MAX {
         output.say(&format!("note: and {} more", report.remarks.len() - REMARKS_MAX));
     }
+    tell_continued(&report.continued, output);
     let counts = [
         (report.added, "new"),
         (report.grown, "grown"),
@@ -266,7 +268,7 @@ fn json(report: &Report) -> String {
         .collect();
     format!(
         "{{\"found\":{},\"new\":{},\"grown\":{},\"rewritten\":{},\"moved\":{},\"copies\":{},\"gone\":{},\"unchanged\":{},\
-         \"strangers\":{},\"forgotten\":{},\"bytes\":{},\"events\":{},\"kept\":{},\"made\":{made},\"stopped\":{},{},\"remarks\":[{}]}}",
+         \"strangers\":{},\"forgotten\":{},\"continued\":{},\"bytes\":{},\"events\":{},\"kept\":{},\"made\":{made},\"stopped\":{},{},\"remarks\":[{}]}}",
         report.found,
         report.added,
         report.grown,
@@ -277,6 +279,7 @@ fn json(report: &Report) -> String {
         report.unchanged,
         report.strangers,
         report.forgotten,
+        strings_json(&report.continued),
         report.bytes,
         report.events,
         report.kept,

@@ -147,7 +147,7 @@ impl Ground {
     fn check_archive(&self) -> Result<(), String> {
         let failed = |error: stenograph_store::Error| error.to_string();
         let archive = Archive::open(Arc::new(Disk), &self.store().join("archive")).map_err(failed)?;
-        let verified = archive.verify(&mut |_| true);
+        let verified = archive.verify(&mut |_| true).map_err(failed)?;
         if !verified.damaged.is_empty() {
             return Err(format!("the archive is damaged: {:?}", verified.damaged));
         }

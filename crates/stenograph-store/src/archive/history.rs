@@ -1,148 +1,142 @@
-//! Reads the log: group by group, as far as it is whole. What follows the last whole group was never acknowledged. Nothing is
-//! written here.
+//! Reads the log, commit by commit, and then the commits that only packs hold: a process that was killed had no time to write them
+//! to the log, or the log was cut off. Nothing is written here.
 
-use std::io::{self, BufRead, BufReader, Read};
+use std::collections::{BTreeMap, HashSet};
+use std::io::{self, BufReader, Read};
 use std::path::Path;
 
-use super::line::{Line, VERSION, sum};
+use super::block::{Damage, Header, Kind};
+use super::line::{Commit, Next, PieceLine};
+use super::packs::{Walk, log_path, present};
 use super::state::State;
 use crate::error::{Error, Problem};
 use crate::files::Files;
 use crate::tail::Remark;
 
-/// How far the log was read.
+/// What the log says.
 #[derive(Clone, Debug, Default)]
 pub(super) struct History {
     pub state: State,
-    /// Everything before is whole groups.
+    /// The log holds whole commits up to here.
     pub good: u64,
-    /// What is odd about it.
+    /// How long the log is.
+    pub length: u64,
+    /// Commits that are whole in the packs and that the log lacks.
+    pub ahead: Vec<Commit>,
+    /// How far the log alone knows each pack.
+    pub logged: BTreeMap<u32, u64>,
     pub remarks: Vec<Remark>,
 }
 
-/// No line of ours is longer: a commit is cut into lines by frame and source.
-const LINE_MAX: u64 = 256 << 20;
-
 impl History {
-    /// Reads the log from its beginning.
-    pub fn load(files: &dyn Files, path: &Path) -> Result<History, Error> {
-        History::load_until(files, path, u64::MAX)
-    }
-
-    /// Reads the log up to an offset: what follows is about to be taken back.
-    pub fn load_until(files: &dyn Files, path: &Path, end: u64) -> Result<History, Error> {
+    /// Reads everything.
+    pub fn load(files: &dyn Files, folder: &Path) -> Result<History, Error> {
         let mut history = History::default();
-        history.go_on(files, path, end)?;
+        history.read_log(files, &log_path(folder), u64::MAX)?;
+        history.logged.clone_from(&history.state.packs);
+        history.look_ahead(files, folder)?;
         Ok(history)
     }
 
-    /// Reads what was added since. A log that is shorter than it was, or goes on with something that is no group, was written
-    /// anew by somebody; then it is read from its beginning.
-    pub fn refresh(&mut self, files: &dyn Files, path: &Path) -> Result<(), Error> {
-        let length = files.length(path).map_err(|error| Error::at(path, Problem::Unreadable, error))?.unwrap_or(0);
-        if length == self.good {
-            return Ok(());
+    /// Reads the log up to an offset. What follows, there and in the packs, is of a commit that failed.
+    pub fn load_until(files: &dyn Files, folder: &Path, end: u64) -> Result<History, Error> {
+        let mut history = History::default();
+        history.read_log(files, &log_path(folder), end)?;
+        Ok(history)
+    }
+
+    fn read_log(&mut self, files: &dyn Files, path: &Path, end: u64) -> Result<(), Error> {
+        let unreadable = |error| Error::at(path, Problem::Unreadable, error);
+        let input = match files.reader(path, 0) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            input => input.map_err(unreadable)?,
+        };
+        self.length = files.length(path).map_err(unreadable)?.unwrap_or(0);
+        let mut input = BufReader::with_capacity(256 << 10, input.take(end));
+        loop {
+            match Commit::read(&mut input).map_err(unreadable)? {
+                Next::Commit(commit) => {
+                    self.follow(path, &commit)?;
+                    self.good += commit.bytes.len() as u64;
+                }
+                Next::End | Next::Incomplete => return Ok(()),
+                Next::Damaged if Commit::is_torn(&files.read(path, self.good).map_err(unreadable)?) => return Ok(()),
+                Next::Damaged => return Err(Error::about(path, Problem::LogDamaged { at: self.good })),
+                Next::Version(version) if version > super::line::VERSION => {
+                    return Err(Error::about(path, Problem::Newer));
+                }
+                Next::Version(_) => return Err(Error::about(path, Problem::Older)),
+            }
         }
-        let before = self.good;
-        if length > before {
-            self.go_on(files, path, u64::MAX)?;
-        }
-        if self.good == before {
-            *self = History::load(files, path)?;
+    }
+
+    /// Applies a commit that must follow the last one.
+    fn follow(&mut self, path: &Path, commit: &Commit) -> Result<(), Error> {
+        let follows = commit.head.commit == self.state.commits + 1 && commit.head.after == self.state.chain;
+        let odd = if follows { self.state.commit(commit) } else { 1 };
+        if !follows || (odd > 0 && !self.state.is_lossy) {
+            return Err(Error::about(path, Problem::LogDamaged { at: self.good }));
         }
         Ok(())
     }
 
-    fn go_on(&mut self, files: &dyn Files, path: &Path, end: u64) -> Result<(), Error> {
-        let unreadable = |error| Error::at(path, Problem::Unreadable, error);
-        let input = match files.reader(path, self.good) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            input => input.map_err(unreadable)?.take(end.saturating_sub(self.good)),
-        };
-        let input = BufReader::with_capacity(256 << 10, input);
-        let mut groups = Groups { input, group: Vec::new() };
-        let mut at = self.good;
-        // Groups that are whole but do not add up, which is fine only where the log ends with them.
-        let mut odd = Vec::new();
-        while let Some(group) = groups.next().map_err(unreadable)? {
-            let start = at;
-            at += group.bytes.len() as u64;
-            if !group.adds_up() {
-                odd.push((start, group.bytes.to_vec()));
-                // What a torn commit left is one group; more of them are somebody's damage, and kept in mind only in part.
-                odd.truncate(ODD_MAX);
+    /// Applies the commits that packs hold and the log lacks.
+    fn look_ahead(&mut self, files: &dyn Files, folder: &Path) -> Result<(), Error> {
+        let (mut found, mut ends, mut sound) = (Vec::new(), Vec::new(), HashSet::new());
+        for (pack, length) in present(files, folder)? {
+            let known = self.state.packs.get(&pack).copied().unwrap_or(0);
+            if length <= known || self.state.dropped.contains(&pack) {
                 continue;
             }
-            for (start, bytes) in odd.drain(..) {
-                self.follow(path, start, &bytes, 0)?;
-                let text = format!("the log is damaged between byte {start} and byte {}", start + bytes.len() as u64);
-                self.remarks.push(Remark::new(path, text));
+            let mut walk = Walk::new(files, folder, pack, known)?;
+            while let Some(step) = walk.next()? {
+                let commits = commits_in(&step.found);
+                sound.extend(step.found.is_ok().then_some((pack, step.at)));
+                ends.push((pack, step.at, (!commits.is_empty()).then_some(step.at + step.size)));
+                found.extend(commits);
             }
-            self.follow(path, start, group.bytes, group.time_ms)?;
-            self.good = at;
+        }
+        let path = log_path(folder);
+        // Of two with the same number the later one was written after the earlier one failed.
+        while let Some(next) = found.iter().rposition(|commit: &Commit| {
+            commit.head.commit == self.state.commits + 1 && commit.head.after == self.state.chain
+        }) {
+            let commit = found.remove(next);
+            // A power failure may leave a commit whose pieces never came to disk; it was not acknowledged.
+            let is_there = |piece: &PieceLine| {
+                let is_logged = self.logged.get(&piece.pack).is_some_and(|known| piece.at < *known);
+                is_logged || sound.contains(&(piece.pack, piece.at))
+            };
+            if !commit.pieces().all(|piece| is_there(&piece)) {
+                continue;
+            }
+            self.follow(&path, &commit)?;
+            self.ahead.push(commit);
+        }
+        if found.iter().any(|commit| commit.head.commit > self.state.commits) {
+            return Err(Error::about(&path, Problem::LogDamaged { at: self.good }));
+        }
+        // The log does not say where the last commit of a pack ends.
+        for (pack, at, end) in ends {
+            let known = self.state.packs.entry(pack).or_default();
+            *known = if at == *known { end.unwrap_or(at) } else { *known };
+        }
+        if !self.ahead.is_empty() {
+            let (count, all) = (self.ahead.len(), self.state.commits);
+            let text = format!("{count} of {all} commits are missing from the log; the packs have them");
+            self.remarks.push(Remark::new(&path, text));
         }
         Ok(())
     }
+}
 
-    /// Follows the lines of a group.
-    fn follow(&mut self, path: &Path, start: u64, bytes: &[u8], time_ms: i64) -> Result<(), Error> {
-        let mut at = start;
-        for line in bytes.split_inclusive(|byte| *byte == b'\n') {
-            let read = Line::read(line.trim_ascii_end());
-            if let Some(Line::Begin(version)) = read
-                && version > VERSION
-            {
-                return Err(Error::about(path, Problem::Newer));
-            }
-            if read.and_then(|line| self.state.apply(line, time_ms)).is_none() {
-                self.remarks.push(Remark::new(path, format!("the line at byte {at} of the log makes no sense")));
-                self.remarks.truncate(REMARKS_MAX);
-            }
-            at += line.len() as u64;
-        }
-        Ok(())
+/// The commits in a block.
+pub(super) fn commits_in(found: &Result<(Header, Vec<u8>), Damage>) -> Vec<Commit> {
+    let Ok((header, body)) = found else { return Vec::new() };
+    let raw = if header.kind == Kind::Commit { header.decode(body).unwrap_or_default() } else { Vec::new() };
+    let (mut rest, mut commits) = (raw.as_slice(), Vec::new());
+    while let Ok(Next::Commit(commit)) = Commit::read(&mut rest) {
+        commits.push(commit);
     }
-}
-
-const ODD_MAX: usize = 64;
-const REMARKS_MAX: usize = 100;
-
-/// The lines up to one that ends a commit.
-struct Group<'g> {
-    bytes: &'g [u8],
-    time_ms: i64,
-    /// What the last line says the others sum up to.
-    sum: u64,
-    last: usize,
-}
-
-impl Group<'_> {
-    fn adds_up(&self) -> bool {
-        let lines = self.bytes.get(..self.bytes.len() - self.last).unwrap_or_default();
-        sum(lines) == self.sum
-    }
-}
-
-struct Groups<R> {
-    input: R,
-    group: Vec<u8>,
-}
-
-impl<R: BufRead> Groups<R> {
-    fn next(&mut self) -> io::Result<Option<Group<'_>>> {
-        self.group.clear();
-        loop {
-            let start = self.group.len();
-            let read = (&mut self.input).take(LINE_MAX).read_until(b'\n', &mut self.group)?;
-            let line = self.group.get(start..).unwrap_or_default();
-            if !line.ends_with(b"\n") {
-                return Ok(None);
-            }
-            if line.starts_with(b"{\"commit\"")
-                && let Some(Line::Commit { time_ms, sum, .. }) = Line::read(line.trim_ascii_end())
-            {
-                return Ok(Some(Group { bytes: &self.group, time_ms, sum, last: read }));
-            }
-        }
-    }
+    commits
 }

@@ -1,339 +1,328 @@
-//! The lines of the log: how they are spelled and read. A commit is a group of lines that ends with one that sums them up. What
-//! the lines lead to is decided in `state.rs`.
+//! The lines of the log, and the commits that hold them. A commit is a header line with its number, length and checksums, followed
+//! by its lines. What the lines lead to is decided in `state.rs`.
 
-use std::fmt::Write as _;
+use std::io::{self, BufRead, Read};
 use std::path::PathBuf;
 
-use stenograph::json::{Draft, Object};
+use memchr::memmem;
+use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::frame::Hash;
-use super::spell::{hex, read_numbers, read_path, spell_numbers, spell_path, unhex};
+use super::block::{COMMIT_SIZE_MAX, Hash};
+use super::encoding::{hash_hex, path_text, sum_hex};
+use super::forgotten::Tombstone;
 
-/// The version of the log that is written here. A log of a later one is not written to.
-pub(super) const VERSION: u64 = 1;
+/// The version of the log that is written here. A log of another one is refused.
+pub(super) const VERSION: u32 = 2;
 
-/// What a line says.
-#[derive(Clone, Debug, PartialEq)]
+/// One change.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(super) enum Line {
-    /// The log begins; which version it is in.
-    Begin(u64),
-    /// A frame was written.
-    Frame(FrameLine),
-    /// A source was kept, or more of it.
-    Keep(KeepLine),
-    /// Old versions of a copy are no longer kept.
+    /// A piece was written to a pack, for the first time or again.
+    Piece(PieceLine),
+    /// A source was copied, or more of it.
+    Copy(CopyLine),
+    /// Old versions of a copy are no longer needed.
     Thin { copy: u32, versions: Vec<u32> },
-    /// Copies are no longer kept, and must not come back.
-    Forget { copies: Vec<u32>, why: String },
-    /// What was forgotten may come back.
-    Recall { format: String, session: Option<String>, head: Option<Head> },
-    /// A folder is one to look into, or no longer.
-    Folder { path: PathBuf, known: Known },
+    /// Copies are no longer needed, and must not come back.
+    Forget { copies: Vec<u32>, tombstones: Vec<Tombstone>, why: String },
+    /// A forgotten session may come back.
+    Unforget { format: String, session: Option<String> },
+    /// A folder is searched for transcripts, or no longer.
+    Folder {
+        #[serde(with = "path_text")]
+        path: PathBuf,
+        known: Known,
+    },
     /// A pack is no longer needed.
     Drop { pack: u32 },
-    /// The group ends.
-    Commit { number: u64, time_ms: i64, sum: u64 },
+    /// These pieces were found damaged, and no others are.
+    Damaged { pieces: Vec<u32> },
+    /// Commits are lost; the next one follows this sum.
+    Lost {
+        commits: u64,
+        #[serde(with = "sum_hex")]
+        sum: u64,
+    },
 }
 
-/// Where pieces are.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct FrameLine {
+/// Where a piece is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct PieceLine {
+    pub number: u32,
     pub pack: u32,
     pub at: u64,
+    /// The size of its block.
     pub size: u64,
-    pub pieces: FramePieces,
+    pub raw: u32,
+    #[serde(with = "hash_hex")]
+    pub hash: Hash,
 }
 
-/// Which pieces a frame has, in order.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum FramePieces {
-    /// New ones, numbered from the first one on.
-    New { first: u32, pieces: Vec<(Hash, u32)> },
-    /// Ones that were elsewhere before.
-    Moved(Vec<u32>),
-}
-
-/// What is kept of a source.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct KeepLine {
+/// The copy of a source.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct CopyLine {
     pub copy: u32,
     pub version: u32,
     /// Only where it is new or changed.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "path_text::option")]
     pub path: Option<PathBuf>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub format: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
     pub length: u64,
-    /// When the source was last changed, as its file system says.
-    pub modified_ns: i64,
-    pub head: Option<Head>,
-    /// How many pieces stay of those the version, or the one before a new one, has.
+    /// When the source was last changed, as its file system says; nanoseconds since 1970.
+    pub modified: i64,
+    /// How many pieces stay of this version, or of the one before a new one.
     pub same: u32,
     /// The pieces that follow.
     pub pieces: Vec<u32>,
-    /// How many of the last ones were not cut by content.
-    pub loose: u32,
 }
 
-/// How a source begins: the hash of its first bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Head {
-    pub length: u32,
-    pub hash: [u8; 16],
-}
-
-/// As much of a source is looked at to know it again.
-pub(super) const HEAD_SIZE: usize = 4096;
-
-impl Head {
-    /// The head of a source that begins so.
-    pub fn of(bytes: &[u8]) -> Head {
-        let bytes = bytes.get(..HEAD_SIZE).unwrap_or(bytes);
-        let mut hash = [0; 16];
-        hash.copy_from_slice(blake3::hash(bytes).as_bytes().first_chunk::<16>().unwrap_or(&[0; 16]));
-        Head { length: bytes.len() as u32, hash }
-    }
-}
-
-/// Whether a folder is to be looked into.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Whether a folder is searched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(super) enum Known {
     Added,
     Removed,
 }
 
-/// The sum of a group of lines.
-pub(super) fn sum(lines: &[u8]) -> u64 {
-    xxh3_64(lines)
-}
-
 impl Line {
     /// The line, with its newline.
-    pub fn spell(&self) -> String {
-        let mut draft = Draft::new();
-        match self {
-            Line::Begin(version) => draft.set_number("archive", Some(*version)),
-            Line::Frame(frame) => frame.spell(&mut draft),
-            Line::Keep(keep) => keep.spell(&mut draft),
-            Line::Thin { copy, versions } => {
-                draft.set_number("thin", Some(u64::from(*copy)));
-                draft.set_str("versions", &spell_numbers(versions));
-            }
-            Line::Forget { copies, why } => {
-                draft.set_str("forget", &spell_numbers(copies));
-                draft.set_str("why", why);
-            }
-            Line::Recall { format, session, head } => {
-                draft.set_str("recall", format);
-                draft.set_opt("session", session.as_deref());
-                draft.set_opt("head", head.as_ref().map(spell_head).as_deref());
-            }
-            Line::Folder { path, known } => {
-                let (key, name) = spell_path(path);
-                draft.set_str(key, &name);
-                draft.set_str(
-                    "folder",
-                    match known {
-                        Known::Added => "added",
-                        Known::Removed => "removed",
-                    },
-                );
-            }
-            Line::Drop { pack } => draft.set_number("drop", Some(u64::from(*pack))),
-            Line::Commit { number, time_ms, sum } => {
-                draft.set_number("commit", Some(*number));
-                draft.set("time", time_ms.to_string());
-                draft.set_str("sum", &format!("{sum:016x}"));
-            }
-        }
-        let mut line = draft.render(None);
-        line.push('\n');
-        line
+    pub fn encode(&self) -> io::Result<String> {
+        Ok(serde_json::to_string(self)? + "\n")
     }
 
-    /// Reads a line; `None` where it makes no sense.
-    pub fn read(bytes: &[u8]) -> Option<Line> {
-        let text = std::str::from_utf8(bytes).ok()?;
-        let mut object = Object::parse(text)?;
-        // The first key says what the line is.
-        let (_, rest) = text.split_once('"')?;
-        let (first, _) = rest.split_once('"')?;
-        Some(match first {
-            "archive" => Line::Begin(object.take_number("archive")?),
-            "frame" => Line::Frame(FrameLine::read(&mut object)?),
-            "keep" => Line::Keep(KeepLine::read(&mut object)?),
-            "thin" => {
-                let copy = small(&mut object, "thin")?;
-                Line::Thin { copy, versions: read_numbers(&object.take_str("versions")?)? }
-            }
-            "forget" => {
-                let copies = read_numbers(&object.take_str("forget")?)?;
-                Line::Forget { copies, why: object.take_str("why")?.into_owned() }
-            }
-            "recall" => Line::Recall {
-                format: object.take_str("recall")?.into_owned(),
-                session: object.take_str("session").map(std::borrow::Cow::into_owned),
-                head: object.take_str("head").and_then(|head| read_head(&head)),
-            },
-            "path" | "path_hex" => {
-                let known = match object.take_str("folder")?.as_ref() {
-                    "added" => Known::Added,
-                    "removed" => Known::Removed,
-                    _ => return None,
-                };
-                Line::Folder { path: read_path(&mut object)?, known }
-            }
-            "drop" => Line::Drop { pack: small(&mut object, "drop")? },
-            "commit" => Line::Commit {
-                number: object.take_number("commit")?,
-                time_ms: object.take("time")?.parse().ok()?,
-                sum: u64::from_str_radix(&object.take_str("sum")?, 16).ok()?,
-            },
-            _ => return None,
-        })
+    pub fn parse(line: &[u8]) -> Option<Line> {
+        serde_json::from_slice(line).ok()
     }
 }
 
-impl FrameLine {
-    fn spell(&self, draft: &mut Draft<'_>) {
-        draft.set_number("frame", Some(u64::from(self.pack)));
-        draft.set_number("at", Some(self.at));
-        draft.set_number("size", Some(self.size));
-        match &self.pieces {
-            FramePieces::New { first, pieces } => {
-                let mut text = String::with_capacity(pieces.len() * 72);
-                for (hash, length) in pieces {
-                    let gap = if text.is_empty() { "" } else { " " };
-                    let _ = write!(text, "{gap}{} {length}", blake3::Hash::from_bytes(*hash).to_hex());
-                }
-                draft.set_number("first", Some(u64::from(*first)));
-                draft.set_str("pieces", &text);
-            }
-            FramePieces::Moved(numbers) => draft.set_str("moved", &spell_numbers(numbers)),
-        }
+/// The header line of a commit.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Head {
+    pub archive: u32,
+    pub commit: u64,
+    /// When; milliseconds since 1970.
+    pub time: i64,
+    /// The sum of the commit before.
+    #[serde(with = "sum_hex")]
+    pub after: u64,
+    /// The pack that holds a second copy of this commit, and where.
+    pub pack: u32,
+    pub at: u64,
+    /// How long the lines are.
+    pub bytes: u64,
+    /// Their sum.
+    #[serde(with = "sum_hex")]
+    pub sum: u64,
+}
+
+const CHECK: &str = ",\"check\":\"";
+
+/// No header line is longer.
+const HEAD_MAX: u64 = 1024;
+
+impl Head {
+    /// The header line, which ends with a sum of itself.
+    fn encode(&self) -> io::Result<String> {
+        let text = serde_json::to_string(self)?;
+        let check = xxh3_64(text.as_bytes());
+        let open = text.strip_suffix('}').unwrap_or(&text);
+        Ok(format!("{open}{CHECK}{check:016x}\"}}\n"))
     }
 
-    fn read(object: &mut Object<'_>) -> Option<FrameLine> {
-        let pack = small(object, "frame")?;
-        let (at, size) = (object.take_number("at")?, object.take_number("size")?);
-        let pieces = match object.take_str("moved") {
-            Some(moved) => FramePieces::Moved(read_numbers(&moved)?),
-            None => {
-                let first = small(object, "first")?;
-                let text = object.take_str("pieces")?;
-                let mut words = text.split_ascii_whitespace();
-                let mut pieces = Vec::with_capacity(text.len() / 70);
-                while let Some(hash) = words.next() {
-                    pieces.push((unhex(hash)?, words.next()?.parse().ok()?));
-                }
-                FramePieces::New { first, pieces }
-            }
+    fn parse(line: &[u8]) -> Option<Head> {
+        let line = std::str::from_utf8(line).ok()?.strip_suffix("\"}\n")?;
+        let (open, check) = line.split_at_checked(line.len().checked_sub(16)?)?;
+        let text = format!("{}}}", open.strip_suffix(CHECK)?);
+        let is_sound = format!("{:016x}", xxh3_64(text.as_bytes())) == check;
+        is_sound.then(|| serde_json::from_str(&text).ok()).flatten()
+    }
+}
+
+/// A commit: its header, and all of its bytes, the header's among them.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Commit {
+    pub head: Head,
+    pub bytes: Vec<u8>,
+    lines_at: usize,
+}
+
+/// What follows in a log.
+#[derive(Debug)]
+pub(super) enum Next {
+    Commit(Commit),
+    /// The log ends.
+    End,
+    /// The log ends in the middle of a commit.
+    Incomplete,
+    /// A commit is damaged.
+    Damaged,
+    /// The log is of another version.
+    Version(u32),
+}
+
+impl Commit {
+    /// The commit of these lines. Its sum and length are filled in.
+    pub fn new(head: Head, lines: &str) -> io::Result<Commit> {
+        let head = Head { archive: VERSION, bytes: lines.len() as u64, sum: xxh3_64(lines.as_bytes()), ..head };
+        let line = head.encode()?;
+        let lines_at = line.len();
+        Ok(Commit { head, bytes: (line + lines).into_bytes(), lines_at })
+    }
+
+    /// Reads the next commit.
+    pub fn read(input: &mut dyn BufRead) -> io::Result<Next> {
+        let mut bytes = Vec::new();
+        input.take(HEAD_MAX).read_until(b'\n', &mut bytes)?;
+        if bytes.is_empty() {
+            return Ok(Next::End);
+        }
+        // A crash leaves the beginning of a commit, or zeros where the system knew only the length.
+        if !bytes.ends_with(b"\n") && ((bytes.len() as u64) < HEAD_MAX || bytes.iter().all(|byte| *byte == 0)) {
+            return Ok(Next::Incomplete);
+        }
+        let Some(head) = Head::parse(&bytes) else {
+            let first = serde_json::from_slice::<Older>(&bytes).ok();
+            return Ok(first.map_or(Next::Damaged, |first| Next::Version(first.archive)));
         };
-        Some(FrameLine { pack, at, size, pieces })
-    }
-}
-
-impl KeepLine {
-    fn spell(&self, draft: &mut Draft<'_>) {
-        draft.set_number("keep", Some(u64::from(self.copy)));
-        draft.set_number("version", Some(u64::from(self.version)));
-        if let Some(path) = &self.path {
-            let (key, name) = spell_path(path);
-            draft.set_str(key, &name);
+        if head.archive != VERSION {
+            return Ok(Next::Version(head.archive));
         }
-        draft.set_opt("format", self.format.as_deref());
-        draft.set_opt("session", self.session.as_deref());
-        draft.set_number("length", Some(self.length));
-        draft.set("modified", self.modified_ns.to_string());
-        draft.set_opt("head", self.head.as_ref().map(spell_head).as_deref());
-        draft.set_number("same", Some(u64::from(self.same)).filter(|same| *same > 0));
-        draft.set_str("pieces", &spell_numbers(&self.pieces));
-        draft.set_number("loose", Some(u64::from(self.loose)).filter(|loose| *loose > 0));
-    }
-
-    fn read(object: &mut Object<'_>) -> Option<KeepLine> {
-        let owned = std::borrow::Cow::into_owned;
-        Some(KeepLine {
-            copy: small(object, "keep")?,
-            version: small(object, "version")?,
-            path: read_path(object),
-            format: object.take_str("format").map(owned),
-            session: object.take_str("session").map(owned),
-            length: object.take_number("length")?,
-            modified_ns: object.take("modified")?.parse().ok()?,
-            head: object.take_str("head").and_then(|head| read_head(&head)),
-            same: small(object, "same").unwrap_or(0),
-            pieces: read_numbers(&object.take_str("pieces")?)?,
-            loose: small(object, "loose").unwrap_or(0),
+        if head.bytes > COMMIT_SIZE_MAX as u64 {
+            return Ok(Next::Damaged);
+        }
+        let lines_at = bytes.len();
+        let read = input.take(head.bytes).read_to_end(&mut bytes)? as u64;
+        let lines = bytes.get(lines_at..).unwrap_or_default();
+        Ok(if read < head.bytes || lines.ends_with(&[0]) {
+            Next::Incomplete
+        } else if xxh3_64(lines) == head.sum {
+            Next::Commit(Commit { head, bytes, lines_at })
+        } else {
+            Next::Damaged
         })
     }
+
+    /// Every sound commit in some bytes, wherever they are damaged.
+    pub fn all_in(bytes: &[u8]) -> Vec<Commit> {
+        let (mut commits, mut at) = (Vec::new(), 0);
+        while let Some(mut rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
+            if let Ok(Next::Commit(commit)) = Commit::read(&mut rest) {
+                at += commit.bytes.len();
+                commits.push(commit);
+                continue;
+            }
+            let after = bytes.get(at + 1..).unwrap_or_default();
+            let Some(next) = memmem::find(after, b"{\"archive\":") else { break };
+            at += 1 + next;
+        }
+        commits
+    }
+
+    /// Whether a damaged end of a log is what a power failure leaves: zeros where the system never wrote the bytes of a commit, and
+    /// no commit after it. A flipped bit leaves no such run.
+    pub fn is_torn(rest: &[u8]) -> bool {
+        memmem::find(rest, &[0; 8]).is_some() && Commit::all_in(rest).is_empty()
+    }
+
+    /// The lines, without the header.
+    pub fn lines(&self) -> impl Iterator<Item = &[u8]> {
+        let lines = self.bytes.get(self.lines_at..).unwrap_or_default();
+        lines.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_end)
+    }
+
+    /// The pieces that were written for this commit.
+    pub fn pieces(&self) -> impl Iterator<Item = PieceLine> {
+        self.lines().filter_map(|line| match Line::parse(line) {
+            Some(Line::Piece(piece)) => Some(piece),
+            _ => None,
+        })
+    }
+
+    /// The sum by which the next commit names this one: of everything, so that equal lines at different times differ.
+    pub fn chain(&self) -> u64 {
+        xxh3_64(&self.bytes)
+    }
 }
 
-fn small(object: &mut Object<'_>, key: &str) -> Option<u32> {
-    object.take_number(key).and_then(|number| u32::try_from(number).ok())
-}
-
-fn spell_head(head: &Head) -> String {
-    format!("{}:{}", head.length, hex(&head.hash))
-}
-
-fn read_head(text: &str) -> Option<Head> {
-    let (length, hash) = text.split_once(':')?;
-    Some(Head { length: length.parse().ok()?, hash: unhex(hash)? })
+/// How logs of the first version began.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Older {
+    archive: u32,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn head(commit: u64) -> Head {
+        Head { archive: 0, commit, time: -1, after: u64::MAX, pack: 3, at: 1 << 33, bytes: 0, sum: 0 }
+    }
+
     #[test]
-    fn every_line_is_read_as_it_was_meant() {
-        let head = Some(Head::of(b"how it begins"));
-        let keep = KeepLine {
+    fn every_line_is_read_as_it_was_written() {
+        let copy = CopyLine {
             copy: 3,
             version: 2,
             path: Some("/a \"quoted\"\n/path".into()),
             format: Some("f".into()),
             session: Some("s".into()),
             length: 1 << 40,
-            modified_ns: -5,
-            head,
+            modified: -5,
             same: 7,
             pieces: vec![1, 2, 3, 9, 5],
-            loose: 2,
         };
-        let new = FramePieces::New { first: 4, pieces: vec![([7; 32], 1), ([0xab; 32], u32::MAX)] };
+        let tombstone = Tombstone { format: "f".into(), session: None, contents: Vec::new() };
         let lines = [
-            Line::Begin(VERSION),
-            Line::Frame(FrameLine { pack: 1, at: 1 << 33, size: 7, pieces: new }),
-            Line::Frame(FrameLine { pack: 1, at: 0, size: 7, pieces: FramePieces::Moved(vec![5, 1, 2]) }),
-            Line::Keep(keep),
-            Line::Keep(KeepLine { copy: 1, version: 1, ..KeepLine::default() }),
+            Line::Piece(PieceLine { number: 1, pack: 2, at: 1 << 33, size: 7, raw: u32::MAX, hash: [0xab; 32] }),
+            Line::Copy(copy),
+            Line::Copy(CopyLine::default()),
             Line::Thin { copy: 1, versions: vec![2, 4] },
-            Line::Forget { copies: vec![0, 1, 2], why: "older than 90 days".into() },
-            Line::Recall { format: "f".into(), session: None, head },
+            Line::Forget { copies: vec![0, 1, 2], tombstones: vec![tombstone], why: "older than 90 days".into() },
+            Line::Unforget { format: "f".into(), session: None },
             Line::Folder { path: "/x".into(), known: Known::Added },
-            Line::Folder { path: "/x".into(), known: Known::Removed },
             Line::Drop { pack: 8 },
-            Line::Commit { number: 1, time_ms: -1, sum: u64::MAX },
+            Line::Damaged { pieces: vec![1] },
+            Line::Lost { commits: 2, sum: u64::MAX },
         ];
         for line in lines {
-            let spelled = line.spell();
-            assert_eq!(spelled.matches('\n').count(), 1, "{spelled}");
-            assert_eq!(Line::read(spelled.trim_end().as_bytes()), Some(line), "{spelled}");
-        }
-        for bad in ["", "{}", "[]", "{\"keep\":1}", "{\"frame\":1,\"at\":0,\"size\":1,\"first\":0,\"pieces\":\"x 1\"}"]
-        {
-            assert_eq!(Line::read(bad.as_bytes()), None, "{bad}");
+            let text = line.encode().unwrap();
+            assert_eq!(text.matches('\n').count(), 1, "{text}");
+            assert_eq!(Line::parse(text.trim_end().as_bytes()), Some(line), "{text}");
         }
     }
 
     #[cfg(unix)]
     #[test]
-    fn a_path_that_is_no_text_is_kept_as_it_is() {
+    fn a_path_that_is_not_text_is_kept_as_it_is() {
         use std::os::unix::ffi::OsStringExt;
         let path = PathBuf::from(std::ffi::OsString::from_vec(b"/a/\xff\xfe".to_vec()));
-        let line = Line::Folder { path, known: Known::Added };
-        assert_eq!(Line::read(line.spell().trim_end().as_bytes()), Some(line));
+        let line = Line::Folder { path: path.clone(), known: Known::Added };
+        assert_eq!(Line::parse(line.encode().unwrap().trim_end().as_bytes()), Some(line));
+        let line = Line::Copy(CopyLine { path: Some(path), ..CopyLine::default() });
+        assert_eq!(Line::parse(line.encode().unwrap().trim_end().as_bytes()), Some(line));
+    }
+
+    #[test]
+    fn a_flipped_bit_is_damage_and_a_cut_is_an_incomplete_commit() {
+        let commit = Commit::new(head(1), "{\"drop\":{\"pack\":8}}\n{\"damaged\":{\"pieces\":[]}}\n").unwrap();
+        let read = Commit::read(&mut commit.bytes.as_slice()).unwrap();
+        assert!(matches!(read, Next::Commit(read) if read == commit));
+        for end in 1..commit.bytes.len() {
+            let next = Commit::read(&mut &commit.bytes[..end]).unwrap();
+            assert!(matches!(next, Next::Incomplete), "{end}: {next:?}");
+        }
+        for bit in 0..commit.bytes.len() * 8 {
+            let mut bad = commit.bytes.clone();
+            bad[bit / 8] ^= 1 << (bit % 8);
+            let next = Commit::read(&mut bad.as_slice()).unwrap();
+            assert!(matches!(next, Next::Damaged), "{bit}: {next:?}");
+        }
+        assert!(matches!(Commit::read(&mut &b"{\"archive\":1}\n"[..]).unwrap(), Next::Version(1)));
     }
 }

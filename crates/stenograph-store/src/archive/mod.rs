@@ -1,25 +1,28 @@
-//! Kept copies of sources: what survives an agent deleting its own history.
+//! The archive: copies of sources, which stay when an agent deletes its own history.
 //!
-//! `log.jsonl` says what was done, and nothing else does; `packs/` holds the bytes. A source is cut into pieces by its content; a
-//! piece that is there already is not stored again; new ones are compressed together in frames. [`Archive`] reads and needs no
-//! lock: it sees what was committed. [`Keeper`] writes, one at a time. Nothing here knows what the bytes mean.
+//! `log.jsonl` holds the changes, `packs/` the bytes. A source is cut at fixed offsets; each piece is compressed by itself, so that
+//! damage is bounded to it, and a piece that is there already is not stored again. Packs hold a second copy of every commit of the
+//! log. [`Archive`] reads and needs no lock: it sees what was committed. [`ArchiveWriter`] writes, one at a time. Nothing here knows
+//! what the bytes mean.
 
-mod cut;
-mod frame;
-mod grow;
+mod block;
+mod encoding;
+mod forgotten;
 mod history;
-mod keeper;
 mod line;
 mod open;
+mod open_source;
+mod pack_writer;
 mod packs;
 mod read;
 mod reclaim;
-mod spare;
-mod spell;
-mod stage;
+mod repair;
+mod source_check;
 mod state;
 mod verify;
+mod writer;
 
+use std::collections::HashSet;
 use std::fmt;
 use std::fs::File;
 use std::io;
@@ -32,15 +35,17 @@ use crate::files::Files;
 use crate::output::{Existing, NewFile};
 use crate::tail::Remark;
 use history::History;
-use packs::{Packs, log_path};
+use packs::{Packs, present};
 use state::{Held, State};
 
-pub use frame::Damage;
-pub use keeper::{Change, Keeper, Kept};
+pub use block::Damage;
+pub use forgotten::Memory;
 pub use read::CopyReader;
 pub use reclaim::Reclaimed;
-pub use spare::Standing;
+pub use repair::Repaired;
+pub use source_check::Standing;
 pub use verify::{Damaged, Progress, Verified};
+pub use writer::{AddOutcome, Added, ArchiveWriter, Change};
 
 /// Which copy. The number of a copy is never given to another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -122,84 +127,100 @@ pub struct Size {
     pub stored: u64,
 }
 
-/// The kept copies, to be read.
+/// An archive, to be read.
 #[derive(Debug)]
 pub struct Archive {
     files: Arc<dyn Files>,
     folder: PathBuf,
-    history: History,
+    state: State,
+    log_length: u64,
+    remarks: Vec<Remark>,
     packs: Packs,
 }
 
 impl Archive {
-    /// Opens the archive in a folder. One that is not there yet is an empty one.
+    /// Opens the archive in a folder. Where there is none yet it is empty.
     pub fn open(files: Arc<dyn Files>, folder: &Path) -> Result<Archive, Error> {
-        let history = History::load(files.as_ref(), &log_path(folder))?;
+        let History { state, good, remarks, .. } = History::load(files.as_ref(), folder)?;
         let packs = Packs::new(Arc::clone(&files), folder);
-        Ok(Archive { files, folder: folder.to_owned(), history, packs })
+        Ok(Archive { files, folder: folder.to_owned(), state, log_length: good, remarks, packs })
     }
 
     /// Sees what was committed since.
-    /// A copy that cannot be read any more where it was may have been moved in between.
     pub fn refresh(&mut self) -> Result<(), Error> {
-        self.packs.clear();
-        self.history.refresh(self.files.as_ref(), &log_path(&self.folder))
+        *self = Archive::open(Arc::clone(&self.files), &self.folder)?;
+        Ok(())
     }
 
     /// What is odd about the log.
     pub fn remarks(&self) -> &[Remark] {
-        &self.history.remarks
+        &self.remarks
     }
 
     /// All copies, in the order they were first kept in.
     pub fn copies(&self) -> impl Iterator<Item = CopyInfo> {
-        self.state().infos()
+        self.state.infos()
     }
 
     /// One copy.
     pub fn copy(&self, copy: CopyId) -> Option<CopyInfo> {
-        self.state().copies.get(&copy.0).map(|held| held.info(copy))
+        self.state.copies.get(&copy.0).map(|held| held.info(copy))
     }
 
     /// The copy of a source.
     pub fn copy_at(&self, path: &Path) -> Option<CopyInfo> {
-        self.state().copy_at(path).map(|(copy, held)| held.info(CopyId(copy)))
+        self.state.copy_at(path).map(|(copy, held)| held.info(CopyId(copy)))
     }
 
     /// The folders that were added, in that order.
     pub fn folders(&self) -> &[PathBuf] {
-        &self.state().folders
+        &self.state.folders
     }
 
-    /// Whether a source was forgotten. `begin` is how it begins, 4,096 bytes of it where it has them.
-    pub fn is_forgotten(&self, label: &Label, begin: &[u8]) -> bool {
-        self.state().is_forgotten(label, begin)
+    /// What the archive remembers of the source at a path.
+    pub fn memory(&self, label: &Label, path: &Path) -> Result<Memory, Error> {
+        let recalled = self.state.forgotten.recall(label, path);
+        recalled.map_err(|error| Error::at(path, Problem::Unreadable, error))
+    }
+
+    /// Whether the session of this label was forgotten; its name must be unique in the world.
+    pub fn is_session_forgotten(&self, label: &Label) -> bool {
+        self.state.forgotten.has_session(label)
+    }
+
+    /// The copies whose last version can be read, as far as is known without reading it.
+    pub fn intact(&self) -> Result<HashSet<CopyId>, Error> {
+        let lost = lost_pieces(&self.state, self.files.as_ref(), &self.folder)?;
+        let is_intact = |held: &Held| {
+            let last = held.versions.last();
+            last.is_some_and(|last| !last.pieces.iter().any(|piece| lost.contains(piece)))
+        };
+        let intact = self.state.copies.iter().filter(|(_, held)| is_intact(held));
+        Ok(intact.map(|(copy, _)| CopyId(*copy)).collect())
     }
 
     /// The sessions that were forgotten, in no order.
     pub fn forgotten(&self) -> impl Iterator<Item = Label> {
-        self.state().forgotten.labels()
+        self.state.forgotten.labels()
     }
 
     /// How much there is.
     pub fn size(&self) -> Size {
-        let state = self.state();
-        let packs = state.packs.values().filter(|pack| pack.need == state::Need::Needed);
         Size {
-            sources: state.copies.values().map(Held::length).sum(),
-            stored: packs.map(|pack| pack.length).sum::<u64>() + self.history.good,
+            sources: self.state.copies.values().map(Held::length).sum(),
+            stored: self.state.packs.values().sum::<u64>() + self.log_length,
         }
     }
 
     /// The original bytes of a copy, from an offset on.
     pub fn read(&self, copy: CopyId, which: Which, from: u64) -> Result<CopyReader<'_>, Error> {
         let missing = || Error::about(&self.folder, Problem::NotKept);
-        let held = self.state().copies.get(&copy.0).ok_or_else(missing)?;
+        let held = self.state.copies.get(&copy.0).ok_or_else(missing)?;
         let version = match which {
             Which::Last => held.versions.last(),
             Which::Number(number) => held.versions.iter().find(|version| version.number == number),
         };
-        Ok(CopyReader::new(self.state(), &self.packs, version.ok_or_else(missing)?, from))
+        Ok(CopyReader::new(&self.state, &self.packs, version.ok_or_else(missing)?, from))
     }
 
     /// Writes the original bytes of a copy to a file, whole or not at all.
@@ -215,7 +236,7 @@ impl Archive {
             _ => Error::at(to, Problem::Unwritable, error),
         })?;
         file.commit()?;
-        let held = self.state().copies.get(&copy.0).filter(|_| which == Which::Last);
+        let held = self.state.copies.get(&copy.0).filter(|_| which == Which::Last);
         if let Some(modified_ns) = held.and_then(|held| u64::try_from(held.modified_ns).ok()) {
             // Agents go by the time of a file; that it could not be set takes nothing from what is in it.
             let moment = UNIX_EPOCH + Duration::from_nanos(modified_ns);
@@ -223,28 +244,25 @@ impl Archive {
         }
         Ok(length)
     }
+}
 
-    fn state(&self) -> &State {
-        &self.history.state
-    }
+/// The pieces that are damaged, or whose pack is missing or too short.
+fn lost_pieces(state: &State, files: &dyn Files, folder: &Path) -> Result<HashSet<u32>, Error> {
+    let lengths: std::collections::HashMap<u32, u64> = present(files, folder)?.into_iter().collect();
+    let is_there =
+        |piece: &state::Piece| lengths.get(&piece.pack).is_some_and(|length| piece.at + piece.size <= *length);
+    let pieces = (0..).zip(&state.pieces);
+    let lost = pieces.filter(|(number, piece)| !is_there(piece) || state.damaged.contains(number));
+    Ok(lost.map(|(number, _)| number).collect())
 }
 
 impl State {
     fn infos(&self) -> impl Iterator<Item = CopyInfo> {
         self.copies.iter().map(|(copy, held)| held.info(CopyId(*copy)))
     }
-
-    fn is_forgotten(&self, label: &Label, begin: &[u8]) -> bool {
-        let session = label.session.as_deref();
-        self.forgotten.by_label(&label.format, session) || self.forgotten.by_head(session, begin).is_some()
-    }
 }
 
 impl Held {
-    fn length(&self) -> u64 {
-        self.versions.last().map_or(0, |version| version.length)
-    }
-
     fn info(&self, id: CopyId) -> CopyInfo {
         let versions = self.versions.iter().map(|version| VersionInfo {
             number: version.number,

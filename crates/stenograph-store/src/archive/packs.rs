@@ -1,102 +1,155 @@
-//! The files that frames are in: their names, and reading a piece out of them. Nothing here writes.
+//! The files that blocks are in: their names, reading a piece from them, and walking through them without the log. Nothing here
+//! writes.
 
-use std::io;
+use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::frame::{Damage, Header};
-use super::state::{Frame, Piece, State};
+use super::block::{Damage, HEADER_SIZE, Header, MAGIC};
+use super::state::{Piece, State};
+use crate::error::{Error, Problem};
 use crate::files::Files;
 
-/// How many decoded frames are kept at hand: neighbouring pieces are mostly in the same one.
-const FRAMES_AT_HAND: usize = 3;
+/// How many decoded pieces are cached: neighbouring records are mostly in the same one.
+const CACHED_MAX: usize = 3;
 
 /// Reads pieces.
 #[derive(Debug)]
 pub(super) struct Packs {
     files: Arc<dyn Files>,
     folder: PathBuf,
-    /// The last used one last. A frame is decoded as far as somebody wanted it.
-    at_hand: Mutex<Vec<(u32, Arc<Vec<u8>>)>>,
+    /// The last used one last.
+    cached: Mutex<Vec<(u32, Arc<Vec<u8>>)>>,
 }
 
 impl Packs {
     pub fn new(files: Arc<dyn Files>, folder: &Path) -> Packs {
-        Packs { files, folder: folder.to_owned(), at_hand: Mutex::new(Vec::new()) }
+        Packs { files, folder: folder.to_owned(), cached: Mutex::new(Vec::new()) }
     }
 
-    /// The bytes of a piece, checked against its name.
-    pub fn piece(&self, state: &State, number: u32) -> Result<PieceBytes, Damage> {
-        let (piece, frame) = state.piece(number).ok_or(Damage::Unreadable)?;
-        let end = piece.at.checked_add(piece.size).ok_or(Damage::Header)?;
-        let raw = self.frame(piece.frame, frame, end)?;
-        let bytes = PieceBytes { raw, start: piece.at as usize, end: end as usize };
-        check(piece, &bytes)?;
-        Ok(bytes)
-    }
-
-    /// A frame's raw bytes, as far as they are wanted.
-    fn frame(&self, number: u32, frame: &Frame, end: u32) -> Result<Arc<Vec<u8>>, Damage> {
-        if let Some(raw) = self.take(number, end) {
-            return Ok(raw);
-        }
-        let (header, body) = self.load(frame).unwrap_or(Err(Damage::Unreadable))?;
-        let mut at_hand = self.at_hand.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = at_hand.len();
-        at_hand.retain(|(other, _)| *other != number);
-        // Who looks at one place is served sooner; who reads on from one piece to the next needs all of it.
-        let reads_on = at_hand.len() < before || end > header.raw_size / 2;
-        let raw = Arc::new(header.decode(&body, if reads_on { header.raw_size } else { end })?);
-        if at_hand.len() >= FRAMES_AT_HAND {
-            at_hand.remove(0);
-        }
-        at_hand.push((number, Arc::clone(&raw)));
+    /// The bytes of a piece, checked against its hash.
+    pub fn piece(&self, state: &State, number: u32) -> Result<Arc<Vec<u8>>, Damage> {
+        let mut cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = cached.iter().position(|(other, _)| *other == number).map(|at| cached.remove(at));
+        let raw = match found {
+            Some((_, raw)) => raw,
+            None => {
+                let piece = state.pieces.get(number as usize).ok_or(Damage::Unreadable)?;
+                let (header, body) = self.block(piece)?;
+                Arc::new(header.decode(&body)?)
+            }
+        };
+        let surplus = (cached.len() + 1).saturating_sub(CACHED_MAX);
+        cached.drain(..surplus);
+        cached.push((number, Arc::clone(&raw)));
         Ok(raw)
     }
 
-    /// Lets go of what is at hand: frames may have other numbers now.
-    pub fn clear(&mut self) {
-        self.at_hand = Mutex::new(Vec::new());
-    }
-
-    fn take(&self, number: u32, end: u32) -> Option<Arc<Vec<u8>>> {
-        let mut at_hand = self.at_hand.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = at_hand.iter().position(|(other, raw)| *other == number && raw.len() >= end as usize)?;
-        let last = at_hand.remove(found);
-        let raw = Arc::clone(&last.1);
-        at_hand.push(last);
-        Some(raw)
-    }
-
-    /// Reads a frame as it is on disk.
-    pub fn load(&self, frame: &Frame) -> io::Result<Result<(Header, Vec<u8>), Damage>> {
-        let mut input = self.files.reader(&pack_path(&self.folder, frame.pack), frame.at)?;
-        let header = match Header::read(input.as_mut())? {
-            Ok(header) if header.frame_size() == frame.size => header,
-            Ok(_) => return Ok(Err(Damage::Header)),
-            Err(damage) => return Ok(Err(damage)),
-        };
-        let body = header.body(input.as_mut())?;
-        Ok(body.map(|body| (header, body)))
+    /// The header and the compressed bytes of a piece.
+    fn block(&self, piece: &Piece) -> Result<(Header, Vec<u8>), Damage> {
+        let path = pack_path(&self.folder, piece.pack);
+        let mut input = self.files.reader(&path, piece.at).map_err(|_| Damage::Unreadable)?;
+        let header = Header::read(input.as_mut()).map_err(|_| Damage::Unreadable)??;
+        if header.hash != piece.hash || header.size() != piece.size {
+            return Err(Damage::Header);
+        }
+        let body = header.body(input.as_mut()).map_err(|_| Damage::Unreadable)??;
+        Ok((header, body))
     }
 }
 
-/// A piece in a decoded frame.
-#[derive(Clone, Debug)]
-pub(super) struct PieceBytes {
-    raw: Arc<Vec<u8>>,
-    start: usize,
-    end: usize,
+/// Walks through the blocks of a pack from an offset on. Where a header is damaged it goes on at the next one.
+pub(super) struct Walk<'w> {
+    files: &'w dyn Files,
+    path: PathBuf,
+    input: BufReader<Box<dyn Read>>,
+    at: u64,
 }
 
-impl PieceBytes {
-    pub fn as_slice(&self) -> &[u8] {
-        self.raw.get(self.start..self.end).unwrap_or_default()
+/// What a walk found.
+#[derive(Debug)]
+pub(super) struct Step {
+    pub at: u64,
+    /// How many bytes it covers.
+    pub size: u64,
+    pub found: Result<(Header, Vec<u8>), Damage>,
+}
+
+impl<'w> Walk<'w> {
+    pub fn new(files: &'w dyn Files, folder: &Path, pack: u32, from: u64) -> Result<Walk<'w>, Error> {
+        let path = pack_path(folder, pack);
+        let input = files.reader(&path, from).map_err(|error| Error::at(&path, Problem::Unreadable, error))?;
+        Ok(Walk { files, path, input: BufReader::with_capacity(256 << 10, input), at: from })
+    }
+
+    /// The next block; `None` at the end of the pack.
+    pub fn next(&mut self) -> Result<Option<Step>, Error> {
+        let step = self.step().map_err(|error| Error::at(&self.path, Problem::Unreadable, error))?;
+        self.at += step.as_ref().map_or(0, |step| step.size);
+        Ok(step)
+    }
+
+    fn step(&mut self) -> io::Result<Option<Step>> {
+        let at = self.at;
+        match Header::read(&mut self.input)? {
+            Ok(header) => match header.body(&mut self.input)? {
+                Ok(body) => Ok(Some(Step { at, size: header.size(), found: Ok((header, body)) })),
+                Err(Damage::Torn) => Ok(Some(Step { at, size: self.rest()?, found: Err(Damage::Torn) })),
+                Err(damage) => Ok(Some(Step { at, size: header.size(), found: Err(damage) })),
+            },
+            Err(Damage::Torn) => {
+                let size = self.rest()?;
+                Ok((size > 0).then_some(Step { at, size, found: Err(Damage::Torn) }))
+            }
+            Err(damage) => {
+                let size = self.next_magic(at + 1)? - at;
+                self.input = BufReader::with_capacity(256 << 10, self.files.reader(&self.path, at + size)?);
+                Ok(Some(Step { at, size, found: Err(damage) }))
+            }
+        }
+    }
+
+    /// How many bytes there are from here to the end.
+    fn rest(&self) -> io::Result<u64> {
+        Ok(self.files.length(&self.path)?.unwrap_or(0).saturating_sub(self.at))
+    }
+
+    /// Where the next sound header begins, or the pack ends.
+    fn next_magic(&self, from: u64) -> io::Result<u64> {
+        let mut input = self.files.reader(&self.path, from)?;
+        let (mut window, mut start) = (Vec::new(), from);
+        loop {
+            let read = input.by_ref().take(1 << 20).read_to_end(&mut window)?;
+            for found in memchr::memmem::find_iter(&window, MAGIC) {
+                let header = window.get(found..found + HEADER_SIZE).map(|mut bytes| Header::read(&mut bytes));
+                // One that the window cuts is looked at again in the next one.
+                if matches!(header, Some(Ok(Ok(_)))) {
+                    return Ok(start + found as u64);
+                }
+            }
+            if read == 0 {
+                return Ok(start + window.len() as u64);
+            }
+            let passed = window.len().saturating_sub(HEADER_SIZE);
+            window.drain(..passed);
+            start += passed as u64;
+        }
     }
 }
 
-fn check(piece: &Piece, bytes: &PieceBytes) -> Result<(), Damage> {
-    if *blake3::hash(bytes.as_slice()).as_bytes() == piece.hash { Ok(()) } else { Err(Damage::Piece) }
+/// The packs that are there, by number, and how long they are.
+pub(super) fn present(files: &dyn Files, folder: &Path) -> Result<Vec<(u32, u64)>, Error> {
+    let packs = packs_folder(folder);
+    let paths = files.list(&packs).map_err(|error| Error::at(&packs, Problem::Unreadable, error))?;
+    let mut present = Vec::new();
+    for path in paths {
+        let Some(pack) = pack_number(&path) else { continue };
+        if let Some(length) = files.length(&path).map_err(|error| Error::at(&path, Problem::Unreadable, error))? {
+            present.push((pack, length));
+        }
+    }
+    present.sort_unstable();
+    Ok(present)
 }
 
 /// The folder of the packs.
@@ -110,7 +163,7 @@ pub(super) fn pack_path(folder: &Path, pack: u32) -> PathBuf {
 }
 
 /// The number of the pack in a file of that name.
-pub(super) fn pack_number(path: &Path) -> Option<u32> {
+fn pack_number(path: &Path) -> Option<u32> {
     let stem = path.file_name()?.to_str()?.strip_suffix(".pack")?;
     stem.bytes().all(|byte| byte.is_ascii_digit()).then(|| stem.parse().ok())?
 }

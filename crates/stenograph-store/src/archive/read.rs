@@ -1,12 +1,13 @@
-//! Reads a kept copy: the original bytes, from any offset on, checked piece by piece. Nothing here writes.
+//! Reads a copy: the original bytes, from any offset on, checked piece by piece. Nothing here writes.
 
 use std::io::{self, BufRead, Read};
+use std::sync::Arc;
 
-use super::frame::Damage;
-use super::packs::{Packs, PieceBytes};
+use super::block::Damage;
+use super::packs::Packs;
 use super::state::{State, Version};
 
-/// The bytes of a kept copy.
+/// The bytes of a copy.
 #[derive(Debug)]
 pub struct CopyReader<'a> {
     state: &'a State,
@@ -14,54 +15,51 @@ pub struct CopyReader<'a> {
     pieces: &'a [u32],
     /// The next piece.
     next: usize,
-    piece: Option<PieceBytes>,
+    piece: Arc<Vec<u8>>,
     /// How much of the piece was given out.
     position: usize,
+    /// How many bytes are still to come.
+    rest: u64,
 }
 
 impl<'a> CopyReader<'a> {
     pub(super) fn new(state: &'a State, packs: &'a Packs, version: &'a Version, from: u64) -> CopyReader<'a> {
         let pieces = version.pieces.as_slice();
         let (mut next, mut position) = (0, from);
-        while let Some(number) = pieces.get(next) {
-            let size = state.pieces.get(*number as usize).map_or(0, |piece| u64::from(piece.size));
-            if position < size {
-                break;
-            }
+        while let Some(size) = pieces.get(next).map(|number| state.size_of(*number)).filter(|size| position >= *size) {
             (next, position) = (next + 1, position - size);
         }
-        let position = if next < pieces.len() { position as usize } else { 0 };
-        CopyReader { state, packs, pieces, next, piece: None, position }
+        let rest = version.length.saturating_sub(from);
+        CopyReader { state, packs, pieces, next, piece: Arc::default(), position: position as usize, rest }
     }
 }
 
 /// The error that a damaged copy is read with.
 pub(super) fn damaged(damage: Damage) -> io::Error {
     let text = match damage {
-        Damage::Torn => "a kept piece ends in the middle",
-        Damage::Header | Damage::Body => "the bytes of a kept piece are damaged",
-        Damage::Piece => "a kept piece is not what it was",
-        Damage::Unreadable => "a kept piece cannot be read",
+        Damage::Torn => "a piece of it ends in the middle",
+        Damage::Header | Damage::Body => "the stored bytes of a piece are damaged",
+        Damage::Piece => "a piece does not have the bytes that were stored",
+        Damage::Unreadable => "a piece is missing",
     };
     io::Error::new(io::ErrorKind::InvalidData, text)
 }
 
 impl BufRead for CopyReader<'_> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        while self.piece.as_ref().is_none_or(|piece| piece.as_slice().len() <= self.position) {
-            if let Some(piece) = self.piece.take() {
-                self.position -= piece.as_slice().len();
-            }
-            let Some(number) = self.pieces.get(self.next) else { return Ok(&[]) };
-            self.piece = Some(self.packs.piece(self.state, *number).map_err(damaged)?);
+        while self.piece.len() <= self.position && self.rest > 0 {
+            // Where pieces end before the copy does, commits were lost.
+            let number = self.pieces.get(self.next).ok_or_else(|| damaged(Damage::Unreadable))?;
+            self.position -= self.piece.len();
+            self.piece = self.packs.piece(self.state, *number).map_err(damaged)?;
             self.next += 1;
         }
-        let piece = self.piece.as_ref().map_or(&[][..], PieceBytes::as_slice);
-        Ok(piece.get(self.position..).unwrap_or_default())
+        Ok(self.piece.get(self.position..).filter(|_| self.rest > 0).unwrap_or_default())
     }
 
     fn consume(&mut self, amount: usize) {
         self.position += amount;
+        self.rest = self.rest.saturating_sub(amount as u64);
     }
 }
 

@@ -1,18 +1,19 @@
-//! Gives room back: a pack most of which nobody needs is written anew without that. Nothing is removed before what replaces it is
-//! durable and the log says so.
+//! Frees space: a pack of which less than half is needed is rewritten. Nothing is removed before its replacement is durable and the
+//! log says so.
 
-use super::keeper::{Keeper, fail, known_pieces};
-use super::line::Line;
-use super::packs::{Packs, pack_path};
-use super::read::damaged;
-use super::state::{NOWHERE, Need};
+use super::block::{Header, Kind};
+use super::history::commits_in;
+use super::line::{Line, PieceLine};
+use super::pack_writer::Written;
+use super::packs::{Walk, pack_path};
+use super::writer::{ArchiveWriter, fail};
 use crate::error::{Error, Problem};
 use crate::tail::Remark;
 
-/// What was given back.
+/// What was freed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reclaimed {
-    /// How many packs were written anew.
+    /// How many packs were rewritten.
     pub packs: u64,
     /// How many bytes these took up.
     pub before: u64,
@@ -20,25 +21,23 @@ pub struct Reclaimed {
     pub remarks: Vec<Remark>,
 }
 
-impl Keeper {
-    /// Writes every pack anew of which more than half is garbage. What waits to be committed is committed first.
+impl ArchiveWriter {
+    /// Rewrites every pack of which less than half is needed. Pending changes are committed first.
     pub fn reclaim(&mut self, now_ms: i64) -> Result<Reclaimed, Error> {
         self.commit(now_ms)?;
         let mut reclaimed = Reclaimed::default();
-        let used = self.history.state.used();
-        let wasteful = self.wasteful(&used);
-        if self.stage.current_pack().is_some_and(|pack| wasteful.contains(&pack)) {
-            self.stage.leave_pack();
+        let wasteful = self.wasteful();
+        if self.packs.current_pack().is_some_and(|pack| wasteful.iter().any(|(other, _)| *other == pack)) {
+            self.packs.leave_pack();
         }
-        for pack in wasteful {
-            let length = self.history.state.packs.get(&pack).map_or(0, |pack| pack.length);
-            if let Some(damaged) = self.move_out(pack, &used)? {
-                reclaimed.remarks.push(damaged);
+        for (pack, length) in wasteful {
+            if let Some(remark) = self.move_out(pack)? {
+                reclaimed.remarks.push(remark);
                 continue;
             }
             self.write(Line::Drop { pack })?;
             self.commit(now_ms)?;
-            self.known = known_pieces(&self.history.state);
+            self.find_lost()?;
             self.remove_pack(pack)?;
             reclaimed.packs += 1;
             reclaimed.before += length;
@@ -46,55 +45,84 @@ impl Keeper {
         Ok(reclaimed)
     }
 
-    /// The packs of which more than half is garbage.
-    fn wasteful(&self, used: &[bool]) -> Vec<u32> {
-        let state = &self.history.state;
-        let mut live: Vec<u64> = vec![0; state.frames.len()];
-        for (piece, _) in state.pieces.iter().zip(used).filter(|(piece, used)| **used && piece.frame != NOWHERE) {
-            if let Some(live) = live.get_mut(piece.frame as usize) {
-                *live += u64::from(piece.size);
+    /// The packs of which less than half is needed, and their lengths.
+    fn wasteful(&self) -> Vec<(u32, u64)> {
+        let used = self.state.used();
+        let mut waste = self.state.packs.clone();
+        for (piece, _) in self.state.pieces.iter().zip(used).filter(|(_, used)| *used) {
+            if let Some(waste) = waste.get_mut(&piece.pack) {
+                *waste = waste.saturating_sub(piece.size);
             }
         }
-        let mut stored: std::collections::BTreeMap<u32, (u64, u64)> = std::collections::BTreeMap::new();
-        for (frame, live) in state.frames.iter().zip(live) {
-            let (all, needed) = stored.entry(frame.pack).or_default();
-            *all += frame.size;
-            *needed += frame.size.saturating_mul(live) / u64::from(frame.raw_size.max(1));
-        }
-        let is_there = |pack: &u32| state.packs.get(pack).is_some_and(|pack| pack.need == Need::Needed);
-        let wasteful = stored.into_iter().filter(|(pack, (all, needed))| needed * 2 < *all && is_there(pack));
-        wasteful.map(|(pack, _)| pack).collect()
+        let lengths =
+            self.state.packs.iter().filter(|(pack, length)| waste.get(pack).is_some_and(|waste| *waste * 2 > **length));
+        lengths.map(|(pack, length)| (*pack, *length)).collect()
     }
 
-    /// Stores what is needed of a pack elsewhere. What cannot be read stays where it is, and so does the pack.
-    fn move_out(&mut self, pack: u32, used: &[bool]) -> Result<Option<Remark>, Error> {
-        let state = &self.history.state;
-        let is_in = |frame: u32| state.frames.get(frame as usize).is_some_and(|frame| frame.pack == pack);
-        let pieces = state.pieces.iter().enumerate().zip(used);
-        let mut needed: Vec<(u32, u32, u32)> = pieces
-            .filter(|((_, piece), used)| **used && is_in(piece.frame))
-            .map(|((number, piece), _)| (piece.frame, piece.at, number as u32))
+    /// Stores what is needed of a pack elsewhere: pieces, and commits of the log. A pack that is damaged stays as it is.
+    fn move_out(&mut self, pack: u32) -> Result<Option<Remark>, Error> {
+        let used = self.state.used();
+        let needed: std::collections::HashMap<u64, u32> = (0..)
+            .zip(&self.state.pieces)
+            .filter(|(number, piece)| piece.pack == pack && used.get(*number as usize) == Some(&true))
+            .map(|(number, piece)| (piece.at, number))
             .collect();
-        needed.sort_unstable();
-        let packs = Packs::new(std::sync::Arc::clone(&self.files), &self.folder);
-        // All of it is read before anything is moved: half a pack that was moved would be in two places.
-        for (_, _, number) in &needed {
-            if packs.piece(&self.history.state, *number).is_err() {
-                let text =
-                    "some of what is kept in it is damaged, so it stays as it is: steno archive verify says what";
-                return Ok(Some(Remark::new(&pack_path(&self.folder, pack), text)));
+        // All of it is read before anything is moved.
+        let mut found = 0;
+        let mut is_sound = true;
+        self.walk(pack, |_, at, header, body| {
+            if needed.contains_key(&at) {
+                found += 1;
+                is_sound &= header.decode(body).is_ok();
+            }
+            Ok(())
+        })?;
+        if !is_sound || found < needed.len() {
+            let text = "some of what it holds is damaged, so it stays as it is: steno archive verify says what";
+            return Ok(Some(Remark::new(&pack_path(&self.folder, pack), text)));
+        }
+        let (mut commits, mut moved) = (Vec::new(), 0);
+        self.walk(pack, |writer, at, header, body| {
+            let found = commits_in(&Ok((*header, body.to_vec())));
+            let logged = found.into_iter().filter(|commit| writer.state.has_commit(commit));
+            logged.for_each(|commit| commits.extend(commit.bytes));
+            let Some(number) = needed.get(&at).copied() else { return Ok(()) };
+            let Ok(raw) = header.decode(body) else { return Ok(()) };
+            let written = writer.packs.write(Kind::Piece, &header.hash, &raw);
+            let Written { pack, at, size } = written.map_err(|error| fail(&mut writer.failed, error))?;
+            let (raw, hash) = (header.raw_size, header.hash);
+            moved += 1;
+            writer.write(Line::Piece(PieceLine { number, pack, at, size, raw, hash }))
+        })?;
+        if moved < needed.len() {
+            let error = Error::about(&pack_path(&self.folder, pack), Problem::Damaged);
+            return Err(fail(&mut self.failed, error));
+        }
+        if !commits.is_empty() {
+            let written = self.packs.write(Kind::Commit, blake3::hash(&commits).as_bytes(), &commits);
+            written.map_err(|error| fail(&mut self.failed, error))?;
+        }
+        Ok(None)
+    }
+
+    /// Hands every sound block of a pack over.
+    fn walk(
+        &mut self,
+        pack: u32,
+        mut take: impl FnMut(&mut ArchiveWriter, u64, &Header, &[u8]) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let files = std::sync::Arc::clone(&self.files);
+        let path = pack_path(&self.folder, pack);
+        let length = files.length(&path).map_err(|error| Error::at(&path, Problem::Unreadable, error))?;
+        if length.is_none() {
+            return Ok(());
+        }
+        let mut walk = Walk::new(files.as_ref(), &self.folder, pack, 0)?;
+        while let Some(step) = walk.next()? {
+            if let Ok((header, body)) = &step.found {
+                take(self, step.at, header, body)?;
             }
         }
-        for (_, _, number) in needed {
-            let Some(piece) = self.history.state.pieces.get(number as usize).copied() else { continue };
-            let bytes = packs.piece(&self.history.state, number).map_err(|damage| {
-                let path = pack_path(&self.folder, pack);
-                fail(&mut self.failed, Error::at(&path, Problem::Damaged, damaged(damage)))
-            })?;
-            let moved = self.stage.add_moved(&mut self.history.state, number, piece.hash, bytes.as_slice());
-            moved.map_err(|error| fail(&mut self.failed, error))?;
-        }
-        self.flush()?;
-        Ok(None)
+        Ok(())
     }
 }

@@ -1,29 +1,39 @@
-//! What the log leads to: which pieces are where, which copies are made of them, what is forgotten and which folders are known.
-//! Every change goes through a line of the log, so that what is in memory is what will be read again. No file is opened here.
+//! The result of the log: where pieces are, which copies consist of them, which sessions are forgotten and which folders are known.
+//! Every change is a line of the log, so that memory and log agree. No file is opened here.
 
 use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use super::Label;
-use super::frame::Hash;
-use super::line::{FrameLine, FramePieces, Head, KeepLine, Known, Line};
+use super::block::Hash;
+use super::forgotten::Forgotten;
+use super::line::{Commit, CopyLine, Known, Line, PieceLine};
 
-/// All that is known.
+/// Everything that is known.
 #[derive(Clone, Debug, Default)]
 pub(super) struct State {
     /// By number.
     pub pieces: Vec<Piece>,
-    pub frames: Vec<Frame>,
-    pub packs: BTreeMap<u32, Pack>,
+    /// How far each pack is known.
+    pub packs: BTreeMap<u32, u64>,
+    /// Packs that are no longer needed.
+    pub dropped: BTreeSet<u32>,
     pub copies: BTreeMap<u32, Held>,
-    /// By the spelling of the path: paths compare and hash slowly.
-    pub by_path: HashMap<OsString, u32>,
+    /// By the text of the path: paths compare and hash slowly.
+    by_path: HashMap<OsString, u32>,
     pub folders: Vec<PathBuf>,
     pub forgotten: Forgotten,
+    /// Pieces that a verification found damaged.
+    pub damaged: BTreeSet<u32>,
     /// How many commits there were.
     pub commits: u64,
+    /// What the next commit follows.
+    pub chain: u64,
+    /// The chain values of all commits, by which their second copies are known.
+    pub chains: HashMap<u64, u64>,
+    /// Whether commits are lost, so that lines may speak of what is not known.
+    pub is_lossy: bool,
     /// The number of the next copy.
     pub next_copy: u32,
 }
@@ -32,43 +42,17 @@ pub(super) struct State {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Piece {
     pub hash: Hash,
-    pub size: u32,
-    /// The frame it is in; [`NOWHERE`] when it is in none.
-    pub frame: u32,
-    /// Where it begins in the frame's raw bytes.
-    pub at: u32,
-}
-
-/// The frame of a piece that is in none.
-pub(super) const NOWHERE: u32 = u32::MAX;
-
-/// The time of what is not committed yet.
-pub(super) const UNSTAMPED_MS: i64 = i64::MIN;
-
-/// Where a frame is.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Frame {
+    pub raw: u32,
+    /// The pack it is in; 0 where it is in none.
     pub pack: u32,
     pub at: u64,
     pub size: u64,
-    pub raw_size: u32,
 }
 
-/// A file of frames.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Pack {
-    /// Where its last frame ends.
-    pub length: u64,
-    pub need: Need,
-}
+const NOWHERE: Piece = Piece { hash: [0; 32], raw: 0, pack: 0, at: 0, size: 0 };
 
-/// Whether a pack is still needed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Need {
-    #[default]
-    Needed,
-    Dropped,
-}
+/// The time of a change that is not committed yet.
+pub(super) const UNSTAMPED_MS: i64 = i64::MIN;
 
 /// A copy of a source.
 #[derive(Clone, Debug)]
@@ -76,14 +60,11 @@ pub(super) struct Held {
     pub path: PathBuf,
     pub format: String,
     pub session: Option<String>,
-    pub head: Option<Head>,
     pub modified_ns: i64,
     pub first_ms: i64,
     pub last_ms: i64,
     /// Oldest first; the last one is what the source was when it was last seen. Never empty.
     pub versions: Vec<Version>,
-    /// How many pieces at the end of the last version were not cut by content.
-    pub loose: usize,
 }
 
 /// What a source was at some time.
@@ -96,74 +77,82 @@ pub(super) struct Version {
     pub last_ms: i64,
 }
 
-/// What must not come back.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Forgotten {
-    labels: HashSet<(String, String)>,
-    /// How they begin, and which session that was.
-    heads: HashMap<Head, HashSet<Option<String>>>,
-    head_lengths: BTreeMap<u32, usize>,
-}
-
 /// A damaged number must not fill the memory.
 const HOLE_MAX: usize = 1 << 20;
 
 impl State {
-    /// Follows a line; `None` where it makes no sense here.
+    /// Applies a commit; how many of its lines make no sense.
+    pub fn commit(&mut self, commit: &Commit) -> usize {
+        self.commits = commit.head.commit;
+        self.chain = commit.chain();
+        self.chains.insert(commit.head.commit, self.chain);
+        let known = self.packs.entry(commit.head.pack).or_default();
+        *known = (*known).max(commit.head.at);
+        let time_ms = commit.head.time;
+        commit.lines().filter(|line| Line::parse(line).and_then(|line| self.apply(line, time_ms)).is_none()).count()
+    }
+
+    /// Whether this is one of the commits that were applied.
+    pub fn has_commit(&self, commit: &Commit) -> bool {
+        self.chains.get(&commit.head.commit) == Some(&commit.chain())
+    }
+
+    /// Applies a line; `None` where it makes no sense here.
     pub fn apply(&mut self, line: Line, time_ms: i64) -> Option<()> {
         match line {
-            Line::Begin(_) => {}
-            Line::Frame(frame) => return self.add_frame(&frame),
-            Line::Keep(keep) => return self.keep(keep, time_ms),
+            Line::Piece(piece) => return self.piece(&piece),
+            Line::Copy(copy) => return self.copy(copy, time_ms),
             Line::Thin { copy, versions } => {
                 let held = self.copies.get_mut(&copy)?;
                 let last = held.versions.last()?.number;
                 held.versions.retain(|version| version.number == last || !versions.contains(&version.number));
             }
-            Line::Forget { copies, .. } => copies.into_iter().for_each(|copy| self.forget(copy)),
-            Line::Recall { format, session, head } => self.forgotten.recall(&format, session.as_deref(), head.as_ref()),
+            Line::Forget { copies, tombstones, .. } => {
+                for copy in copies {
+                    if let Some(held) = self.copies.remove(&copy) {
+                        self.by_path.remove(held.path.as_os_str());
+                    }
+                }
+                tombstones.into_iter().for_each(|tombstone| self.forgotten.add(tombstone));
+            }
+            Line::Unforget { format, session } => self.forgotten.remove(&format, session.as_deref()),
             Line::Folder { path, known } => {
                 self.folders.retain(|folder| *folder != path);
                 if known == Known::Added {
                     self.folders.push(path);
                 }
             }
-            Line::Drop { pack } => self.drop_pack(pack),
-            Line::Commit { number, .. } => self.commits = number,
+            Line::Drop { pack } => {
+                let lost = self.pieces.iter_mut().filter(|piece| piece.pack == pack);
+                lost.for_each(|piece| piece.pack = 0);
+                self.packs.remove(&pack);
+                self.dropped.insert(pack);
+            }
+            Line::Damaged { pieces } => self.damaged = pieces.into_iter().collect(),
+            Line::Lost { commits, sum } => {
+                (self.commits, self.chain, self.is_lossy) = (self.commits + commits - 1, sum, true);
+            }
         }
         Some(())
     }
 
-    fn add_frame(&mut self, line: &FrameLine) -> Option<()> {
-        let frame = u32::try_from(self.frames.len()).ok().filter(|frame| *frame != NOWHERE)?;
-        let mut at = 0_u32;
-        match &line.pieces {
-            FramePieces::New { first, pieces } => {
-                let first = *first as usize;
-                if first < self.pieces.len() || first > self.pieces.len() + HOLE_MAX {
-                    return None;
-                }
-                self.pieces.resize(first, Piece { hash: [0; 32], size: 0, frame: NOWHERE, at: 0 });
-                for (hash, size) in pieces {
-                    self.pieces.push(Piece { hash: *hash, size: *size, frame, at });
-                    at = at.checked_add(*size)?;
-                }
-            }
-            FramePieces::Moved(numbers) => {
-                for number in numbers {
-                    let piece = self.pieces.get_mut(*number as usize)?;
-                    (piece.frame, piece.at) = (frame, at);
-                    at = at.checked_add(piece.size)?;
-                }
-            }
+    fn piece(&mut self, line: &PieceLine) -> Option<()> {
+        let number = line.number as usize;
+        let holes_max = if self.is_lossy { HOLE_MAX } else { 0 };
+        if number > self.pieces.len() + holes_max {
+            return None;
         }
-        self.frames.push(Frame { pack: line.pack, at: line.at, size: line.size, raw_size: at });
-        let pack = self.packs.entry(line.pack).or_default();
-        pack.length = pack.length.max(line.at.checked_add(line.size)?);
+        self.pieces.resize(self.pieces.len().max(number + 1), NOWHERE);
+        let piece = self.pieces.get_mut(number)?;
+        *piece = Piece { hash: line.hash, raw: line.raw, pack: line.pack, at: line.at, size: line.size };
+        self.damaged.remove(&line.number);
+        let end = line.at.checked_add(line.size)?;
+        let known = self.packs.entry(line.pack).or_default();
+        *known = (*known).max(end);
         Some(())
     }
 
-    fn keep(&mut self, line: KeepLine, time_ms: i64) -> Option<()> {
+    fn copy(&mut self, line: CopyLine, time_ms: i64) -> Option<()> {
         self.next_copy = self.next_copy.max(line.copy.checked_add(1)?);
         let held = match self.copies.entry(line.copy) {
             Entry::Occupied(entry) => entry.into_mut(),
@@ -174,7 +163,7 @@ impl State {
             }
         };
         held.last_ms = time_ms;
-        held.modified_ns = line.modified_ns;
+        held.modified_ns = line.modified;
         if let Some(path) = line.path.as_ref().filter(|path| path.as_os_str() != held.path.as_os_str()) {
             self.by_path.remove(held.path.as_os_str());
             self.by_path.insert(path.clone().into_os_string(), line.copy);
@@ -184,7 +173,7 @@ impl State {
         Some(())
     }
 
-    /// Says when what was done to a copy was committed.
+    /// Sets the time at which the changes of a copy were committed.
     pub fn stamp(&mut self, copy: u32, time_ms: i64) {
         let Some(held) = self.copies.get_mut(&copy) else { return };
         let versions = held.versions.iter_mut().flat_map(|version| [&mut version.first_ms, &mut version.last_ms]);
@@ -192,28 +181,7 @@ impl State {
         times.filter(|time| **time == UNSTAMPED_MS).for_each(|time| *time = time_ms);
     }
 
-    /// Lets go of a copy and keeps in mind that it must not come back.
-    fn forget(&mut self, copy: u32) {
-        let Some(held) = self.copies.remove(&copy) else { return };
-        self.by_path.remove(held.path.as_os_str());
-        self.forgotten.add(&held);
-    }
-
-    /// What is still in a pack that goes is nowhere.
-    fn drop_pack(&mut self, pack: u32) {
-        let frames = &self.frames;
-        let is_in = |frame: u32| frames.get(frame as usize).is_some_and(|frame| frame.pack == pack);
-        self.pieces.iter_mut().filter(|piece| is_in(piece.frame)).for_each(|piece| piece.frame = NOWHERE);
-        self.packs.entry(pack).or_default().need = Need::Dropped;
-    }
-
-    /// A piece that is somewhere, and the frame it is in.
-    pub fn piece(&self, number: u32) -> Option<(&Piece, &Frame)> {
-        let piece = self.pieces.get(number as usize)?;
-        Some((piece, self.frames.get(piece.frame as usize)?))
-    }
-
-    /// For every piece whether a copy is made of it.
+    /// For every piece whether a copy needs it.
     pub fn used(&self) -> Vec<bool> {
         let mut used = vec![false; self.pieces.len()];
         for number in self.copies.values().flat_map(|held| &held.versions).flat_map(|version| &version.pieces) {
@@ -222,6 +190,10 @@ impl State {
             }
         }
         used
+    }
+
+    pub fn size_of(&self, piece: u32) -> u64 {
+        self.pieces.get(piece as usize).map_or(0, |piece| u64::from(piece.raw))
     }
 
     /// The copy of a source.
@@ -233,28 +205,25 @@ impl State {
 
 impl Held {
     fn new(path: PathBuf, time_ms: i64) -> Held {
-        let (format, session, head, versions) = (String::new(), None, None, Vec::new());
-        let (first_ms, last_ms, modified_ns, loose) = (time_ms, time_ms, 0, 0);
-        Held { path, format, session, head, modified_ns, first_ms, last_ms, versions, loose }
+        let (format, session, versions) = (String::new(), None, Vec::new());
+        Held { path, format, session, modified_ns: 0, first_ms: time_ms, last_ms: time_ms, versions }
     }
 
-    fn grow(&mut self, line: KeepLine, time_ms: i64) {
+    pub fn length(&self) -> u64 {
+        self.versions.last().map_or(0, |version| version.length)
+    }
+
+    fn grow(&mut self, line: CopyLine, time_ms: i64) {
         if let Some(format) = line.format {
             self.format = format;
         }
         self.session = line.session.or(self.session.take());
-        self.head = line.head.or(self.head);
-        self.loose = line.loose as usize;
         let same = line.same as usize;
         match self.versions.last_mut() {
             Some(last) if last.number == line.version => {
                 last.pieces.truncate(same);
                 last.pieces.extend_from_slice(&line.pieces);
                 (last.length, last.last_ms) = (line.length, time_ms);
-            }
-            None if same == 0 => {
-                let (number, length, pieces) = (line.version, line.length, line.pieces);
-                self.versions.push(Version { number, length, pieces, first_ms: time_ms, last_ms: time_ms });
             }
             last => {
                 let mut pieces = last.map_or(Vec::new(), |last| last.pieces.iter().take(same).copied().collect());
@@ -263,60 +232,5 @@ impl Held {
                 self.versions.push(Version { number, length, pieces, first_ms: time_ms, last_ms: time_ms });
             }
         }
-    }
-}
-
-impl Forgotten {
-    fn add(&mut self, held: &Held) {
-        if let Some(session) = &held.session {
-            self.labels.insert((held.format.clone(), session.clone()));
-        }
-        if let Some(head) = held.head {
-            let is_new = self.heads.entry(head).or_default().insert(held.session.clone());
-            *self.head_lengths.entry(head.length).or_default() += usize::from(is_new);
-        }
-    }
-
-    fn recall(&mut self, format: &str, session: Option<&str>, head: Option<&Head>) {
-        if let Some(session) = session {
-            self.labels.remove(&(format.to_owned(), session.to_owned()));
-            // However its sources begin, they are of that session.
-            let session = Some(session.to_owned());
-            for (head, sessions) in &mut self.heads {
-                let count = self.head_lengths.entry(head.length).or_default();
-                *count = count.saturating_sub(usize::from(sessions.remove(&session)));
-            }
-            self.heads.retain(|_, sessions| !sessions.is_empty());
-        }
-        let matching = |head: &Head| self.heads.contains_key(head);
-        if let Some(head) = head.copied().filter(matching) {
-            let gone = self.heads.remove(&head).map_or(0, |sessions| sessions.len());
-            if let Some(count) = self.head_lengths.get_mut(&head.length) {
-                *count = count.saturating_sub(gone);
-            }
-        }
-    }
-
-    /// The head by which a source that begins so is forgotten; the same session is so whatever it begins with.
-    pub fn by_head(&self, session: Option<&str>, begin: &[u8]) -> Option<Head> {
-        let lengths = self.head_lengths.iter().filter(|(_, count)| **count > 0).map(|(length, _)| *length as usize);
-        let mut heads = lengths.filter_map(|length| Some(Head::of(begin.get(..length)?)));
-        // Sessions that are known to be different may begin alike: one is a fork of the other.
-        heads.find(|head| {
-            self.heads.get(head).is_some_and(|sessions| {
-                session.is_none() || sessions.iter().any(|other| other.is_none() || other.as_deref() == session)
-            })
-        })
-    }
-
-    /// The sessions, in no order.
-    pub fn labels(&self) -> impl Iterator<Item = Label> {
-        self.labels.iter().map(|(format, session)| Label { format: format.clone(), session: Some(session.clone()) })
-    }
-
-    pub fn by_label(&self, format: &str, session: Option<&str>) -> bool {
-        // Many sessions are called main, and only one of them was forgotten: that one is known by how it begins.
-        let is_one = |session: &&str| crate::identity::is_unique(session);
-        session.filter(is_one).is_some_and(|session| self.labels.contains(&(format.to_owned(), session.to_owned())))
     }
 }

@@ -16,7 +16,7 @@ use rusqlite::{Connection, OpenFlags};
 pub use ledger::{Paged, Pages};
 pub use row::{Gone, SourceId, SourceRow, Stamp, Tally};
 pub use session::{Project, Session, SessionId};
-pub use view::{Lot, Lots, Stamped, Touched, Unknown};
+pub use view::{KeptRow, Lot, Lots, Stamped, Touched, Unknown};
 
 use crate::{Error, Place, Problem};
 

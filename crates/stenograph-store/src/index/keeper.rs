@@ -1,5 +1,5 @@
-//! Copies sources into the archive beside the indexing, on a thread of its own, and says what is safe. And reads them back for those who
-//! look for what is gone. What a copy is is the archive's business.
+//! Copies sources into the archive while they are indexed, on a thread of its own, compares the catalogue with the archive, and reads
+//! copies of sources that are gone.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -8,9 +8,9 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
 
 use super::Store;
-use super::catalogue::{SourceId, SourceRow};
-use super::run::{Keep, Plan};
-use crate::archive::{self, Archive, CopyId, CopyInfo, Label, Which};
+use super::catalogue::{Catalogue, KeptRow, SourceId, SourceRow};
+use super::run::{Keep, Plan, is_missing};
+use crate::archive::{AddOutcome, Archive, ArchiveWriter, CopyId, CopyInfo, Label, Memory, Which};
 use crate::files::Disk;
 use crate::tail::Remark;
 use crate::{Error, Problem};
@@ -42,6 +42,7 @@ enum Work {
 }
 
 /// What became of everything since the last commit.
+#[derive(Default)]
 struct Done {
     kept: Vec<KeptSource>,
     remarks: Vec<Remark>,
@@ -115,31 +116,32 @@ impl Worker {
 }
 
 fn keep_all(folder: &Path, now: i64, queue: &Receiver<Work>, sender: &Sender<Done>) {
-    let mut keeper = archive::Keeper::open(Arc::new(Disk), folder);
-    let empty = || Done { kept: Vec::new(), remarks: Vec::new(), added: 0, failed: None };
-    let mut done = empty();
+    let mut writer = ArchiveWriter::open(Arc::new(Disk), folder);
+    let mut done = Done::default();
+    done.remarks.extend(writer.iter().flat_map(|writer| writer.remarks().to_vec()));
     while let Ok(work) = queue.recv() {
-        match (work, &mut keeper) {
-            (Work::Keep { id, path, label }, Ok(keeper)) => match keeper.keep(&path, &label) {
-                Ok(Some(kept)) => {
-                    done.added += kept.added;
-                    done.kept.push((id, kept.copy.to_string(), kept.length));
+        match (work, &mut writer) {
+            (Work::Keep { id, path, label }, Ok(writer)) => match writer.add(&path, &label) {
+                Ok(AddOutcome::Archived(added)) => {
+                    done.added += added.added;
+                    done.kept.push((id, added.copy.to_string(), added.length));
                 }
-                Ok(None) => {}
+                // The run looked before, and says so.
+                Ok(AddOutcome::Forgotten | AddOutcome::Continued { .. }) => {}
                 // One bad file does not stop the rest; a disk that fails is told by the commit.
                 Err(error) => done.remarks.push(Remark::new(&path, format!("not kept: {error}"))),
             },
-            (Work::Move { copy, to }, Ok(keeper)) => {
-                let moved = keeper.moved(copy, &to);
+            (Work::Move { copy, to }, Ok(writer)) => {
+                let moved = writer.moved(copy, &to);
                 done.remarks.extend(moved.err().map(|error| Remark::new(&to, format!("not kept: {error}"))));
             }
             (Work::Keep { .. } | Work::Move { .. }, Err(_)) => {}
-            (Work::Commit, keeper) => {
-                done.failed = match keeper {
-                    Ok(keeper) => keeper.commit(now).err(),
+            (Work::Commit, writer) => {
+                done.failed = match writer {
+                    Ok(writer) => writer.commit(now).err(),
                     Err(error) => Some(error.again()),
                 };
-                if sender.send(std::mem::replace(&mut done, empty())).is_err() {
+                if sender.send(std::mem::take(&mut done)).is_err() {
                     return;
                 }
             }
@@ -162,9 +164,37 @@ impl Kept {
         Archive::open(Arc::new(Disk), &store.archive()).map(Kept)
     }
 
-    /// Whether a source was forgotten on purpose. `begin` is how it begins.
-    pub(super) fn is_forgotten(&self, label: &Label, begin: &[u8]) -> bool {
-        self.0.is_forgotten(label, begin)
+    /// What the archive remembers of a source.
+    pub(super) fn memory(&self, label: &Label, path: &Path) -> Result<Memory, Error> {
+        self.0.memory(label, path)
+    }
+
+    /// Compares the catalogue with the archive: only the archive knows what it holds. Sources whose copies are missing or damaged are
+    /// archived again where they still exist; the others are lost, and named. Copies that the catalogue does not know are read later.
+    pub(super) fn reconcile(&self, catalogue: &Catalogue, remarks: &mut Vec<Remark>) -> Result<(), Error> {
+        let intact = self.0.intact()?;
+        let is_held = |kept: &KeptRow| {
+            let copy = kept.kept.parse().ok().map(CopyId).filter(|copy| intact.contains(copy));
+            let copy = copy.and_then(|copy| self.0.copy(copy));
+            copy.is_some_and(|copy| copy.path == kept.path && copy.length >= kept.kept_length)
+        };
+        let rows = catalogue.kept_rows()?;
+        let missing: Vec<&KeptRow> = rows.iter().filter(|row| !is_held(row)).collect();
+        if !missing.is_empty() {
+            catalogue.set_unkept(&missing.iter().map(|row| row.id).collect::<Vec<_>>())?;
+        }
+        for row in missing.iter().filter(|row| is_missing(&row.path)) {
+            remarks.push(Remark::new(&row.path, "is lost: the file is gone, and the archive has no sound copy of it"));
+        }
+        let mut strange = self
+            .0
+            .copies()
+            .filter(|copy| is_missing(&copy.path) && stenograph::format::named(&copy.label.format).is_some());
+        if let Some(copy) = strange.find(|copy| !matches!(catalogue.source_at(&copy.path), Ok(Some(_)))) {
+            drop(copy);
+            catalogue.set_incomplete()?;
+        }
+        Ok(())
     }
 
     /// The folders that the user added.
@@ -179,7 +209,11 @@ impl Kept {
 
     /// The bytes of a source, from an offset on, where they were kept.
     pub(super) fn read(&self, row: &SourceRow, from: u64) -> Result<Option<Box<dyn Read + '_>>, Error> {
-        let Some(copy) = copy_of(row) else { return Ok(None) };
+        // A number says little: another archive may be in the place of the one that gave it.
+        let numbered = copy_of(row)
+            .and_then(|copy| self.0.copy(copy))
+            .filter(|copy| copy.length >= row.kept_length && (copy.path == row.path || row.copy_of.is_some()));
+        let Some(copy) = numbered.or_else(|| self.0.copy_at(&row.path)).map(|copy| copy.id) else { return Ok(None) };
         match self.0.read(copy, Which::Last, from) {
             Ok(reader) => Ok(Some(Box::new(reader))),
             // It may have been forgotten since.

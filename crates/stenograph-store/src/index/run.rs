@@ -106,6 +106,8 @@ pub struct Report {
     pub strangers: u64,
     /// Files whose session was forgotten on purpose.
     pub forgotten: u64,
+    /// Forgotten sessions that have grown since, or their files where they have no name.
+    pub continued: Vec<String>,
     /// Bytes that were read.
     pub bytes: u64,
     /// Events that were indexed.
@@ -143,10 +145,16 @@ pub fn run(store: &Store, plan: &Plan<'_>, watch: &mut dyn Watch) -> Result<Repo
     let Pair { catalogue, text, behind, made } = store.open()?;
     let mut report = Report { made, ..Report::default() };
     let before = catalogue.batch_number()?;
+    // A damaged archive is told before anything that it should have been asked about.
+    let archive = Kept::open(store)?;
+    if plan.keep == Keep::Yes {
+        archive.reconcile(&catalogue, &mut report.remarks)?;
+    }
     let (mut jobs, gone) = survey(&catalogue, plan, &mut report)?;
     // What is new is wanted first, should somebody end the run early.
     jobs.sort_by_key(|job| std::cmp::Reverse(job.stamp.changed));
     let mut run = Run::new(store, plan, &catalogue, &text, behind)?;
+    run.archive = Some(archive);
     if behind == Behind::Yes {
         run.open_writer()?;
     }

@@ -9,7 +9,7 @@ use stenograph::format::{Format, Head, named};
 use super::catalogue::{Gone, SourceRow, Stamp};
 use super::change::{self, Change};
 use super::run::{Job, Progress, Report, Run, Watch, is_missing};
-use crate::archive::Label;
+use crate::archive::{Label, Memory};
 use crate::discover::{Named, Stat, place_of};
 use crate::source_file::Access;
 use crate::tail::Remark;
@@ -242,9 +242,19 @@ impl Run<'_> {
         let expected = job.named.format;
         let place = Named { like: job.named.like.or(before), ..job.named.clone() };
         let format = source.recognize(&place).map(|recognized| recognized.format).or(before);
-        if row.id == 0 && self.is_forgotten(job, format)? {
-            (report.added, report.forgotten) = (report.added.saturating_sub(1), report.forgotten + 1);
-            return Ok(None);
+        if row.id == 0 {
+            match self.memory(job, format)? {
+                Memory::Unknown => {}
+                Memory::Forgotten => {
+                    (report.added, report.forgotten) = (report.added.saturating_sub(1), report.forgotten + 1);
+                    return Ok(None);
+                }
+                Memory::Continued { session } => {
+                    report.added = report.added.saturating_sub(1);
+                    report.continued.push(session.unwrap_or_else(|| job.path.display().to_string()));
+                    return Ok(None);
+                }
+            }
         }
         if format.is_none() {
             if row.id != 0 {
@@ -258,15 +268,13 @@ impl Run<'_> {
         Ok(format.map(|format| (format, source.access(format))))
     }
 
-    /// Whether the user wanted a file to be forgotten.
-    fn is_forgotten(&mut self, job: &Job, format: Option<&'static dyn Format>) -> Result<bool, Error> {
-        let mut begin = Vec::new();
-        let read = File::open(&job.path).and_then(|file| file.take(change::PRINT_SIZE).read_to_end(&mut begin));
+    /// What the archive remembers of a file that was forgotten.
+    fn memory(&mut self, job: &Job, format: Option<&'static dyn Format>) -> Result<Memory, Error> {
         let label = Label {
             format: format.map(|format| format.info().name.to_owned()).unwrap_or_default(),
             session: job.named.session.clone(),
         };
-        Ok(read.is_ok() && self.archive()?.is_forgotten(&label, &begin))
+        self.archive()?.memory(&label, &job.path)
     }
 
     /// Copies have no documents of their own: when what they are copies of is not what it was, they are read.

@@ -10,7 +10,7 @@ use stenograph::ledger::{Calls, Counting, Page};
 use stenograph::read::Reading;
 
 use super::{Report, Told};
-use crate::archive::{Archive, CopyInfo, Label, Which};
+use crate::archive::{Archive, CopyInfo, Label, Memory, Which};
 use crate::decode::{Container, Counter, Guard, decode};
 use crate::discover::Named;
 use crate::tail::Remark;
@@ -115,10 +115,10 @@ impl Job {
                     return Ok(Outcome::Nothing);
                 }
                 let meant = Meant { format, likely: named.format.or(named.like).or(hand.last) };
-                let is_forgotten = |format: &dyn Format, begin: &[u8]| {
+                let is_forgotten = |format: &dyn Format| {
                     let label = Label { format: format.info().name.to_owned(), session: named.session.clone() };
-                    let begin = begin.get(..PRINT_SIZE).unwrap_or(begin);
-                    archive.is_some_and(|archive| archive.is_forgotten(&label, begin))
+                    let memory = archive.map(|archive| archive.memory(&label, path));
+                    memory.is_some_and(|memory| memory.is_ok_and(|memory| memory != Memory::Unknown))
                 };
                 let filled = fill(&mut file, &mut hand.buffer);
                 let begin = hand.buffer.get(..filled.length).unwrap_or_default();
@@ -136,7 +136,7 @@ impl Job {
                 let mut stream = decode(stream, &place, &Counter::default(), Guard::USUAL)?;
                 let filled = fill(&mut stream, &mut hand.buffer);
                 let meant = Meant { format, likely: stenograph::format::named(&copy.label.format) };
-                count(&mut stream, filled, meant, &|_, _| false, calls, hand, done).map_err(unreadable)
+                count(&mut stream, filled, meant, &|_| false, calls, hand, done).map_err(unreadable)
             }
         }
     }
@@ -163,15 +163,12 @@ struct Meant {
     likely: Option<&'static dyn Format>,
 }
 
-/// By how many bytes at its beginning a source that was forgotten is known.
-const PRINT_SIZE: usize = 4 << 10;
-
 /// Counts what a stream says, of which the first bytes are in hand.
 fn count(
     stream: &mut dyn Read,
     filled: Filled,
     meant: Meant,
-    is_forgotten: &dyn Fn(&dyn Format, &[u8]) -> bool,
+    is_forgotten: &dyn Fn(&dyn Format) -> bool,
     calls: Calls,
     hand: &mut Hand,
     done: &AtomicU64,
@@ -195,7 +192,7 @@ fn count(
         let shown = if is_cut { claimed(&Head::beyond(stream)?, meant.likely) } else { None };
         return Ok(shown.map_or(Outcome::Stranger, Outcome::Shown));
     };
-    if is_forgotten(format, begin) {
+    if is_forgotten(format) {
         return Ok(Outcome::Nothing);
     }
     hand.last = Some(format);

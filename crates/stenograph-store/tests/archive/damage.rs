@@ -1,15 +1,41 @@
-//! What is damaged is found, told by copy, and stays where it is.
+//! Damage is found, bounded to the sources whose bytes it hits, and healed from sources that still exist.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::Read;
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use stenograph_store::Problem;
-use stenograph_store::archive::{Present, Which};
+use stenograph_store::archive::{AddOutcome, Archive, ArchiveWriter, Change, CopyId, Present, Repaired, Which};
+use stenograph_store::files::{Disk, Files};
 
-use crate::place::{Place, assert_whole, last, lines};
+use crate::place::{Place, add, assert_change, assert_whole, label, last, lines};
+
+fn log(place: &Place) -> PathBuf {
+    place.store().join("log.jsonl")
+}
+
+fn repair(place: &Place) -> Repaired {
+    let files: Arc<dyn Files> = Arc::new(Disk);
+    ArchiveWriter::repair(&files, &place.store()).unwrap()
+}
+
+fn refused(place: &Place) -> Problem {
+    let read = Archive::open(Arc::new(Disk), &place.store()).unwrap_err();
+    let written = ArchiveWriter::open(Arc::new(Disk), &place.store()).unwrap_err();
+    assert_eq!(read.problem, written.problem);
+    assert!(read.hint().is_some(), "{read}");
+    read.problem
+}
+
+/// Where the commits of a log begin.
+fn commits(log: &[u8]) -> Vec<usize> {
+    memchr::memmem::find_iter(log, b"{\"archive\":").collect()
+}
 
 #[test]
-fn verification_names_every_damaged_copy_and_goes_on() {
+fn a_flipped_bit_in_a_pack_costs_one_source_and_adding_it_again_heals_it() {
     let mut place = Place::new();
     let mut keeper = place.keeper();
     for seed in 0..4 {
@@ -19,9 +45,8 @@ fn verification_names_every_damaged_copy_and_goes_on() {
     let pack = &place.packs()[0];
     let whole = fs::read(pack).unwrap();
     let mut bad = whole.clone();
-    let (second, last_byte) = (bad.len() / 4 + 5_000, bad.len() - 1);
-    bad[second] ^= 1;
-    bad[last_byte] ^= 1;
+    let middle = bad.len() * 3 / 8;
+    bad[middle] ^= 1;
     fs::write(pack, &bad).unwrap();
     let archive = place.archive();
     let mut steps = Vec::new();
@@ -29,12 +54,13 @@ fn verification_names_every_damaged_copy_and_goes_on() {
         steps.push(progress);
         true
     });
-    assert_eq!(verified.copies, 4);
-    assert_eq!(verified.damaged.iter().map(|damaged| damaged.copy.0).collect::<Vec<_>>(), [1, 3]);
+    let verified = verified.unwrap();
+    assert_eq!((verified.copies, verified.unmentioned), (4, 0));
+    assert_eq!(verified.damaged.iter().map(|damaged| damaged.copy.0).collect::<Vec<_>>(), [1]);
     assert_eq!(steps.last().unwrap().done, steps.last().unwrap().total);
     let copies: Vec<_> = archive.copies().collect();
     assert_eq!(verified.damaged[0].bytes, copies[1].length);
-    assert_eq!(verified.bytes, copies[0].length + copies[2].length);
+    assert_eq!(verified.bytes, copies[0].length + copies[2].length + copies[3].length);
     let mut bytes = Vec::new();
     archive.read(copies[1].id, Which::Last, 0).unwrap().read_to_end(&mut bytes).unwrap_err();
     let to = place.path("back");
@@ -46,119 +72,289 @@ fn verification_names_every_damaged_copy_and_goes_on() {
     keeper.forget(&[copies[0].id, copies[2].id, copies[3].id], "").unwrap();
     let reclaimed = keeper.reclaim(1).unwrap();
     assert_eq!((reclaimed.packs, reclaimed.remarks.len()), (0, 1));
-    assert_eq!(fs::read(pack).unwrap(), bad);
-    fs::write(pack, whole).unwrap();
-    assert_eq!(keeper.reclaim(1).unwrap().packs, 1);
+    assert!(fs::read(pack).unwrap().starts_with(&bad));
+    // The source is still there, but nobody knows of the damage until the verification is remembered.
+    let path = place.path("1.jsonl");
+    assert_change(add(&mut keeper, &path, &label("1.jsonl")).unwrap(), Change::Same);
+    assert!(verified.is_news());
+    keeper.remember(&verified).unwrap();
+    keeper.commit(2).unwrap();
+    drop(keeper);
+    assert!(!place.archive().verify(&mut |_| true).unwrap().is_news());
+    let mut keeper = place.keeper();
+    let renewed = add(&mut keeper, &path, &label("1.jsonl")).unwrap();
+    assert_change(renewed, Change::Renewed);
+    assert_eq!(renewed.added, renewed.length);
+    keeper.commit(3).unwrap();
+    assert_eq!(last(&place.archive(), &path), lines(1, 3_000));
+    assert_eq!(keeper.reclaim(4).unwrap().packs, 1);
     assert_whole(&place.archive());
-    assert_eq!(last(&place.archive(), &copies[1].path), lines(1, 3_000));
 }
 
 #[test]
-fn a_pack_that_is_gone_is_said_to_be_and_the_rest_is_read() {
+fn pieces_of_a_missing_or_truncated_pack_are_not_reused_but_stored_again() {
+    for is_missing in [true, false] {
+        let mut place = Place::new();
+        let mut keeper = place.keeper();
+        let (bytes, gone) = (lines(1, 500), lines(3, 500));
+        place.keep(&mut keeper, "a.jsonl", &bytes);
+        let lost = place.keep(&mut keeper, "gone.jsonl", &gone);
+        fs::remove_file(place.path("gone.jsonl")).unwrap();
+        drop(keeper);
+        let pack = &place.packs()[0];
+        if is_missing {
+            fs::remove_file(pack).unwrap();
+        } else {
+            fs::write(pack, &fs::read(pack).unwrap()[..100]).unwrap();
+        }
+        assert_eq!(place.archive().intact().unwrap().len(), 0);
+        let mut keeper = place.keeper();
+        assert_eq!(keeper.remarks().len(), 1, "{:?}", keeper.remarks());
+        // A copy of what is lost is stored, and heals the copy it is of.
+        let twin = place.keep(&mut keeper, "twin.jsonl", &bytes);
+        assert_eq!(twin.added, twin.length);
+        let archive = place.archive();
+        for name in ["a.jsonl", "twin.jsonl"] {
+            assert_eq!(last(&archive, &place.path(name)), bytes, "{name}");
+        }
+        assert_eq!(archive.intact().unwrap(), [CopyId(0), CopyId(2)].into());
+        let verified = archive.verify(&mut |_| true).unwrap();
+        assert_eq!(verified.damaged.iter().map(|damaged| damaged.copy).collect::<Vec<_>>(), [lost.copy]);
+        assert!(verified.single_commits > 0);
+        assert!(
+            repair(&{
+                drop(keeper);
+                place
+            })
+            .to_packs
+                > 0
+        );
+    }
+}
+
+#[test]
+fn a_source_that_grew_is_whole_again_although_its_beginning_was_lost() {
     let mut place = Place::new();
     let mut keeper = place.keeper();
-    let first = place.keep(&mut keeper, "a.jsonl", &lines(1, 500));
+    let bytes = lines(1, 40_000);
+    let middle = 5 << 20;
+    assert!(bytes.len() > middle);
+    place.keep(&mut keeper, "a.jsonl", &bytes[..middle]);
     drop(keeper);
     fs::remove_file(&place.packs()[0]).unwrap();
     let mut keeper = place.keeper();
-    assert_eq!(keeper.remarks().len(), 1);
-    place.keep(&mut keeper, "b.jsonl", &lines(2, 500));
-    let archive = place.archive();
-    assert_eq!(last(&archive, &place.path("b.jsonl")), lines(2, 500));
-    let verified = archive.verify(&mut |_| true);
-    assert_eq!(verified.damaged.len(), 1);
-    assert_eq!(verified.damaged[0].copy, first.copy);
+    let kept = place.keep(&mut keeper, "a.jsonl", &bytes);
+    assert_change(kept, Change::Grown);
+    assert_eq!(last(&place.archive(), &place.path("a.jsonl")), bytes);
 }
 
 #[test]
-fn half_a_commit_is_moved_aside_and_half_a_frame_is_cut_off() {
+fn an_incomplete_last_commit_is_moved_aside_with_a_word_and_nothing_is_lost() {
     let mut place = Place::new();
     let mut keeper = place.keeper();
     place.keep(&mut keeper, "a.jsonl", &lines(1, 500));
-    let log = place.store().join("log.jsonl");
-    let (good, pack) = (fs::read(&log).unwrap(), fs::read(&place.packs()[0]).unwrap());
+    let good = fs::read(log(&place)).unwrap();
     place.keep(&mut keeper, "b.jsonl", &lines(2, 500));
     drop(keeper);
-    let (longer, longer_pack) = (fs::read(&log).unwrap(), fs::read(&place.packs()[0]).unwrap());
-    let step = 37;
-    for end in (good.len() + 1..longer.len()).step_by(step) {
-        fs::write(&log, &longer[..end]).unwrap();
-        let pack_end = pack.len() + (end % 7) * (longer_pack.len() - pack.len()) / 7;
-        fs::write(&place.packs()[0], &longer_pack[..pack_end]).unwrap();
-        // Who only reads sees what was committed, and changes nothing.
-        let archive = place.archive();
-        assert_eq!(archive.copies().count(), 1);
-        assert_eq!(last(&archive, &place.path("a.jsonl")), lines(1, 500));
-        assert_eq!(fs::read(&log).unwrap().len(), end);
-        let keeper = place.keeper();
-        assert_eq!(keeper.remarks().len(), 1 + usize::from(pack_end > pack.len()), "{:?}", keeper.remarks());
-        drop(keeper);
-        assert_eq!(fs::read(&log).unwrap(), good);
-        assert_eq!(fs::read(&place.packs()[0]).unwrap(), pack);
+    let (longer, pack) = (fs::read(log(&place)).unwrap(), fs::read(&place.packs()[0]).unwrap());
+    for end in (good.len()..longer.len()).step_by(37) {
+        for pack_is_whole in [true, false] {
+            fs::write(log(&place), &longer[..end]).unwrap();
+            let end_of_pack = if pack_is_whole { pack.len() } else { pack.len() - 1 };
+            fs::write(&place.packs()[0], &pack[..end_of_pack]).unwrap();
+            // A reader sees what is whole in either place, and changes nothing.
+            let copies = 1 + usize::from(pack_is_whole);
+            let archive = place.archive();
+            assert_eq!(archive.copies().count(), copies);
+            assert_eq!(archive.remarks().len(), usize::from(pack_is_whole));
+            assert_eq!(last(&archive, &place.path("a.jsonl")), lines(1, 500));
+            assert_eq!(fs::read(log(&place)).unwrap().len(), end);
+            let keeper = place.keeper();
+            let remarks = usize::from(pack_is_whole) + usize::from(end > good.len());
+            assert_eq!(keeper.remarks().len(), remarks, "{:?}", keeper.remarks());
+            assert_eq!(keeper.copies().count(), copies);
+            drop(keeper);
+            assert_eq!(fs::read(log(&place)).unwrap(), if pack_is_whole { &longer } else { &good }.as_slice());
+            for extra in place.packs().into_iter().skip(1) {
+                fs::remove_file(extra).unwrap();
+            }
+        }
     }
 }
 
 #[test]
-fn frames_that_no_commit_speaks_of_are_used_and_not_thrown_away() {
+fn a_damaged_commit_is_an_error_wherever_it_is_and_the_packs_repair_it() {
     let mut place = Place::new();
     let mut keeper = place.keeper();
-    place.keep(&mut keeper, "a.jsonl", &lines(1, 500));
-    let log = place.store().join("log.jsonl");
-    let good = fs::read(&log).unwrap();
-    place.keep(&mut keeper, "b.jsonl", &lines(2, 5_000));
+    for seed in 0..4 {
+        place.keep(&mut keeper, &format!("{seed}.jsonl"), &lines(seed, 100));
+    }
+    keeper.forget(&[CopyId(1)], "").unwrap();
+    keeper.add_folder("/some/folder".as_ref()).unwrap();
+    keeper.commit(9).unwrap();
     drop(keeper);
-    fs::write(&log, &good).unwrap();
-    let stored = place.stored();
-    let mut keeper = place.keeper();
-    assert_eq!(place.keep(&mut keeper, "b.jsonl", &lines(2, 5_000)).added, 0);
-    assert_eq!(place.stored(), stored);
-    assert_eq!(last(&place.archive(), &place.path("b.jsonl")), lines(2, 5_000));
-    drop(keeper);
-    // Even when the whole log is lost: then nothing that is still there is stored again.
-    fs::remove_file(&log).unwrap();
-    let mut keeper = place.keeper();
-    assert_eq!(place.keep(&mut keeper, "a.jsonl", &lines(1, 500)).added, 0);
-    assert_eq!(place.keep(&mut keeper, "b.jsonl", &lines(2, 5_000)).added, 0);
-    assert_eq!(place.stored(), stored);
+    let good = fs::read(log(&place)).unwrap();
+    let ends = [&commits(&good)[1..], &[good.len()]].concat();
+    assert_eq!(ends.len(), 5);
+    for (at, end) in commits(&good).into_iter().zip(ends) {
+        for position in [at, at + 20, (at + end) / 2, end - 1] {
+            let mut bad = good.clone();
+            bad[position] ^= 1;
+            fs::write(log(&place), &bad).unwrap();
+            assert_eq!(refused(&place), Problem::LogDamaged { at: at as u64 }, "{position}");
+            let repaired = repair(&place);
+            assert_eq!((repaired.commits, repaired.from_packs, repaired.lost.len()), (5, 1, 0), "{repaired:?}");
+            assert_eq!(fs::read(repaired.moved_to.unwrap()).unwrap(), bad);
+            assert_eq!(fs::read(log(&place)).unwrap(), good);
+        }
+    }
+    assert_eq!(place.archive().copies().map(|copy| copy.id.0).collect::<Vec<_>>(), [0, 2, 3]);
     assert_whole(&place.archive());
 }
 
 #[test]
-fn a_damaged_line_in_the_middle_costs_what_it_says_and_no_more() {
+fn a_log_that_is_gone_or_older_is_read_from_the_packs_and_what_was_forgotten_stays_away() {
     let mut place = Place::new();
     let mut keeper = place.keeper();
-    for seed in 0..3 {
-        place.keep(&mut keeper, &format!("{seed}.jsonl"), &lines(seed, 100));
+    for seed in 0..6 {
+        place.keep(&mut keeper, &format!("{seed}.jsonl"), &lines(seed, 3_000));
     }
+    let older = fs::read(log(&place)).unwrap();
+    keeper.forget(&[CopyId(0), CopyId(1), CopyId(2), CopyId(3)], "pruned").unwrap();
+    // The pack that holds the first commits and the tombstones is rewritten and removed.
+    assert_eq!(keeper.reclaim(5).unwrap().packs, 1);
+    place.keep(&mut keeper, "6.jsonl", &lines(6, 10));
     drop(keeper);
-    let log = place.store().join("log.jsonl");
-    let text = fs::read_to_string(&log).unwrap();
-    fs::write(&log, text.replacen("{\"keep\":1", "{\"keeb\":1", 1)).unwrap();
-    let keeper = place.keeper();
-    assert_eq!(keeper.remarks().len(), 2, "{:?}", keeper.remarks());
-    assert_eq!(fs::read(&log).unwrap().len(), text.len());
-    let archive = place.archive();
-    assert_eq!(archive.copies().map(|copy| copy.id.0).collect::<Vec<_>>(), [0, 2]);
-    assert_eq!(last(&archive, &place.path("2.jsonl")), lines(2, 100));
+    let good = fs::read(log(&place)).unwrap();
+    for log_is_older in [false, true] {
+        if log_is_older {
+            fs::write(log(&place), &older).unwrap();
+        } else {
+            fs::remove_file(log(&place)).unwrap();
+        }
+        let archive = place.archive();
+        assert_eq!(archive.remarks().len(), 1);
+        assert_eq!(archive.copies().map(|copy| copy.id.0).collect::<Vec<_>>(), [4, 5, 6]);
+        let mut keeper = place.keeper();
+        assert_eq!(fs::read(log(&place)).unwrap(), good);
+        for seed in 0..4 {
+            let path = place.path(&format!("{seed}.jsonl"));
+            assert_eq!(keeper.add(&path, &label("x")).unwrap(), AddOutcome::Forgotten);
+        }
+        drop(keeper);
+        assert_whole(&place.archive());
+    }
 }
 
 #[test]
-fn a_log_of_a_later_version_is_left_alone() {
+fn a_commit_that_is_damaged_in_both_places_is_named_and_the_rest_is_rebuilt() {
+    let mut place = Place::new();
+    let mut keeper = place.keeper();
+    for seed in 0..5 {
+        place.keep(&mut keeper, &format!("{seed}.jsonl"), &lines(seed, 300));
+    }
+    keeper.forget(&[CopyId(0)], "").unwrap();
+    keeper.commit(1).unwrap();
+    // Changes that refer to the commit that will be lost.
+    place.keep(&mut keeper, "2.jsonl", &[lines(2, 300), lines(9, 9)].concat());
+    drop(keeper);
+    let mut bad = fs::read(log(&place)).unwrap();
+    let third = commits(&bad)[2];
+    bad[third + 300] ^= 1;
+    fs::write(log(&place), &bad).unwrap();
+    let pack = &place.packs()[0];
+    let mut bytes = fs::read(pack).unwrap();
+    let blocks: Vec<usize> = memchr::memmem::find_iter(&bytes, b"STNBLOK2").collect();
+    let commit = blocks[2 * 2 + 1];
+    bytes[commit + 100] ^= 1;
+    fs::write(pack, &bytes).unwrap();
+    let repaired = repair(&place);
+    assert_eq!(repaired.lost, [(3, 3)]);
+    assert!(repaired.lines_lost > 0, "{repaired:?}");
+    let archive = place.archive();
+    let copies: BTreeSet<u32> = archive.copies().map(|copy| copy.id.0).collect();
+    assert_eq!(copies, [1, 3, 4].into());
+    assert_eq!(last(&archive, &place.path("4.jsonl")), lines(4, 300));
+    let verified = archive.verify(&mut |_| true).unwrap();
+    assert!(verified.damaged.is_empty() && verified.unmentioned >= 2, "{verified:?}");
+    // What still exists is archived again; what was forgotten is not.
+    let mut keeper = place.keeper();
+    assert!(add(&mut keeper, &place.path("2.jsonl"), &label("2.jsonl")).is_some());
+    assert!(add(&mut keeper, &place.path("0.jsonl"), &label("0.jsonl")).is_none());
+    keeper.commit(2).unwrap();
+    assert_eq!(last(&place.archive(), &place.path("2.jsonl")), [lines(2, 300), lines(9, 9)].concat());
+    assert_eq!(
+        repair(&{
+            drop(keeper);
+            place
+        })
+        .lost,
+        []
+    );
+}
+
+#[test]
+fn blocks_that_no_commit_mentions_are_counted() {
+    let mut place = Place::new();
+    let mut keeper = place.keeper();
+    place.keep(&mut keeper, "a.jsonl", &lines(1, 500));
+    let path = place.write("b.jsonl", &lines(2, 500));
+    add(&mut keeper, &path, &label("b")).unwrap();
+    drop(keeper);
+    let verified = place.archive().verify(&mut |_| true).unwrap();
+    assert_eq!((verified.unmentioned, verified.damaged.len()), (1, 0));
+    // The next writer leaves them alone, and stores the source again.
+    let mut keeper = place.keeper();
+    assert!(keeper.remarks().is_empty());
+    place.keep(&mut keeper, "b.jsonl", &lines(2, 500));
+    assert_eq!(last(&place.archive(), &path), lines(2, 500));
+    assert_eq!(place.archive().verify(&mut |_| true).unwrap().unmentioned, 1);
+}
+
+#[test]
+fn a_log_of_another_version_is_refused_and_left_alone() {
     let place = Place::new();
     let mut keeper = place.keeper();
     keeper.add_folder("/x".as_ref()).unwrap();
     keeper.commit(1).unwrap();
     drop(keeper);
-    let log = place.store().join("log.jsonl");
-    let text = fs::read_to_string(&log).unwrap();
-    let (lines, commit) = text.trim_end().rsplit_once('\n').unwrap();
-    let lines = lines.replace("{\"archive\":1}", "{\"archive\":99}") + "\n";
-    let sum = format!("{:016x}\"}}\n", xxhash_rust::xxh3::xxh3_64(lines.as_bytes()));
-    let later = lines + commit.split_at(commit.len() - 18).0 + &sum;
-    fs::write(&log, &later).unwrap();
-    let files = std::sync::Arc::new(stenograph_store::files::Disk);
-    let refused = stenograph_store::archive::Keeper::open(files.clone(), &place.store()).unwrap_err();
-    assert_eq!(refused.problem, Problem::Newer);
-    assert_eq!(stenograph_store::archive::Archive::open(files, &place.store()).unwrap_err().problem, Problem::Newer);
-    assert_eq!(fs::read_to_string(&log).unwrap(), later);
+    let text = fs::read_to_string(log(&place)).unwrap();
+    let (head, lines) = text.split_once('\n').unwrap();
+    let head = head.replace("{\"archive\":2,", "{\"archive\":99,");
+    let (head, _) = head.split_once(",\"check\"").unwrap();
+    let check = xxhash_rust::xxh3::xxh3_64(format!("{head}}}").as_bytes());
+    let later = format!("{head},\"check\":\"{check:016x}\"}}\n{lines}");
+    let earlier =
+        "{\"archive\":1}\n{\"folder\":\"/x\"}\n{\"commit\":1,\"time\":1,\"sum\":\"0000000000000000\"}\n".to_owned();
+    for (text, problem) in [(later, Problem::Newer), (earlier, Problem::Older)] {
+        fs::write(log(&place), &text).unwrap();
+        assert_eq!(refused(&place), problem);
+        assert_eq!(fs::read_to_string(log(&place)).unwrap(), text);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn everything_in_the_archive_is_private_from_its_creation() {
+    use std::os::unix::fs::PermissionsExt;
+    fn check(path: &std::path::Path) {
+        let mode = fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode, if path.is_dir() { 0o700 } else { 0o600 }, "{}", path.display());
+        if path.is_dir() {
+            fs::read_dir(path).unwrap().for_each(|entry| check(&entry.unwrap().path()));
+        }
+    }
+    let mut place = Place::new();
+    let mut keeper = place.keeper();
+    place.keep(&mut keeper, "a.jsonl", &lines(1, 50));
+    check(&place.store());
+    drop(keeper);
+    let mut bad = fs::read(log(&place)).unwrap();
+    bad[30] ^= 1;
+    fs::write(log(&place), &bad).unwrap();
+    repair(&place);
+    let cut = fs::read(log(&place)).unwrap();
+    fs::write(log(&place), &cut[..cut.len() - 1]).unwrap();
+    drop(place.keeper());
+    check(&place.store());
 }

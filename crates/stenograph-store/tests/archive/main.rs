@@ -13,3 +13,4 @@ mod forget;
 mod keep;
 mod place;
 mod random;
+mod random_damage;

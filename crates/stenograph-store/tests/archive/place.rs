@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use stenograph_store::archive::{Archive, Change, CopyId, Keeper, Kept, Label, Which};
+use stenograph_store::archive::{AddOutcome, Added, Archive, ArchiveWriter, Change, CopyId, Label, Which};
 use stenograph_store::files::Disk;
 
 pub struct Place {
@@ -36,8 +36,8 @@ impl Place {
         self.path("archive")
     }
 
-    pub fn keeper(&self) -> Keeper {
-        Keeper::open(Arc::new(Disk), &self.store()).unwrap()
+    pub fn keeper(&self) -> ArchiveWriter {
+        ArchiveWriter::open(Arc::new(Disk), &self.store()).unwrap()
     }
 
     pub fn archive(&self) -> Archive {
@@ -45,9 +45,9 @@ impl Place {
     }
 
     /// Writes a source, keeps it and commits that.
-    pub fn keep(&mut self, keeper: &mut Keeper, name: &str, bytes: &[u8]) -> Kept {
+    pub fn keep(&mut self, keeper: &mut ArchiveWriter, name: &str, bytes: &[u8]) -> Added {
         let path = self.write(name, bytes);
-        let kept = keeper.keep(&path, &label(name)).unwrap().unwrap();
+        let kept = add(keeper, &path, &label(name)).unwrap();
         keeper.commit(self.now_ms).unwrap();
         kept
     }
@@ -61,6 +61,14 @@ impl Place {
             fs::read_dir(self.store().join("packs")).unwrap().map(|entry| entry.unwrap().path()).collect();
         paths.sort();
         paths
+    }
+}
+
+/// Adds a source; `None` when it was forgotten.
+pub fn add(keeper: &mut ArchiveWriter, path: &Path, label: &Label) -> Option<Added> {
+    match keeper.add(path, label).unwrap() {
+        AddOutcome::Archived(added) => Some(added),
+        AddOutcome::Forgotten | AddOutcome::Continued { .. } => None,
     }
 }
 
@@ -79,8 +87,8 @@ pub fn last(archive: &Archive, path: &Path) -> Vec<u8> {
 }
 
 pub fn assert_whole(archive: &Archive) {
-    let verified = archive.verify(&mut |_| true);
-    assert!(verified.damaged.is_empty(), "{verified:?}");
+    let verified = archive.verify(&mut |_| true).unwrap();
+    assert!(verified.damaged.is_empty() && verified.single_commits == 0, "{verified:?}");
     assert!(archive.remarks().is_empty(), "{:?}", archive.remarks());
 }
 
@@ -95,6 +103,6 @@ pub fn lines(seed: u64, count: usize) -> Vec<u8> {
     text.into_bytes()
 }
 
-pub fn assert_change(kept: Kept, change: Change) {
+pub fn assert_change(kept: Added, change: Change) {
     assert_eq!(kept.change, change, "{kept:?}");
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
-use stenograph_store::archive::{Archive, Keeper, Label, Which};
+use stenograph_store::archive::{AddOutcome, Archive, ArchiveWriter, Label, Which};
 use stenograph_store::files::Files;
 use stenograph_store::{Error, Problem};
 
@@ -22,7 +22,7 @@ struct Script {
     sources: PathBuf,
     store: PathBuf,
     disk: FaultyDisk,
-    keeper: Option<Keeper>,
+    keeper: Option<ArchiveWriter>,
     contents: BTreeMap<String, Vec<u8>>,
     /// What was kept since the last commit.
     waiting: Vec<(String, Vec<u8>)>,
@@ -69,10 +69,10 @@ impl Script {
         Arc::new(self.disk.clone())
     }
 
-    fn keeper(&mut self) -> Result<&mut Keeper, Error> {
+    fn keeper(&mut self) -> Result<&mut ArchiveWriter, Error> {
         let keeper = match self.keeper.take() {
             Some(keeper) => keeper,
-            None => Keeper::open(self.files(), &self.store)?,
+            None => ArchiveWriter::open(self.files(), &self.store)?,
         };
         Ok(self.keeper.insert(keeper))
     }
@@ -86,7 +86,7 @@ impl Script {
         file.set_modified(UNIX_EPOCH + Duration::from_millis(self.now)).unwrap();
         self.contents.insert(name.into(), bytes.clone());
         if let Ok(keeper) = self.keeper()
-            && let Ok(Some(_)) = keeper.keep(&path, &label(name))
+            && let Ok(AddOutcome::Archived(_)) = keeper.add(&path, &label(name))
         {
             self.waiting.push((name.into(), bytes));
         }
@@ -150,7 +150,7 @@ impl Script {
 
     fn read(&self, said: &str) -> BTreeMap<String, Vec<Vec<u8>>> {
         let archive = Archive::open(self.files(), &self.store).unwrap();
-        let verified = archive.verify(&mut |_| true);
+        let verified = archive.verify(&mut |_| true).unwrap();
         assert!(verified.damaged.is_empty() && archive.remarks().is_empty(), "{said}: {verified:?}");
         let mut found: BTreeMap<String, Vec<Vec<u8>>> = BTreeMap::new();
         for copy in archive.copies() {

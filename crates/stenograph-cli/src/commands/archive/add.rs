@@ -10,7 +10,7 @@ use stenograph_store::discover::{Found, Named, Places, Stat, discover};
 use stenograph_store::gather::{Gathered, gather};
 use stenograph_store::index::Store;
 
-use super::{archive, remarks_json, tell_remarks};
+use super::{archive, remarks_json, strings_json, tell_continued, tell_remarks};
 use crate::clock;
 use crate::error::{CommandError, Status};
 use crate::output::{Output, harmless_json};
@@ -67,7 +67,8 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
         remarks.extend(strangers.map(|path| Remark::new(path, "not kept: it is of no known format")));
     }
     tell(options, &gathered, &remarks, &store, output)?;
-    let nothing = gathered.new + gathered.grown + gathered.rewritten + gathered.unchanged + gathered.forgotten == 0;
+    let known = gathered.unchanged + gathered.renewed + gathered.forgotten + gathered.continued.len() as u64;
+    let nothing = gathered.new + gathered.grown + gathered.rewritten + known == 0;
     Ok(if nothing && !gathered.stopped { Status::No } else { Status::Done })
 }
 
@@ -102,6 +103,7 @@ fn tell(
             ("grown", gathered.grown),
             ("rewritten", gathered.rewritten),
             ("unchanged", gathered.unchanged),
+            ("renewed", gathered.renewed),
             ("forgotten", gathered.forgotten),
             ("strangers", gathered.strangers.len() as u64),
             ("bytes", gathered.bytes),
@@ -109,16 +111,19 @@ fn tell(
             ("archive", size.stored),
         ];
         numbers.into_iter().for_each(|(name, number)| draft.set_number(name, Some(number)));
+        draft.set("continued", strings_json(&gathered.continued));
         draft.set("stopped", gathered.stopped.to_string());
         draft.set("remarks", remarks_json(remarks));
         return output.line(&harmless_json(&draft.render(None)));
     }
     tell_remarks(remarks, output);
+    tell_continued(&gathered.continued, output);
     let counts = [
         (gathered.new, "new"),
         (gathered.grown, "grown"),
         (gathered.rewritten, "rewritten"),
         (gathered.unchanged, "unchanged"),
+        (gathered.renewed, "archived again because their copies were lost"),
         (gathered.forgotten, "forgotten"),
     ];
     let counts: Vec<String> =

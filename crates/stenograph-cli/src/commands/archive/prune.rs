@@ -10,7 +10,7 @@ use stenograph_store::index::{Keep, Plan, Scope, Store, remove};
 
 use super::super::find::parsed;
 use super::super::list::narrow;
-use super::{Shelf, archive, keeper, tell_remarks};
+use super::{Shelf, archive, archive_writer, tell_remarks};
 use crate::clock;
 use crate::error::{CommandError, Status};
 use crate::output::{Output, counted, harmless_json, harmless_line, shortened, size};
@@ -107,7 +107,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
     let store = options.place.store()?;
     let catalogue = store.catalogue()?;
     // Who writes to the archive waits until what is decided here is done.
-    let keeper = if options.dry_run { None } else { Some(keeper(&store)?) };
+    let writer = if options.dry_run { None } else { Some(archive_writer(&store)?) };
     let archive = archive(&store)?;
     let candidates = candidates(options, &text, &store, &catalogue, &Shelf::new(&archive, &catalogue)?, output)?;
     let chosen = chosen(options, candidates);
@@ -134,13 +134,13 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
     tell(options, &decided, &Shorts::of(&catalogue)?, output)?;
     let before = archive.size().stored;
     let mut after = before;
-    if let Some(mut keeper) = keeper.filter(|_| !decided.goes.is_empty()) {
+    if let Some(mut writer) = writer.filter(|_| !decided.goes.is_empty()) {
         // What must not come back is known before anything is taken away.
-        keeper.forget(&copies, "pruned")?;
-        keeper.commit(clock::millis())?;
+        writer.forget(&copies, "pruned")?;
+        writer.commit(clock::millis())?;
         drop(catalogue);
         unindex(options, &store, &decided)?;
-        let reclaimed = keeper.reclaim(clock::millis())?;
+        let reclaimed = writer.reclaim(clock::millis())?;
         tell_remarks(&reclaimed.remarks, output);
         after = super::archive(&store)?.size().stored;
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use stenograph_store::archive::Label;
 
-use super::{archive, keeper};
+use super::{archive, archive_writer};
 use crate::clock;
 use crate::error::{CommandError, Status};
 use crate::output::{Output, harmless_json};
@@ -56,11 +56,11 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
             return Err(sessions.iter().take(6).fold(error, |error, session| error.hint(*session)));
         }
     };
-    let mut keeper = keeper(&store)?;
+    let mut writer = archive_writer(&store)?;
     for label in &labels {
-        keeper.recall(label, &[])?;
+        writer.unforget(label)?;
     }
-    keeper.commit(clock::millis())?;
+    writer.commit(clock::millis())?;
     if options.json {
         let mut draft = Draft::new();
         draft.set_str("unforgotten", &session);

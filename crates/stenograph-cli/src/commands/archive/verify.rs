@@ -1,31 +1,41 @@
-//! `steno archive verify`: reads everything that is kept, and says which copies are not what they were. It repairs nothing.
+//! `steno archive verify`: reads every copy, and says which are damaged. With --repair it rebuilds the log first.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use stenograph::json::Draft;
-use stenograph_store::archive::{Archive, Damage, Damaged};
+use stenograph_store::archive::{Archive, ArchiveWriter, Damage, Damaged, Repaired, Verified};
+use stenograph_store::files::{Disk, Files};
+use stenograph_store::index::Store;
 
-use super::{archive, remarks_json, tell_remarks};
+use super::{archive, archive_writer, remarks_json, tell_remarks};
+use crate::clock;
 use crate::error::{CommandError, Status};
 use crate::output::{Output, counted, harmless_json, harmless_line};
 use crate::progress::Progress;
 use crate::store::{self, Where};
 
-/// Read every copy and compare it with what was kept
+/// Read every copy and check it
 ///
-/// Every piece of every copy is read and hashed again. What is damaged is said by copy: which file, from which byte on, how much of it.
-/// Nothing is repaired.
+/// Reads and hashes every piece of every copy, and lists what is damaged: which file, from which byte on, and how much of it. The archive
+/// remembers the damage, and the next steno index archives those files again that still exist.
+///
+/// With --repair a damaged log is rebuilt from its sound commits and from the copies of commits in the packs. The damaged log stays beside
+/// the new one. Forgotten sessions stay forgotten.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   steno archive verify
+  steno archive verify --repair                rebuild a damaged log
   steno archive verify --json | jq '.damaged[].path'
 
-Exit codes: 0 everything is what it was, 1 something is damaged, 2 error")]
+Exit codes: 0 everything is sound, 1 something is damaged, 2 error")]
 pub struct Options {
     #[command(flatten)]
     place: Where,
+    /// Rebuild a damaged log first
+    #[arg(long)]
+    repair: bool,
     /// Report as JSON
     #[arg(long)]
     json: bool,
@@ -33,44 +43,118 @@ pub struct Options {
 
 /// Runs it.
 pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
-    let archive = archive(&options.place.store()?)?;
+    let store = options.place.store()?;
+    let repaired = if options.repair { Some(repair(&store)?) } else { None };
+    let archive = archive(&store)?;
     let stop = Arc::new(AtomicBool::new(false));
     store::on_interrupt(&stop);
     let mut bar: Option<Progress> = None;
     let verified = archive.verify(&mut |at| {
         bar.get_or_insert_with(|| Progress::rate("verifying", at.total)).at(at.done);
         !stop.load(Ordering::Relaxed)
-    });
+    })?;
     drop(bar);
+    if verified.is_news() {
+        let mut writer = archive_writer(&store)?;
+        writer.remember(&verified)?;
+        writer.commit(clock::millis())?;
+    }
     let is_stopped = stop.load(Ordering::Relaxed);
-    let is_well = verified.damaged.is_empty() && archive.remarks().is_empty();
-    let status = if is_well { Status::Done } else { Status::No };
+    let has_lost_commits = repaired.as_ref().is_some_and(|repaired| !repaired.lost.is_empty());
+    let is_sound = verified.damaged.is_empty() && verified.single_commits == 0 && !has_lost_commits;
+    let status = if is_sound && archive.remarks().is_empty() { Status::Done } else { Status::No };
     if options.json {
         let mut draft = Draft::new();
+        if let Some(repaired) = &repaired {
+            draft.set("repaired", repaired_json(repaired));
+        }
         draft.set_number("copies", Some(verified.copies));
         draft.set_number("pieces", Some(verified.pieces));
         draft.set_number("bytes", Some(verified.bytes));
         let damaged: Vec<String> = verified.damaged.iter().map(|damaged| json(damaged, &archive)).collect();
         draft.set("damaged", format!("[{}]", damaged.join(",")));
+        draft.set_number("unmentioned_blocks", Some(verified.unmentioned));
+        draft.set_number("unmentioned_bytes", Some(verified.unmentioned_bytes));
+        draft.set_number("single_commits", Some(verified.single_commits));
         draft.set("stopped", is_stopped.to_string());
         draft.set("remarks", remarks_json(archive.remarks()));
         output.line(&harmless_json(&draft.render(None)))?;
         return Ok(status);
     }
+    if let Some(repaired) = &repaired {
+        tell_repaired(repaired, output);
+    }
     tell_remarks(archive.remarks(), output);
     for damaged in &verified.damaged {
         output.line(&harmless_line(&line(damaged, &archive)))?;
     }
+    tell(&verified, is_stopped, output);
+    Ok(status)
+}
+
+fn tell(verified: &Verified, is_stopped: bool, output: &mut Output<'_>) {
     let (copies, bytes) = (counted(verified.copies, "copy").replace("copys", "copies"), store::bytes(verified.bytes));
     output.say(&match verified.damaged.len() {
-        _ if is_stopped => format!("stopped: {bytes} were read"),
-        0 => format!("{copies}, {bytes}: everything is what it was"),
-        bad => format!("{copies}, {bytes} are what they were; {bad} damaged"),
+        _ if is_stopped => format!("stopped: {bytes} are sound so far"),
+        0 => format!("{copies}, {bytes}: everything is sound"),
+        bad => format!("{copies}, {bytes} are sound; {bad} damaged"),
     });
-    if !verified.damaged.is_empty() {
-        output.say("hint: other versions of a copy may be whole: steno archive restore PATH --version N -o FILE");
+    if verified.unmentioned > 0 {
+        let (count, bytes) = (counted(verified.unmentioned, "block"), store::bytes(verified.unmentioned_bytes));
+        output.say(&format!("note: no commit mentions {count} of {bytes}; an interrupted run leaves such blocks"));
     }
-    Ok(status)
+    if verified.single_commits > 0 {
+        let count = counted(verified.single_commits, "commit");
+        output.say(&format!("note: {count} of the log have no sound copy in the packs"));
+        output.say("hint: steno archive verify --repair writes them again");
+    }
+    if !verified.damaged.is_empty() {
+        output
+            .say("hint: steno index archives again what still exists; steno archive list --json names other versions");
+    }
+}
+
+fn repair(store: &Store) -> Result<Repaired, CommandError> {
+    let files: Arc<dyn Files> = Arc::new(Disk);
+    Ok(ArchiveWriter::repair(&files, &store.archive())?)
+}
+
+fn tell_repaired(repaired: &Repaired, output: &mut Output<'_>) {
+    let Repaired { commits, from_packs, lost, lines_lost, moved_to, to_packs } = repaired;
+    if let Some(path) = moved_to {
+        let path = harmless_line(&path.display().to_string());
+        output.say(&format!("the log was damaged; it is now in {path}"));
+    }
+    if *from_packs > 0 {
+        output.say(&format!("rebuilt the log: {from_packs} of {} came from the packs", counted(*commits, "commit")));
+    }
+    for (first, last) in lost {
+        let which = if first == last { format!("commit {first} is") } else { format!("commits {first} to {last} are") };
+        output.say(&format!(
+            "{which} lost: damaged both in the log and in the packs; steno index archives again what still exists"
+        ));
+    }
+    if *lines_lost > 0 {
+        output.say(&format!("{} of other commits refer to them and are lost too", counted(*lines_lost, "change")));
+    }
+    if *to_packs > 0 {
+        output.say(&format!("wrote {} into the packs again", counted(*to_packs, "commit")));
+    }
+    if moved_to.is_none() && *from_packs == 0 && *to_packs == 0 {
+        output.say("the log is sound; nothing to repair");
+    }
+}
+
+fn repaired_json(repaired: &Repaired) -> String {
+    let mut draft = Draft::new();
+    draft.set_number("commits", Some(repaired.commits));
+    draft.set_number("from_packs", Some(repaired.from_packs));
+    draft.set_number("to_packs", Some(repaired.to_packs));
+    let lost: Vec<String> = repaired.lost.iter().map(|(first, last)| format!("[{first},{last}]")).collect();
+    draft.set("lost_commits", format!("[{}]", lost.join(",")));
+    draft.set_number("lost_changes", Some(repaired.lines_lost));
+    draft.set_opt("moved_to", repaired.moved_to.as_ref().map(|path| path.display().to_string()).as_deref());
+    draft.render(None)
 }
 
 fn line(damaged: &Damaged, archive: &Archive) -> String {
@@ -101,9 +185,9 @@ fn json(damaged: &Damaged, archive: &Archive) -> String {
 
 fn reason(damage: Damage) -> &'static str {
     match damage {
-        Damage::Torn => "what was stored ends in the middle",
+        Damage::Torn => "a stored piece ends in the middle",
         Damage::Header | Damage::Body => "the stored bytes are damaged",
-        Damage::Piece => "what was stored is not what it was",
-        Damage::Unreadable => "what was stored is missing or cannot be read",
+        Damage::Piece => "the stored bytes are not those of the source",
+        Damage::Unreadable => "a stored piece is missing or cannot be read",
     }
 }

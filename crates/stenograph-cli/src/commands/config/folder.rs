@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 
-use super::super::archive::{archive, keeper};
+use super::super::archive::{archive, archive_writer};
 use crate::clock;
 use crate::error::{CommandError, Status};
 use crate::output::{Output, harmless, harmless_json};
@@ -74,9 +74,9 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
                 return Err(CommandError::new(format!("{}: is no folder", folder.display()))
                     .hint("name a folder that is there; steno archive add FILE keeps a single file"));
             }
-            let mut keeper = keeper(&which.place.store()?)?;
-            keeper.add_folder(&folder)?;
-            keeper.commit(clock::millis())?;
+            let mut writer = archive_writer(&which.place.store()?)?;
+            writer.add_folder(&folder)?;
+            writer.commit(clock::millis())?;
             output.say(&format!(
                 "{}: is looked through from now on, by steno index and steno archive add",
                 folder.display()
@@ -84,13 +84,13 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
         }
         Action::Remove(which) => {
             let folder = which.whole()?;
-            let mut keeper = keeper(&which.place.store()?)?;
-            if !keeper.folders().contains(&folder) {
+            let mut writer = archive_writer(&which.place.store()?)?;
+            if !writer.folders().contains(&folder) {
                 return Err(CommandError::nothing(format!("{}: was not added", folder.display()))
                     .hint("steno config folder list shows those that were"));
             }
-            keeper.remove_folder(&folder)?;
-            keeper.commit(clock::millis())?;
+            writer.remove_folder(&folder)?;
+            writer.commit(clock::millis())?;
             output.say(&format!("{}: is not looked through any more; what was kept stays", folder.display()));
         }
         Action::List { place, json } => {

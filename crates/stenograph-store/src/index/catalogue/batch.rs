@@ -53,6 +53,11 @@ impl Catalogue {
         self.ask(|connection| connection.execute("UPDATE state SET complete = 1", []).map(drop))
     }
 
+    /// Says that the archive has sources that were not read.
+    pub fn set_incomplete(&self) -> Result<(), Error> {
+        self.ask(|connection| connection.execute("UPDATE state SET complete = 0", []).map(drop))
+    }
+
     /// Has copies of a source looked at again, whatever their stat says: it does not say any more what they say. Gives where they stand.
     pub fn part_copies(&self, source: SourceId) -> Result<Vec<(SourceId, PathBuf)>, Error> {
         self.ask(|connection| {
@@ -243,6 +248,17 @@ impl Catalogue {
                 connection.prepare_cached(&sql)?.execute(params![source, name, word(length)])?;
             }
             Ok(())
+        })
+    }
+
+    /// Says that the archive does not have these sources.
+    pub fn set_unkept(&self, sources: &[SourceId]) -> Result<(), Error> {
+        self.ask(|connection| {
+            connection.execute_batch("BEGIN IMMEDIATE")?;
+            let sql = "UPDATE sources SET kept = NULL, kept_length = 0 WHERE id = ?1 OR copy_of = ?1";
+            let mut statement = connection.prepare_cached(sql)?;
+            sources.iter().try_for_each(|source| statement.execute([source]).map(drop))?;
+            connection.execute_batch("COMMIT")
         })
     }
 

@@ -68,6 +68,19 @@ pub struct Stamped {
     pub is_kept: bool,
 }
 
+/// A source that the archive is said to have.
+#[derive(Clone, Debug)]
+pub struct KeptRow {
+    /// The source.
+    pub id: SourceId,
+    /// Its path.
+    pub path: PathBuf,
+    /// Its copy.
+    pub kept: String,
+    /// How much of it the copy has.
+    pub kept_length: u64,
+}
+
 /// A touch of a file.
 #[derive(Clone, Debug)]
 pub struct Touched {
@@ -120,6 +133,19 @@ impl Catalogue {
                 let path = path_of(row.get_ref(0)?.as_bytes().unwrap_or_default());
                 let (id, seen, gone, is_kept) = (row.get(1)?, row.get(6)?, row.get(7)?, row.get(8)?);
                 Ok((path, Stamped { id, stamp, seen, gone, is_kept }))
+            };
+            statement.query_map([], read)?.collect()
+        })
+    }
+
+    /// Sources that the archive is said to have; those that are copies of others are not among them.
+    pub fn kept_rows(&self) -> Result<Vec<KeptRow>, Error> {
+        self.ask(|connection| {
+            let sql = "SELECT id, path, kept, kept_length FROM sources WHERE kept IS NOT NULL AND copy_of IS NULL";
+            let mut statement = connection.prepare_cached(sql)?;
+            let read = |row: &Row<'_>| {
+                let path = path_of(row.get_ref(1)?.as_bytes().unwrap_or_default());
+                Ok(KeptRow { id: row.get(0)?, path, kept: row.get(2)?, kept_length: bits(row.get(3)?) })
             };
             statement.query_map([], read)?.collect()
         })

@@ -31,7 +31,7 @@ pub(super) fn verdict(archive: &Archive, candidate: &Candidate, force: Force) ->
         // Somebody who was ended in the middle may have left it in the index.
         let is_forgotten = candidate.rows.iter().any(|row| {
             let label = Label { format: row.format.clone(), session: Some(candidate.session.name.clone()) };
-            archive.is_forgotten(&label, &[])
+            archive.is_session_forgotten(&label)
         });
         return match is_forgotten {
             true => Verdict::Goes,

@@ -1,0 +1,190 @@
+//! A block of a pack: one piece of a source, or one commit of the log, compressed, with its hash and checksums in front, so that a
+//! pack can be read without the log. Nothing here knows which source a piece belongs to.
+
+use std::io::{self, Read};
+
+use xxhash_rust::xxh3::xxh3_64;
+
+/// The name of a block: the BLAKE3 of its raw bytes.
+pub(super) type Hash = [u8; 32];
+
+/// A source is cut at multiples of this offset: measured in `docs/design/012-the-archive.md`.
+pub(super) const PIECE_SIZE: usize = 2 << 20;
+
+/// A commit of the log is never larger.
+pub(super) const COMMIT_SIZE_MAX: usize = 256 << 20;
+
+/// How much effort compression takes: measured in `docs/design/012-the-archive.md`.
+const LEVEL: i32 = 6;
+
+pub(super) const MAGIC: &[u8; 8] = b"STNBLOK2";
+
+/// How long the header of a block is.
+pub(super) const HEADER_SIZE: usize = 72;
+
+/// What a block holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Piece,
+    Commit,
+}
+
+/// The fields in front of a block's compressed bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Header {
+    pub kind: Kind,
+    pub hash: Hash,
+    pub raw_size: u32,
+    body_size: u32,
+    body_sum: u64,
+}
+
+/// What is wrong with a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Damage {
+    /// It ends in the middle.
+    Torn,
+    /// Its header is damaged.
+    Header,
+    /// Its compressed bytes are damaged.
+    Body,
+    /// Its bytes do not have the hash that names it.
+    Piece,
+    /// Its pack is missing or cannot be read.
+    Unreadable,
+}
+
+/// Compresses blocks; it reuses the tables of the compressor.
+pub(super) struct Encoder(zstd::bulk::Compressor<'static>);
+
+impl std::fmt::Debug for Encoder {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("Encoder")
+    }
+}
+
+impl Encoder {
+    pub fn new() -> io::Result<Encoder> {
+        zstd::bulk::Compressor::new(LEVEL).map(Encoder)
+    }
+
+    /// The block with these raw bytes.
+    pub fn encode(&mut self, kind: Kind, hash: &Hash, raw: &[u8]) -> io::Result<Vec<u8>> {
+        let too_large = |_| io::Error::from(io::ErrorKind::FileTooLarge);
+        let body = self.0.compress(raw)?;
+        let mut block = Vec::with_capacity(HEADER_SIZE + body.len());
+        block.extend_from_slice(MAGIC);
+        block.extend_from_slice(&u32::from(kind == Kind::Commit).to_le_bytes());
+        for size in [raw.len(), body.len()] {
+            block.extend_from_slice(&u32::try_from(size).map_err(too_large)?.to_le_bytes());
+        }
+        block.extend_from_slice(&[0; 4]);
+        block.extend_from_slice(hash);
+        block.extend_from_slice(&xxh3_64(&body).to_le_bytes());
+        let sum = xxh3_64(&block);
+        block.extend_from_slice(&sum.to_le_bytes());
+        block.extend_from_slice(&body);
+        Ok(block)
+    }
+}
+
+impl Header {
+    /// Reads the header of a block.
+    pub fn read(input: &mut dyn Read) -> io::Result<Result<Header, Damage>> {
+        let mut bytes = [0; HEADER_SIZE];
+        if !fill(input, &mut bytes)? {
+            return Ok(Err(Damage::Torn));
+        }
+        Ok(Header::parse(&bytes).ok_or(Damage::Header))
+    }
+
+    fn parse(bytes: &[u8; HEADER_SIZE]) -> Option<Header> {
+        let (described, sum) = bytes.split_at(HEADER_SIZE - 8);
+        if !described.starts_with(MAGIC) || number::<8>(sum, 0)? != xxh3_64(described).to_le_bytes() {
+            return None;
+        }
+        let size = |at| number::<4>(described, at).map(u32::from_le_bytes);
+        let kind = match size(8)? {
+            0 => Kind::Piece,
+            1 => Kind::Commit,
+            _ => return None,
+        };
+        let (raw_size, body_size) = (size(12)?, size(16)?);
+        let size_max = if kind == Kind::Piece { 2 * PIECE_SIZE } else { 2 * COMMIT_SIZE_MAX };
+        let body_sum = u64::from_le_bytes(number::<8>(described, 56)?);
+        let header = Header { kind, hash: number::<32>(described, 24)?, raw_size, body_size, body_sum };
+        (raw_size.max(body_size) as usize <= size_max).then_some(header)
+    }
+
+    /// How long the block is.
+    pub fn size(&self) -> u64 {
+        HEADER_SIZE as u64 + u64::from(self.body_size)
+    }
+
+    /// Reads the compressed bytes that follow the header.
+    pub fn body(&self, input: &mut dyn Read) -> io::Result<Result<Vec<u8>, Damage>> {
+        let mut body = Vec::new();
+        input.take(u64::from(self.body_size)).read_to_end(&mut body)?;
+        if body.len() < self.body_size as usize {
+            return Ok(Err(Damage::Torn));
+        }
+        Ok(if xxh3_64(&body) == self.body_sum { Ok(body) } else { Err(Damage::Body) })
+    }
+
+    /// The raw bytes of a block, checked against its hash.
+    pub fn decode(&self, body: &[u8]) -> Result<Vec<u8>, Damage> {
+        let raw = zstd::bulk::decompress(body, self.raw_size as usize).map_err(|_| Damage::Body)?;
+        if *blake3::hash(&raw).as_bytes() == self.hash { Ok(raw) } else { Err(Damage::Piece) }
+    }
+}
+
+fn number<const SIZE: usize>(bytes: &[u8], at: usize) -> Option<[u8; SIZE]> {
+    bytes.get(at..)?.first_chunk::<SIZE>().copied()
+}
+
+/// Whether there was enough to fill the room.
+fn fill(input: &mut dyn Read, room: &mut [u8]) -> io::Result<bool> {
+    match input.read_exact(room) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn block(raw: &[u8]) -> Vec<u8> {
+        Encoder::new().unwrap().encode(Kind::Piece, blake3::hash(raw).as_bytes(), raw).unwrap()
+    }
+
+    fn read(mut block: &[u8]) -> Result<(Header, Vec<u8>), Damage> {
+        let header = Header::read(&mut block).unwrap()?;
+        let body = header.body(&mut block).unwrap()?;
+        Ok((header, header.decode(&body)?))
+    }
+
+    #[test]
+    fn a_block_reads_back_as_it_was() {
+        for raw in [&b""[..], b"one", &[7; 100_000]] {
+            let block = block(raw);
+            let (header, back) = read(&block).unwrap();
+            assert_eq!((header.kind, back.as_slice()), (Kind::Piece, raw));
+            assert_eq!(header.size(), block.len() as u64);
+        }
+    }
+
+    #[test]
+    fn every_cut_and_every_flipped_bit_is_noticed() {
+        let block = block(b"some text and some more of the same text");
+        for length in 0..block.len() {
+            assert_eq!(read(&block[..length]).unwrap_err(), Damage::Torn, "{length}");
+        }
+        for bit in 0..block.len() * 8 {
+            let mut bad = block.clone();
+            bad[bit / 8] ^= 1 << (bit % 8);
+            read(&bad).unwrap_err();
+        }
+    }
+}

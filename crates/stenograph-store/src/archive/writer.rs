@@ -1,0 +1,487 @@
+//! Writes to the archive: copies sources, forgets copies, remembers folders. A commit makes durable all changes since the last one,
+//! or none of them.
+
+use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasherDefault, Hasher};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::block::{Hash, Kind, PIECE_SIZE};
+use super::forgotten::{Memory, Print, Tombstone};
+use super::history::History;
+use super::line::{Commit, CopyLine, Head, Known, Line, PieceLine};
+use super::open_source::{Compared, OpenSource, stored_from};
+use super::pack_writer::PackWriter;
+use super::packs::Packs;
+use super::read::CopyReader;
+use super::state::{Held, State, UNSTAMPED_MS, Version};
+use super::{CopyId, CopyInfo, Label};
+use crate::decode::{Counter, Guard, decode};
+use crate::error::{Error, Place, Problem};
+use crate::files::Files;
+use crate::lock::Lock;
+use crate::log::Log;
+use crate::tail::Remark;
+
+/// Writes to an archive; there is one at a time.
+#[derive(Debug)]
+pub struct ArchiveWriter {
+    pub(super) files: Arc<dyn Files>,
+    pub(super) folder: PathBuf,
+    pub(super) state: State,
+    /// The number of every piece.
+    pub(super) known: KnownPieces,
+    /// Pieces that are damaged, or whose pack is missing or too short.
+    pub(super) lost: HashSet<u32>,
+    pub(super) packs: PackWriter,
+    /// The lines of the next commit.
+    pub(super) lines: String,
+    pub(super) log: Log<()>,
+    /// Copies that were changed since the last commit.
+    touched: Vec<u32>,
+    pub(super) failed: Option<Failed>,
+    buffer: Vec<u8>,
+    pub(super) remarks: Vec<Remark>,
+    pub(super) _lock: Lock,
+}
+
+/// What a failure still asks for.
+#[derive(Debug)]
+pub(super) enum Failed {
+    /// The next commit must report it.
+    Unreported(Error),
+    /// It was reported; the state must be read again.
+    Reported,
+}
+
+/// The result of adding a source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AddOutcome {
+    /// The archive has a copy.
+    Archived(Added),
+    /// Its session was forgotten.
+    Forgotten,
+    /// Its session was forgotten, and has grown since.
+    Continued {
+        /// The forgotten session, where it has a name.
+        session: Option<String>,
+    },
+}
+
+/// A source that the archive has a copy of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Added {
+    /// The copy.
+    pub copy: CopyId,
+    /// Its last version.
+    pub version: u32,
+    /// How much of the source the copy has: the source may have grown meanwhile.
+    pub length: u64,
+    /// How many bytes had to be stored.
+    pub added: u64,
+    /// How it changed.
+    pub change: Change,
+}
+
+/// How a source changed since it was copied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// It had no copy.
+    New,
+    /// It did not.
+    Same,
+    /// It did not, but its copy was damaged and is whole again.
+    Renewed,
+    /// It is longer, and begins as it was.
+    Grown,
+    /// It has other bytes. The archive still has the old ones.
+    Rewritten,
+}
+
+/// How many versions of a source there are at most: a document may be rewritten with every message.
+const VERSIONS_MAX: usize = 32;
+
+impl ArchiveWriter {
+    pub(super) fn new(
+        files: Arc<dyn Files>,
+        folder: &Path,
+        history: History,
+        log: Log<()>,
+        lock: Lock,
+    ) -> Result<ArchiveWriter, Error> {
+        Ok(ArchiveWriter {
+            packs: PackWriter::new(Arc::clone(&files), folder.to_owned())?,
+            files,
+            folder: folder.to_owned(),
+            known: known_pieces(&history.state),
+            state: history.state,
+            lost: HashSet::new(),
+            lines: String::new(),
+            log,
+            touched: Vec::new(),
+            failed: None,
+            buffer: Vec::new(),
+            remarks: history.remarks,
+            _lock: lock,
+        })
+    }
+
+    /// Copies what the archive does not have of a source.
+    pub fn add(&mut self, path: &Path, label: &Label) -> Result<AddOutcome, Error> {
+        self.ready()?;
+        let unreadable = |error| Error::at(path, Problem::Unreadable, error);
+        let mut source = OpenSource::open(path)?;
+        let Some((copy, held)) = self.state.copy_at(path) else {
+            match self.memory(label, path)? {
+                Memory::Unknown => {}
+                Memory::Forgotten => return Ok(AddOutcome::Forgotten),
+                Memory::Continued { session } => return Ok(AddOutcome::Continued { session }),
+            }
+            let copy = self.state.next_copy;
+            let line = CopyLine { copy, version: 1, path: Some(path.to_owned()), ..CopyLine::default() };
+            return self.store(path, source, line, label, 0, Change::New).map(AddOutcome::Archived);
+        };
+        let Some(last) = held.versions.last().cloned() else { return Err(Error::about(path, Problem::NotKept)) };
+        let untouched = source.modified_ns == held.modified_ns && source.length == last.length;
+        let relabelled = label.session.is_some() && (label.session != held.session || label.format != held.format);
+        let is_intact = !last.pieces.iter().any(|piece| self.lost.contains(piece));
+        let mut added =
+            Added { copy: CopyId(copy), version: last.number, length: last.length, added: 0, change: Change::Same };
+        if untouched && is_intact && !relabelled {
+            return Ok(AddOutcome::Archived(added));
+        }
+        let mut line = CopyLine { copy, version: last.number, ..CopyLine::default() };
+        let is_same = untouched && is_intact;
+        let compared = if is_same { Compared::Same } else { source.compare(&last, &self.state).map_err(unreadable)? };
+        match compared {
+            Compared::Same => {
+                added.added = self.store_lost(path, &mut source, &last.pieces)?;
+                added.change = if added.added > 0 { Change::Renewed } else { Change::Same };
+                line.same = last.pieces.len() as u32;
+                (line.length, line.modified) = (last.length, source.modified_ns);
+                self.set_label(&mut line, label);
+                self.write_copy(line)?;
+            }
+            Compared::Grown => {
+                let same = stored_from(&self.state, &last, source.length - last.length);
+                let stays = last.pieces.get(..same).unwrap_or_default();
+                let offset = stays.iter().map(|piece| self.state.size_of(*piece)).sum();
+                let renewed = self.store_lost(path, &mut source, stays)?;
+                line.same = same as u32;
+                added = self.store(path, source, line, label, offset, Change::Grown)?;
+                added.added += renewed;
+            }
+            Compared::Other => {
+                line.version = last.number + 1;
+                added = self.store(path, source, line, label, 0, Change::Rewritten)?;
+                self.thin(copy)?;
+            }
+        }
+        Ok(AddOutcome::Archived(added))
+    }
+
+    /// Says that a source is somewhere else now and belongs to its copy there. A place that has a copy keeps that one.
+    pub fn moved(&mut self, copy: CopyId, to: &Path) -> Result<(), Error> {
+        self.ready()?;
+        let Some(held) = self.state.copies.get(&copy.0).filter(|held| held.path != to) else { return Ok(()) };
+        let Some(last) = held.versions.last().filter(|_| self.state.copy_at(to).is_none()) else { return Ok(()) };
+        let line = CopyLine {
+            copy: copy.0,
+            version: last.number,
+            path: Some(to.to_owned()),
+            length: last.length,
+            modified: held.modified_ns,
+            same: last.pieces.len() as u32,
+            ..CopyLine::default()
+        };
+        self.write_copy(line)
+    }
+
+    /// Stores a source from an offset on, after the pieces that stay.
+    fn store(
+        &mut self,
+        path: &Path,
+        mut source: OpenSource,
+        mut line: CopyLine,
+        label: &Label,
+        from: u64,
+        change: Change,
+    ) -> Result<Added, Error> {
+        line.modified = source.modified_ns;
+        let (mut length, mut added) = (from, 0);
+        let mut buffer = std::mem::take(&mut self.buffer);
+        loop {
+            let size = PIECE_SIZE as u64 - length % PIECE_SIZE as u64;
+            source.read(length, size, &mut buffer).map_err(|error| Error::at(path, Problem::Unreadable, error))?;
+            if buffer.is_empty() {
+                break;
+            }
+            length += buffer.len() as u64;
+            let (number, stored) = self.put_piece(&buffer)?;
+            added += stored;
+            line.pieces.push(number);
+        }
+        self.buffer = buffer;
+        let result = Added { copy: CopyId(line.copy), version: line.version, length, added, change };
+        let last = self.state.copies.get(&line.copy).and_then(|held| held.versions.last());
+        match change {
+            Change::Grown if length < source.length => {
+                // It was cut off meanwhile: the next time compares it again.
+                return Ok(Added { length: last.map_or(0, |last| last.length), change: Change::Same, ..result });
+            }
+            Change::Rewritten => {
+                let before = last.map_or(&[][..], |last| &last.pieces);
+                let same = before.iter().zip(&line.pieces).take_while(|(one, other)| one == other).count();
+                line.pieces.drain(..same);
+                line.same = same as u32;
+            }
+            Change::Grown | Change::New | Change::Same | Change::Renewed => {}
+        }
+        line.length = length;
+        self.set_label(&mut line, label);
+        self.write_copy(line)?;
+        Ok(result)
+    }
+
+    /// Stores those of the first pieces of a source that are lost. How many bytes that were.
+    fn store_lost(&mut self, path: &Path, source: &mut OpenSource, pieces: &[u32]) -> Result<u64, Error> {
+        let (mut at, mut added, mut bytes) = (0, 0, Vec::new());
+        for number in pieces {
+            let size = self.state.size_of(*number);
+            if self.lost.contains(number) {
+                source.read(at, size, &mut bytes).map_err(|error| Error::at(path, Problem::Unreadable, error))?;
+                let hash = self.state.pieces.get(*number as usize).map(|piece| piece.hash);
+                // A source that changed meanwhile is compared again the next time.
+                if hash == Some(*blake3::hash(&bytes).as_bytes()) {
+                    added += self.put_piece(&bytes)?.1;
+                }
+            }
+            at += size;
+        }
+        Ok(added)
+    }
+
+    /// Stores a piece unless it is there. Its number, and how many bytes that took.
+    fn put_piece(&mut self, raw: &[u8]) -> Result<(u32, u64), Error> {
+        let hash = *blake3::hash(raw).as_bytes();
+        let number = match self.known.get(&hash) {
+            Some(number) if !self.lost.contains(number) => return Ok((*number, 0)),
+            // Every copy that has the lost piece is whole again.
+            Some(number) => *number,
+            None => u32::try_from(self.state.pieces.len())
+                .map_err(|_| Error::about(&self.folder, Problem::TooMany { most: u64::from(u32::MAX) }))?,
+        };
+        let written = self.packs.write(Kind::Piece, &hash, raw).map_err(|error| fail(&mut self.failed, error))?;
+        let (pack, at, size) = (written.pack, written.at, written.size);
+        self.write(Line::Piece(PieceLine { number, pack, at, size, raw: raw.len() as u32, hash }))?;
+        self.known.insert(hash, number);
+        self.lost.remove(&number);
+        Ok((number, raw.len() as u64))
+    }
+
+    /// Sets what is known of a source, where that is new.
+    fn set_label(&self, line: &mut CopyLine, label: &Label) {
+        let held = self.state.copies.get(&line.copy);
+        if held.is_none_or(|held| held.format != label.format) && !label.format.is_empty() {
+            line.format = Some(label.format.clone());
+        }
+        if held.is_none_or(|held| held.session != label.session) {
+            line.session.clone_from(&label.session);
+        }
+    }
+
+    fn write_copy(&mut self, line: CopyLine) -> Result<(), Error> {
+        self.touched.push(line.copy);
+        self.write(Line::Copy(line))
+    }
+
+    /// Drops an old version when there are too many: one that the next one only made longer, if there is one.
+    fn thin(&mut self, copy: u32) -> Result<(), Error> {
+        let Some(held) = self.state.copies.get(&copy) else { return Ok(()) };
+        if held.versions.len() <= VERSIONS_MAX {
+            return Ok(());
+        }
+        let pairs = held.versions.iter().zip(held.versions.iter().skip(1));
+        let least =
+            pairs.min_by_key(|(version, next)| (next.length < version.length, version.length.abs_diff(next.length)));
+        let Some((version, _)) = least else { return Ok(()) };
+        let versions = vec![version.number];
+        self.write(Line::Thin { copy, versions })
+    }
+
+    /// Forgets copies, for a reason. Their sources are not copied again wherever they are found.
+    pub fn forget(&mut self, copies: &[CopyId], why: &str) -> Result<(), Error> {
+        self.ready()?;
+        let mut tombstones = Vec::with_capacity(copies.len());
+        let packs = Packs::new(Arc::clone(&self.files), &self.folder);
+        for copy in copies {
+            let missing = || Error::about(&self.folder.join(copy.to_string()), Problem::NotKept);
+            let held = self.state.copies.get(&copy.0).ok_or_else(missing)?;
+            let contents = held.versions.iter().filter_map(|version| print(held, version, &self.state, &packs));
+            let (format, session) = (held.format.clone(), held.session.clone());
+            tombstones.push(Tombstone { format, session, contents: contents.collect() });
+        }
+        if copies.is_empty() {
+            return Ok(());
+        }
+        let copies = copies.iter().map(|copy| copy.0).collect();
+        self.write(Line::Forget { copies, tombstones, why: why.to_owned() })
+    }
+
+    /// Lets a forgotten session come back.
+    pub fn unforget(&mut self, label: &Label) -> Result<(), Error> {
+        self.ready()?;
+        self.write(Line::Unforget { format: label.format.clone(), session: label.session.clone() })
+    }
+
+    /// What the archive remembers of the source at a path.
+    pub fn memory(&self, label: &Label, path: &Path) -> Result<Memory, Error> {
+        let recalled = self.state.forgotten.recall(label, path);
+        recalled.map_err(|error| Error::at(path, Problem::Unreadable, error))
+    }
+
+    /// Adds a folder to those that are searched.
+    pub fn add_folder(&mut self, path: &Path) -> Result<(), Error> {
+        self.set_folder(path, Known::Added)
+    }
+
+    /// Removes a folder from those that are searched.
+    pub fn remove_folder(&mut self, path: &Path) -> Result<(), Error> {
+        self.set_folder(path, Known::Removed)
+    }
+
+    fn set_folder(&mut self, path: &Path, known: Known) -> Result<(), Error> {
+        self.ready()?;
+        let is_known = self.state.folders.iter().any(|folder| folder == path);
+        if is_known == (known == Known::Added) {
+            return Ok(());
+        }
+        self.write(Line::Folder { path: path.to_owned(), known })
+    }
+
+    /// The folders that were added.
+    pub fn folders(&self) -> &[PathBuf] {
+        &self.state.folders
+    }
+
+    /// All copies, those that are not committed among them.
+    pub fn copies(&self) -> impl Iterator<Item = CopyInfo> {
+        self.state.infos()
+    }
+
+    /// Whether the last version of a copy can be read, as far as is known without reading it.
+    pub fn is_intact(&self, copy: CopyId) -> bool {
+        let last = self.state.copies.get(&copy.0).and_then(|held| held.versions.last());
+        last.is_some_and(|last| !last.pieces.iter().any(|piece| self.lost.contains(piece)))
+    }
+
+    /// What was odd when the archive was opened.
+    pub fn remarks(&self) -> &[Remark] {
+        &self.remarks
+    }
+
+    /// Makes durable all changes since the last commit. After a failure none of them count, unless the error says that this is in
+    /// doubt; then opening the archive again shows it.
+    pub fn commit(&mut self, now_ms: i64) -> Result<(), Error> {
+        if matches!(self.failed, Some(Failed::Unreported(_)))
+            && let Some(Failed::Unreported(error)) = self.failed.replace(Failed::Reported)
+        {
+            return Err(error);
+        }
+        self.ready()?;
+        self.try_commit(now_ms).inspect_err(|_| self.failed = Some(Failed::Reported))
+    }
+
+    fn try_commit(&mut self, now_ms: i64) -> Result<(), Error> {
+        if self.lines.is_empty() {
+            return Ok(());
+        }
+        let (pack, at) = self.packs.position()?;
+        let (commit, after) = (self.state.commits + 1, self.state.chain);
+        let head = Head { archive: 0, commit, time: now_ms, after, pack, at, bytes: 0, sum: 0 };
+        let commit = Commit::new(head, &self.lines);
+        let commit = commit.map_err(|error| Error::at(&self.folder, Problem::Unwritable, error))?;
+        // The log comes last: what it says is in the packs. From here on a process that finds both takes this commit for done.
+        let written = self.packs.write(Kind::Commit, blake3::hash(&commit.bytes).as_bytes(), &commit.bytes)?;
+        self.packs.sync().map_err(Error::in_doubt)?;
+        self.log.append(&commit.bytes, (), &|_| {}).map_err(Error::in_doubt)?;
+        self.lines.clear();
+        self.state.commits = commit.head.commit;
+        self.state.chain = commit.chain();
+        self.state.chains.insert(commit.head.commit, self.state.chain);
+        self.state.packs.insert(pack, at + written.size);
+        let touched = std::mem::take(&mut self.touched);
+        touched.into_iter().for_each(|copy| self.state.stamp(copy, now_ms));
+        Ok(())
+    }
+
+    /// Puts a line into the next commit, and applies it.
+    pub(super) fn write(&mut self, line: Line) -> Result<(), Error> {
+        let text = line.encode().map_err(|error| Error::at(&self.folder, Problem::Unwritable, error))?;
+        let applied = self.state.apply(line, UNSTAMPED_MS);
+        applied.ok_or_else(|| Error::about(&self.folder, Problem::Unwritable))?;
+        self.lines.push_str(&text);
+        Ok(())
+    }
+
+    /// Reads the state again, after a failure that was reported.
+    pub(super) fn ready(&mut self) -> Result<(), Error> {
+        match &self.failed {
+            None => Ok(()),
+            Some(Failed::Unreported(error)) => Err(error.again()),
+            Some(Failed::Reported) => {
+                let end = self.log.length();
+                self.state = History::load_until(self.files.as_ref(), &self.folder, end)?.state;
+                self.known = known_pieces(&self.state);
+                self.find_lost()?;
+                self.lines.clear();
+                self.packs.leave_pack();
+                self.touched.clear();
+                self.failed = None;
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Remembers a failure for the next commit.
+pub(super) fn fail(failed: &mut Option<Failed>, error: Error) -> Error {
+    *failed = Some(Failed::Unreported(error.again()));
+    error
+}
+
+/// The fingerprint of a version, decompressed where that can be done; `None` where it cannot be read.
+fn print(held: &Held, version: &Version, state: &State, packs: &Packs) -> Option<Print> {
+    let raw = || CopyReader::new(state, packs, version, 0);
+    let place = Place::Path(held.path.clone());
+    let decoded =
+        decode(raw(), &place, &Counter::default(), Guard::USUAL).ok().and_then(|stream| Print::of(stream).ok());
+    decoded.or_else(|| Print::of(raw()).ok())
+}
+
+/// Pieces by their hash.
+pub(super) type KnownPieces = HashMap<Hash, u32, BuildHasherDefault<Uniform>>;
+
+/// The number of every piece.
+pub(super) fn known_pieces(state: &State) -> KnownPieces {
+    let mut known = KnownPieces::with_capacity_and_hasher(state.pieces.len(), BuildHasherDefault::default());
+    for (number, piece) in state.pieces.iter().enumerate() {
+        known.entry(piece.hash).or_insert(number as u32);
+    }
+    known
+}
+
+/// A hash needs no hashing.
+#[derive(Debug, Default)]
+pub(super) struct Uniform(u64);
+
+impl Hasher for Uniform {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        // The length of the array comes first, and is the same for all.
+        self.0 ^= bytes.first_chunk().copied().map_or(0, u64::from_le_bytes);
+    }
+}
