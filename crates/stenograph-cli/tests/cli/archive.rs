@@ -1,7 +1,7 @@
 //! `steno archive` and `steno archive prune`.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::list::{home, index, path, said};
 use crate::runner::{Folder, NATIVE};
@@ -88,22 +88,98 @@ fn keeping_finds_what_the_index_would() {
     folder.run("find walrus session:ffff").ends(0).says("ffff00");
 }
 
-#[test]
-fn damage_is_found_and_named() {
-    let folder = home();
-    folder.run("archive verify").ends(0).talks("4 copies").talks("everything is what it was");
-    for pack in packs(&folder) {
+/// Flips a bit in every block of the packs.
+fn damage_packs(folder: &Folder) {
+    for pack in packs(folder) {
         let mut bytes = fs::read(&pack).unwrap();
-        let last = bytes.len() - 1;
-        bytes[last] ^= 0x40;
+        let blocks: Vec<usize> =
+            bytes.windows(8).enumerate().filter(|(_, window)| window == b"STNBLOK2").map(|(at, _)| at).collect();
+        blocks.iter().for_each(|at| bytes[at + 80] ^= 0x40);
         fs::write(&pack, bytes).unwrap();
     }
+}
+
+#[test]
+fn damage_is_found_and_named_and_the_next_run_heals_it() {
+    let folder = home();
+    folder.run("archive verify").ends(0).talks("4 copies").talks("everything is sound");
+    damage_packs(&folder);
     let done = folder.run("archive verify --json");
     let damaged = &done.ends(1).json()[0]["damaged"];
     assert!(damaged.as_array().unwrap().iter().any(|damaged| damaged["session"] == THREE), "{damaged}");
-    folder.run("archive verify").ends(1).says(".jsonl: ").says("from byte 0 on").talks("damaged");
+    folder.run("archive verify").ends(1).says(".jsonl: ").says("from byte 0 on").talks("damaged").talks("steno index");
     folder.run("archive restore ffff -o out.jsonl").fails("damaged");
     assert!(!folder.path("out.jsonl").exists());
+    // One file is gone, so its copy is lost and named; the others are archived again.
+    fs::remove_file(folder.path(&path(TWO))).unwrap();
+    folder.run("index --root home").ends(0).talks(TWO).talks("is lost");
+    let damaged = folder.run("archive verify --repair --json").ends(1).json();
+    let damaged: Vec<_> =
+        damaged[0]["damaged"].as_array().unwrap().iter().map(|damaged| damaged["session"].clone()).collect();
+    assert_eq!(damaged, [TWO]);
+    let before = folder.read(&path(THREE));
+    fs::remove_file(folder.path(&path(THREE))).unwrap();
+    folder.run("archive restore ffff").ends(0);
+    assert_eq!(folder.read(&path(THREE)), before);
+}
+
+#[test]
+fn a_damaged_log_is_an_error_with_a_way_out_and_loses_nothing() {
+    let folder = home();
+    folder.run("archive prune session:ffff").ends(0);
+    let good = folder.read("store/archive/log.jsonl");
+    for at in [10, good.len() / 3, good.len() - 40, good.len() - 1] {
+        let mut bad = good.clone();
+        bad[at] ^= 1;
+        folder.write("store/archive/log.jsonl", &bad);
+        for line in [
+            "archive list",
+            "archive verify",
+            "archive restore 0198aaaa-1 -o out",
+            "index --root home",
+            "archive add --root home",
+        ] {
+            let done = folder.run(line);
+            done.fails("the log of the archive is damaged");
+            assert!(done.talk.contains("steno archive verify --repair"), "{line}: {}", done.talk);
+        }
+        assert_eq!(folder.read("store/archive/log.jsonl"), bad);
+        folder.run("archive verify --repair").ends(0).talks("came from the packs").talks("everything is sound");
+        assert_eq!(folder.read("store/archive/log.jsonl"), good);
+        folder.run("index --root home").ends(0).talks("1 forgotten");
+        assert_eq!(sessions(&folder), 2);
+    }
+}
+
+#[test]
+fn the_index_archives_again_when_the_archive_is_gone_or_another_one() {
+    let folder = home();
+    let gone = folder.read(&path(TWO));
+    fs::remove_file(folder.path(&path(TWO))).unwrap();
+    index(&folder);
+    fs::rename(folder.path("store/archive"), folder.path("aside")).unwrap();
+    folder.run("index --root home").ends(0).talks("3 unchanged").talks("kept").talks(TWO).talks("is lost");
+    folder.run("archive verify").ends(0).talks("3 copies");
+    // Copies that only the other archive has come back with it.
+    fs::rename(folder.path("store/archive"), folder.path("another")).unwrap();
+    fs::rename(folder.path("aside"), folder.path("store/archive")).unwrap();
+    folder.run("index --root home").ends(0);
+    folder.run("archive restore 0198aaaa-9").ends(0);
+    assert_eq!(folder.read(&path(TWO)), gone);
+    // A pack that is lost or cut off.
+    for cut in [true, false] {
+        for pack in packs(&folder) {
+            let bytes = fs::read(&pack).unwrap();
+            if cut { fs::write(&pack, &bytes[..bytes.len() / 3]).unwrap() } else { fs::remove_file(&pack).unwrap() }
+        }
+        folder.run("index --root home").ends(0).talks("sources that still exist are archived again");
+        folder.run("archive verify --repair").ends(0).talks("4 copies").talks("everything is sound");
+    }
+    // The same for an archive without an index.
+    fs::remove_dir_all(folder.path("store/index")).unwrap();
+    packs(&folder).iter().for_each(|pack| fs::remove_file(pack).unwrap());
+    folder.run("archive add --root home").ends(0).talks("4 archived again because their copies were lost");
+    folder.run("archive verify --repair").ends(0).talks("everything is sound");
 }
 
 #[test]
@@ -203,4 +279,68 @@ fn a_file_of_no_known_format_is_named_however_it_was_spelled() {
             .talks("not kept: it is of no known format")
             .talks(spelled);
     }
+}
+
+/// Every file below a folder.
+fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        if entry.is_dir() { found.extend(files_below(&entry)) } else { found.push(entry) }
+    }
+    found
+}
+
+fn packed(bytes: &[u8], ending: &str) -> Vec<u8> {
+    if ending == "zst" {
+        return zstd::encode_all(bytes, 3).unwrap();
+    }
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    std::io::Write::write_all(&mut encoder, bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+#[test]
+fn nothing_of_a_pruned_home_comes_back_however_its_files_are_renamed_copied_or_compressed() {
+    let folder = home();
+    folder.write("home/.claude/projects/-work-app/notes.jsonl", NATIVE);
+    index(&folder);
+    let all = sessions(&folder);
+    assert_eq!(all, 4);
+    folder.run("archive prune --older-than 1d --force").ends(0).talks("4 sessions went");
+    for (round, file) in files_below(&folder.path("home")).into_iter().enumerate() {
+        let bytes = fs::read(&file).unwrap();
+        let uuid = format!("0198bbbb-{round:04}-4222-8333-444455556666");
+        for name in ["renamed.jsonl".to_owned(), format!("copy-{round}.jsonl"), format!("{uuid}.jsonl")] {
+            fs::write(file.with_file_name(name), &bytes).unwrap();
+        }
+        for ending in ["gz", "zst"] {
+            fs::write(file.with_file_name(format!("{uuid}.jsonl.{ending}")), packed(&bytes, ending)).unwrap();
+        }
+        fs::remove_file(&file).unwrap();
+    }
+    for _ in 0..2 {
+        folder.run("index --root home").ends(0).talks(" forgotten");
+        assert_eq!(sessions(&folder), 0);
+        folder.run("archive add --root home").ends(0).talks(" forgotten");
+        folder.run("archive list").finds_nothing("nothing is kept yet");
+        let _ = fs::remove_dir_all(folder.path("store/index"));
+    }
+}
+
+#[test]
+fn a_forgotten_session_that_goes_on_is_named_until_it_is_unforgotten() {
+    let folder = home();
+    folder.run("archive prune session:ffff").ends(0);
+    let longer = [folder.read(&path(THREE)), said(THREE, 9, "user", "Another walrus").into_bytes()].concat();
+    folder.write(&path(THREE), &longer);
+    for line in ["index --root home", "archive add --root home"] {
+        let done = folder.run(line);
+        done.ends(0).talks(&format!("1 forgotten session has new work: {THREE}")).talks("steno archive unforget");
+    }
+    let json = folder.run("index --root home --json").ends(0).json();
+    assert_eq!(json[0]["continued"], serde_json::json!([THREE]));
+    assert_eq!(sessions(&folder), 2);
+    folder.run("archive unforget ffff").ends(0);
+    folder.run("index --root home").ends(0).talks("1 new");
+    folder.run("find walrus session:ffff").ends(0).says("Another");
 }

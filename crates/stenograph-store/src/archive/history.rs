@@ -102,12 +102,15 @@ impl History {
             commit.head.commit == self.state.commits + 1 && commit.head.after == self.state.chain
         }) {
             let commit = found.remove(next);
-            // A power failure may leave a commit whose pieces never came to disk; it was not acknowledged.
+            // A power failure may leave a commit whose pieces never came to disk. It is the last one, and was not acknowledged.
+            let is_last = found.iter().all(|other| other.head.commit <= commit.head.commit);
             let is_there = |piece: &PieceLine| {
                 let is_logged = self.logged.get(&piece.pack).is_some_and(|known| piece.at < *known);
                 is_logged || sound.contains(&(piece.pack, piece.at))
             };
-            if !commit.pieces().all(|piece| is_there(&piece)) {
+            if is_last && !commit.pieces().all(|piece| is_there(&piece)) {
+                let text = format!("commit {} is incomplete and does not count", commit.head.commit);
+                self.remarks.push(Remark::new(&path, text));
                 continue;
             }
             self.follow(&path, &commit)?;

@@ -2,7 +2,6 @@
 //! `reading.rs`.
 
 use std::fs::File;
-use std::io::Read;
 
 use stenograph::format::{Format, Head, named};
 
