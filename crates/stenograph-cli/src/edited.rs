@@ -153,7 +153,7 @@ impl Target {
         }
         let file = self.output.create(&[subject.source()])?;
         let Some((path, mut file)) = self.file().zip(file) else {
-            output.data().write_all(bytes)?;
+            output.transcript().write_all(bytes)?;
             output.flush()?;
             return Ok(Written::default());
         };

@@ -10,10 +10,17 @@ use crate::error::{CommandError, Status};
 
 /// The two ways out of the program.
 pub struct Output<'a> {
-    data: Box<dyn Write + 'a>,
+    data: Harmless<'a>,
     talk: Box<dyn Write + 'a>,
     colour: Colour,
+}
+
+/// Takes the bytes of a transcript. A program gets every byte; a terminal none that it would obey.
+struct Harmless<'a> {
+    out: Box<dyn Write + 'a>,
     terminal: bool,
+    /// The beginning of a character that is not whole yet.
+    rest: Vec<u8>,
 }
 
 /// Whether words may be coloured.
@@ -49,12 +56,14 @@ impl Output<'_> {
         let terminal = io::stdout().is_terminal();
         let colour = if terminal && !plain { Colour::Shown } else { Colour::Plain };
         let data = BufWriter::with_capacity(64 << 10, io::stdout().lock());
-        Output { data: Box::new(data), talk: Box::new(io::stderr()), colour, terminal }
+        let data = Harmless { out: Box::new(data), terminal, rest: Vec::new() };
+        Output { data, talk: Box::new(io::stderr()), colour }
     }
 
     /// Two writers of the caller's own, without colour.
     pub fn to<'a>(data: impl Write + 'a, talk: impl Write + 'a) -> Output<'a> {
-        Output { data: Box::new(data), talk: Box::new(talk), colour: Colour::Plain, terminal: false }
+        let data = Harmless { out: Box::new(data), terminal: false, rest: Vec::new() };
+        Output { data, talk: Box::new(talk), colour: Colour::Plain }
     }
 
     /// Whether words may be coloured.
@@ -64,16 +73,21 @@ impl Output<'_> {
 
     /// Whether somebody watches what is written.
     pub fn is_terminal(&self) -> bool {
-        self.terminal
+        self.data.terminal
     }
 
     /// One line of data.
     pub fn line(&mut self, text: &str) -> Result<(), CommandError> {
-        Ok(writeln!(self.data, "{text}")?)
+        Ok(writeln!(self.data.out, "{text}")?)
     }
 
-    /// Data as it comes, without a line's end.
+    /// Data as it comes, without a line's end. What a transcript says in it is harmless already.
     pub fn data(&mut self) -> &mut dyn Write {
+        &mut self.data.out
+    }
+
+    /// Where a transcript itself goes: as it is into a file or a program, and harmless on a terminal.
+    pub fn transcript(&mut self) -> &mut dyn Write {
         &mut self.data
     }
 
@@ -100,6 +114,29 @@ impl Output<'_> {
     /// Hands everything on.
     pub fn flush(&mut self) -> Result<(), CommandError> {
         Ok(self.data.flush()?)
+    }
+}
+
+impl Write for Harmless<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if !self.terminal {
+            return self.out.write(bytes);
+        }
+        self.rest.extend_from_slice(bytes);
+        let whole = match std::str::from_utf8(&self.rest) {
+            Err(error) if error.error_len().is_none() => error.valid_up_to(),
+            _ => self.rest.len(),
+        };
+        let rest = self.rest.split_off(whole);
+        let text = std::mem::replace(&mut self.rest, rest);
+        self.out.write_all(harmless(&String::from_utf8_lossy(&text)).as_bytes())?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let rest = std::mem::take(&mut self.rest);
+        self.out.write_all(harmless(&String::from_utf8_lossy(&rest)).as_bytes())?;
+        self.out.flush()
     }
 }
 
@@ -166,6 +203,19 @@ mod tests {
         let mut talk = Vec::new();
         Output::to(Vec::new(), &mut talk).error(&CommandError::new("a\nhint: b: is a folder"));
         assert_eq!(String::from_utf8(talk).unwrap(), "error: a␊hint: b: is a folder\n");
+    }
+
+    #[test]
+    fn a_transcript_is_harmless_on_a_terminal_and_itself_elsewhere() {
+        for (terminal, expected) in [(true, "␛[2J é\\u{9b}\u{fffd}"), (false, "\u{1b}[2J é\u{9b}\u{fffd}")] {
+            let mut shown = Vec::new();
+            let mut out = Harmless { out: Box::new(&mut shown), terminal, rest: Vec::new() };
+            // In pieces that cut characters.
+            "\u{1b}[2J é\u{9b}\u{fffd}".as_bytes().chunks(1).for_each(|piece| out.write_all(piece).unwrap());
+            out.flush().unwrap();
+            drop(out);
+            assert_eq!(String::from_utf8(shown).unwrap(), expected);
+        }
     }
 
     #[test]

@@ -120,7 +120,7 @@ impl Target {
 
     fn writer<'a>(&'a mut self, output: &'a mut Output<'_>) -> &'a mut dyn Write {
         match self {
-            Target::Standard => output.data(),
+            Target::Standard => output.transcript(),
             Target::Held(spool) => spool,
             Target::File(file) => file,
         }
@@ -129,7 +129,7 @@ impl Target {
     fn commit(self, output: &mut Output<'_>) -> Result<(), CommandError> {
         match self {
             Target::Standard => output.flush(),
-            Target::Held(spool) => Ok(spool.copy_to(output.data())?),
+            Target::Held(spool) => Ok(spool.copy_to(output.transcript())?),
             Target::File(file) => Ok(file.commit()?),
         }
     }

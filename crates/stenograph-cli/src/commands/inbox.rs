@@ -1,6 +1,6 @@
 //! `steno inbox`: messages between contexts. A message is removed only when it was printed: nothing is lost, whoever crashes.
 
-use std::io::{IsTerminal, Read};
+use std::io::Read;
 use std::path::PathBuf;
 
 use clap::Subcommand;
@@ -13,7 +13,7 @@ use stenograph_store::layouts::chibi::{Context, Stamp};
 use super::record::say;
 use crate::context::{Named, Which};
 use crate::error::{CommandError, Status};
-use crate::output::{Output, counted, harmless, harmless_json, harmless_line};
+use crate::output::{Output, counted, harmless_json, harmless_line};
 
 /// Leave a message for another context, or take the messages that wait
 ///
@@ -191,13 +191,7 @@ impl Look {
             return events(&lines, output);
         }
         let block = inbox::block(messages);
-        // A model is told exactly what was said; a terminal is not.
-        if std::io::stdout().is_terminal() {
-            write!(output.data(), "{}", harmless(&block))?;
-        } else {
-            output.data().write_all(block.as_bytes())?;
-        }
-        Ok(())
+        Ok(output.transcript().write_all(block.as_bytes())?)
     }
 
     fn end(&self, mail: &Mail, context: &Context, output: &mut Output<'_>) -> Result<Status, CommandError> {
