@@ -174,6 +174,19 @@ fn an_error_fails_a_run_unless_something_good_follows() {
 }
 
 #[test]
+fn what_went_wrong_in_one_conversation_is_recovered_whatever_others_do() {
+    let failure = |thread: Option<&'static str>| Event {
+        thread: thread.map(Into::into),
+        ..Event::new(Body::Failure { name: Some("overloaded".into()), content: None })
+    };
+    let mut tape = Tape::default();
+    tape.said(USER, "go").put(failure(None)).put(failure(Some("side")));
+    let answer = Body::Message { role: MODEL, content: Content::text("well") };
+    tape.put(Event { thread: Some("side".into()), ..Event::new(answer) }).said(MODEL, "done");
+    assert!(tape.done().errors.items.iter().all(|fault| fault.is_recovered));
+}
+
+#[test]
 fn what_breaks_off_in_a_call_says_which() {
     let mut tape = Tape::default();
     tape.said(USER, "go").call("c1", "Bash", r#"{"command":"sleep 1000"}"#);

@@ -298,3 +298,24 @@ impl Result<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_that_is_not_in_the_series_changes_nothing_in_it() {
+        let mut series = Series::default();
+        let mut add = |number: usize, tokens: u64| {
+            series.add(Some(&number.to_string()), tokens, Place::default());
+            series.context.series.last().map(|(.., tokens)| *tokens)
+        };
+        // Once there are too many, every second call is kept: the first, the third, and so on.
+        for number in 1..=SERIES_MAX + 2 {
+            add(number, 1);
+        }
+        assert_eq!(add(SERIES_MAX + 2, 9), Some(1), "another record of a call that is left out");
+        assert_eq!(add(SERIES_MAX + 3, 1), Some(1));
+        assert_eq!(add(SERIES_MAX + 3, 9), Some(9), "another record of a call that is kept");
+    }
+}

@@ -323,6 +323,22 @@ mod tests {
     }
 
     #[test]
+    fn a_whole_path_does_not_go_around() {
+        for (path, expected) in [
+            ("/a/./b/../c", "/a/c"),
+            ("/a//b", "/a/b"),
+            ("/../x", "/x"),
+            ("~/x/../y", "~/y"),
+            ("C:\\a\\..\\b", "C:\\b"),
+            ("/a/b/", "/a/b/"),
+            ("\\\\server\\share", "\\\\server\\share"),
+        ] {
+            assert_eq!(joined(path, Some("/w")), expected);
+            assert_eq!(joined(path, None), expected);
+        }
+    }
+
+    #[test]
     fn the_name_of_a_tool_says_what_it_does() {
         let json = r#"{"file_path":"/a.rs"}"#;
         for (tool, how) in [
@@ -337,6 +353,8 @@ mod tests {
             ("mcp__fs__read_text_file", "read"),
             ("Grep", "named"),
             ("thread", "named"),
+            ("download_file", "written"),
+            ("code_review", "named"),
         ] {
             assert_eq!(touched(tool, json), [format!("{how} /a.rs")], "{tool}");
         }
