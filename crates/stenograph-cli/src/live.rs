@@ -9,7 +9,7 @@ use stenograph_store::folder::{self, Parts};
 
 use crate::error::CommandError;
 use crate::home::Root;
-use crate::store::{Asked, Where};
+use crate::store::{Asked, Chosen, Where};
 
 /// The file to look at. What was recorded may be spread over a folder, or have a journal beside it: the one that was written last tells
 /// what happens now.
@@ -25,11 +25,15 @@ fn newest(parts: &Parts) -> Option<PathBuf> {
 
 /// The file that a word means: its own, or that of a session.
 pub fn named(place: &Where, name: &Path) -> Result<PathBuf, CommandError> {
-    let chosen = match place.asked(name)? {
-        Asked::File(path) => return Ok(file(&path)),
-        Asked::Session(chosen) => chosen,
-    };
-    let path = chosen.parts().and_then(|parts| newest(&parts)).unwrap_or(chosen.source.path);
+    match place.asked(name)? {
+        Asked::File(path) => Ok(file(&path)),
+        Asked::Session(chosen) => file_of(&chosen, name),
+    }
+}
+
+/// The file of a session that was written last.
+fn file_of(chosen: &Chosen, name: &Path) -> Result<PathBuf, CommandError> {
+    let path = chosen.parts().and_then(|parts| newest(&parts)).unwrap_or_else(|| chosen.source.path.clone());
     if path.symlink_metadata().is_err() {
         return Err(CommandError::nothing(format!("{}: its file is gone: {}", name.display(), path.display()))
             .hint(format!("steno show {} shows what was kept of it", name.display())));
@@ -54,21 +58,18 @@ pub fn agents(place: &Where, name: &Path) -> Result<Vec<AgentFile>, CommandError
         Asked::File(path) => return Ok(vec![AgentFile { path: file(&path), session: None, thread: None }]),
         Asked::Session(chosen) => chosen,
     };
-    if chosen.source.path != chosen.session.path {
-        let thread = chosen.source.thread.clone();
-        return Ok(vec![AgentFile { path: named(place, name)?, session: Some(chosen.session.name), thread }]);
-    }
-    let mut rows = place.store()?.catalogue()?.sources_of(chosen.session.id)?;
-    rows.retain(|row| row.copy_of.is_none() && row.path.symlink_metadata().is_ok());
-    // The main source tells of its agent, whatever else does.
-    rows.sort_by_key(|row| row.id != chosen.source.id);
-    let mut found: Vec<AgentFile> = Vec::new();
-    for row in rows {
+    let agent = |path: PathBuf, thread: &Option<String>| AgentFile {
+        path,
+        session: Some(chosen.session.name.clone()),
+        thread: thread.clone(),
+    };
+    let mut found = vec![agent(file_of(&chosen, name)?, &chosen.source.thread)];
+    for row in chosen.threads().filter(|row| row.path.symlink_metadata().is_ok()) {
         if found.iter().all(|known| known.thread != row.thread) {
-            found.push(AgentFile { path: row.path, session: Some(chosen.session.name.clone()), thread: row.thread });
+            found.push(agent(row.path.clone(), &row.thread));
         }
     }
-    if found.is_empty() { named(place, name).map(|_| found) } else { Ok(found) }
+    Ok(found)
 }
 
 /// The processes of this machine, as far as they can be seen.
