@@ -74,6 +74,21 @@ pub fn open_known(
     Ok(Input { source, format })
 }
 
+/// Opens an earlier version of a source that the index knows.
+pub fn open_version(store: &Store, row: &SourceRow, version: u32, from: Option<&str>) -> Result<Input, CommandError> {
+    let name = row.path.display().to_string();
+    let source = store.open_version(row, version).map_err(|error| match error.problem {
+        Problem::NotKept => CommandError::nothing(format!("{name}: version {version} is not in the archive"))
+            .hint("steno archive list --json names the versions"),
+        _ => error.into(),
+    })?;
+    let format = match from {
+        Some(from) => format_named(from)?,
+        None => named(&row.format).ok_or_else(|| CommandError::new(format!("{name}: the format is unknown")))?,
+    };
+    Ok(Input { source, format })
+}
+
 /// The format of a source that may still be empty: then it has none.
 pub fn format_so_far(source: &Source, from: Option<&str>) -> Result<Option<&'static dyn Format>, CommandError> {
     Ok(recognized_so_far(source, from)?.map(|recognized| recognized.format))

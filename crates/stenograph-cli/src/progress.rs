@@ -1,7 +1,7 @@
 //! A bar on standard error for work that takes longer than a second, where somebody watches. It never touches standard output.
 
 use std::cell::Cell;
-use std::io::{self, IsTerminal, Read};
+use std::io::{self, IsTerminal, Read, Write as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -131,5 +131,10 @@ impl Watch for Bar {
 
     fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
+    }
+
+    fn waits_for(&mut self, holder: Option<u32>) {
+        let holder = holder.map_or_else(|| "another process".to_owned(), |holder| format!("process {holder}"));
+        let _ = writeln!(io::stderr(), "note: waiting for {holder}, which is writing to the index");
     }
 }

@@ -56,6 +56,8 @@ mod find;
 mod help;
 #[path = "cli/inbox.rs"]
 mod inbox;
+#[path = "cli/index.rs"]
+mod index;
 #[path = "cli/leslie.rs"]
 mod leslie;
 #[path = "cli/list.rs"]

@@ -133,6 +133,13 @@ pub enum Problem {
     IndexDamaged,
     /// Nothing was indexed yet.
     IndexMissing,
+    /// A later version of this program made the index.
+    IndexNewer {
+        /// The version of the index.
+        found: i64,
+        /// The latest version that this program knows.
+        known: i64,
+    },
     /// Writing failed, and so did taking back what was written.
     InDoubt,
 }
@@ -253,7 +260,10 @@ impl Error {
             }
             Problem::Full => "make room there, or write somewhere else",
             Problem::InDoubt => "when the disk is well again, look with steno show whether it is there",
-            Problem::IndexDamaged => "steno index makes it anew; the archive is not touched",
+            Problem::IndexDamaged => "steno index rebuilds it; the archive is not touched",
+            Problem::IndexNewer { .. } => {
+                "use the steno that made it, or a later one; or remove the folder, and steno index rebuilds it"
+            }
             Problem::IndexMissing => "steno index reads what the agents on this machine wrote",
             Problem::Unreadable | Problem::Unwritable => return None,
         })
@@ -314,6 +324,9 @@ impl fmt::Display for Error {
             Problem::Unreadable => formatter.write_str("cannot be read"),
             Problem::Unwritable => formatter.write_str("cannot be written"),
             Problem::IndexDamaged => formatter.write_str("the index is damaged"),
+            Problem::IndexNewer { found, known } => {
+                write!(formatter, "the index has version {found}, and this steno knows versions up to {known}")
+            }
             Problem::IndexMissing => formatter.write_str("nothing is indexed yet"),
             Problem::InDoubt => formatter.write_str("cannot be written, and some of it may be there all the same"),
         }?;

@@ -49,8 +49,8 @@ impl Lock {
             if !is_at(&file, path) {
                 continue;
             }
-            let named = file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id()));
-            named.map_err(|error| Error::at(path, Problem::Unwritable, error))?;
+            // The name only says who holds the lock, which holds without it: a full disk must not keep anybody from making room.
+            let _ = file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id()));
             return Ok(Lock { path: path.to_owned(), file });
         }
     }
@@ -58,6 +58,11 @@ impl Lock {
     /// Takes the lock beside a file, or says who writes to it. Through a link it is the lock of the file itself.
     pub fn on(path: &Path) -> Result<Lock, Error> {
         Lock::take(&beside(&behind_links(path))).map_err(|error| error.about_path(path))
+    }
+
+    /// Whether a process holds the lock.
+    pub fn is_held(path: &Path) -> bool {
+        File::open(path).is_ok_and(|file| matches!(file.try_lock_shared(), Err(fs::TryLockError::WouldBlock)))
     }
 
     /// Takes a lock that is only ever held for a moment, and waits for it.

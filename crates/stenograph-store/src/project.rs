@@ -80,10 +80,11 @@ impl Project {
 const SIZE_MAX: u64 = 1 << 20;
 
 fn read(path: &Path) -> Option<String> {
-    let file = File::open(path).ok()?;
-    if !file.metadata().ok()?.is_file() {
+    // To open a pipe is to wait for whoever writes into it.
+    if !fs::metadata(path).ok()?.is_file() {
         return None;
     }
+    let file = File::open(path).ok()?;
     let mut bytes = Vec::new();
     file.take(SIZE_MAX).read_to_end(&mut bytes).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())

@@ -29,6 +29,8 @@ pub struct Watcher {
     changes: Receiver<notify::Result<Event>>,
     sweep: Duration,
     next: Instant,
+    /// Why the system does not tell of every change.
+    trouble: Option<String>,
 }
 
 /// How often the caller is asked whether to go on.
@@ -40,22 +42,58 @@ const GATHER: Duration = Duration::from_millis(5);
 /// More changes than this are a reason to look at everything.
 const FILES_MAX: usize = 256;
 
+/// How often everything is looked at where the system does not tell of every change.
+const POLL: Duration = Duration::from_secs(2);
+
+/// A sweep is followed by a pause of so many times as long as it took, so that looking does not become all that is done.
+const REST_TIMES: u32 = 10;
+
 impl Watcher {
-    /// Watches the places where sources are found. Everything is looked at every `sweep`.
+    /// Watches the places where sources are found. Everything is looked at every `sweep`, and more often where the system does not
+    /// tell of every change; [`Watcher::trouble`] says so.
     pub fn new(places: &Places, sweep: Duration) -> Watcher {
         let (sender, changes) = channel();
-        let mut system = notify::recommended_watcher(move |change| {
+        let made = notify::recommended_watcher(move |change| {
             // Who does not wait any longer does not want to know.
             let _ = sender.send(change);
-        })
-        .ok();
-        if let Some(system) = &mut system {
-            for folder in folders(places) {
-                // What cannot be watched, for there are too many or on another machine, is still swept.
-                let _ = system.watch(&folder, RecursiveMode::Recursive);
+        });
+        Watcher::over(made, changes, &folders(places), sweep)
+    }
+
+    fn over(
+        made: notify::Result<RecommendedWatcher>,
+        changes: Receiver<notify::Result<Event>>,
+        folders: &[PathBuf],
+        sweep: Duration,
+    ) -> Watcher {
+        let (mut system, mut trouble) = match made {
+            Ok(system) => (Some(system), None),
+            Err(error) => (None, Some(reason(&error))),
+        };
+        for folder in folders {
+            if let Some(system) = &mut system
+                && let Err(error) = system.watch(folder, RecursiveMode::Recursive)
+            {
+                trouble.get_or_insert(format!("{}: {}", folder.display(), reason(&error)));
             }
         }
-        Watcher { _system: system, changes, sweep, next: Instant::now() + sweep }
+        let sweep = if trouble.is_some() { sweep.min(POLL) } else { sweep };
+        Watcher { _system: system, changes, sweep, next: Instant::now() + sweep, trouble }
+    }
+
+    /// Why the system does not tell of every change, if it does not. Then everything is looked at every [`Watcher::interval`].
+    pub fn trouble(&self) -> Option<&str> {
+        self.trouble.as_deref()
+    }
+
+    /// How often everything is looked at.
+    pub fn interval(&self) -> Duration {
+        self.sweep
+    }
+
+    /// Says how long the last look at everything took: the next one comes later when it took long.
+    pub fn took(&mut self, time: Duration) {
+        self.next = self.next.max(Instant::now() + time * REST_TIMES);
     }
 
     /// Has everything looked at before long.
@@ -116,10 +154,53 @@ fn folders(places: &Places) -> Vec<PathBuf> {
     found
 }
 
+/// Why the system cannot watch, for people.
+fn reason(error: &notify::Error) -> String {
+    match &error.kind {
+        notify::ErrorKind::MaxFilesWatch => {
+            "the limit of watched folders is reached (fs.inotify.max_user_watches)".to_owned()
+        }
+        notify::ErrorKind::Io(source)
+            if source.kind() == std::io::ErrorKind::QuotaExceeded || source.raw_os_error() == Some(24) =>
+        {
+            "the limit of watchers is reached (fs.inotify.max_user_instances)".to_owned()
+        }
+        notify::ErrorKind::Io(source) => source.to_string(),
+        _ => error.to_string(),
+    }
+}
+
 /// Whether a change may be one of content. That somebody reads a file is none.
 fn matters(kind: &EventKind) -> bool {
     match kind {
         EventKind::Access(_) | EventKind::Modify(notify::event::ModifyKind::Metadata(_)) => false,
         EventKind::Any | EventKind::Create(_) | EventKind::Modify(_) | EventKind::Remove(_) | EventKind::Other => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_a_system_that_watches_everything_is_looked_at_often_and_said_so() {
+        let folder = tempfile::tempdir().unwrap();
+        let (_sender, changes) = channel();
+        let none = Err(notify::Error::new(notify::ErrorKind::MaxFilesWatch));
+        let mut watcher = Watcher::over(none, changes, &[folder.path().to_owned()], Duration::from_secs(15));
+        assert!(watcher.trouble().is_some_and(|trouble| trouble.contains("max_user_watches")));
+        assert_eq!(watcher.interval(), POLL);
+        watcher.sweep_within(Duration::ZERO);
+        assert_eq!(watcher.wait(&|| false), Woken::Sweep);
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_watched_is_trouble() {
+        let places = Places { folders: vec![], ..Places::below(PathBuf::from("/nowhere/at/all")) };
+        assert_eq!(Watcher::new(&places, Duration::from_secs(15)).trouble(), None);
+        let (sender, changes) = channel();
+        let made = notify::recommended_watcher(move |change| drop(sender.send(change)));
+        let watcher = Watcher::over(made, changes, &[PathBuf::from("/nowhere/at/all")], Duration::from_secs(15));
+        assert!(watcher.trouble().is_some_and(|trouble| trouble.starts_with("/nowhere/at/all: ")));
     }
 }

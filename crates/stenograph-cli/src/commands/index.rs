@@ -1,5 +1,6 @@
 //! `steno index`: finds what the agents on this machine wrote, keeps it, and makes it searchable.
 
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,7 +9,7 @@ use std::time::{Duration, Instant};
 use stenograph::text::quote;
 use stenograph_store::discover::Places;
 use stenograph_store::index::catalogue::Unknown;
-use stenograph_store::index::{Keep, Made, Plan, Report, Scope, Store, run as bring_up_to_date};
+use stenograph_store::index::{Keep, Made, PassedOver, Plan, Report, Scope, Store, run as bring_up_to_date};
 use stenograph_store::watch::{Watcher, Woken};
 
 use super::archive::{strings_json, tell_continued};
@@ -88,14 +89,35 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
     crate::memory::bound_heaps();
     let stop = Arc::new(AtomicBool::new(false));
     store::on_interrupt(&stop);
+    end_when_stuck(&stop);
     let mut places = options.place.places(&store)?;
     places.folders.extend(options.folders.iter().map(|folder| std::path::absolute(folder).unwrap_or(folder.clone())));
     let report = once(&store, &places, Scope::All, options.keep(), options, &stop, output)?;
     tell(&report, options, output)?;
+    if !options.json {
+        tell_passed_over(&report.passed_over, output);
+    }
     if options.watch && !report.stopped {
         follow(&store, &places, options, &stop, output)?;
     }
     Ok(Status::Done)
+}
+
+/// How long a run may take to end once somebody wants it to. A commit of everything that was read takes a part of it.
+const END_MAX: Duration = Duration::from_secs(10);
+
+/// Ends the process when it does not end by itself: a read from a disk that does not answer cannot be interrupted. What was committed
+/// is safe, whenever the process ends.
+fn end_when_stuck(stop: &Arc<AtomicBool>) {
+    let stop = Arc::clone(stop);
+    std::thread::spawn(move || {
+        while !stop.load(Ordering::Relaxed) {
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        std::thread::sleep(END_MAX);
+        let _ = writeln!(std::io::stderr(), "error: a read does not return; ended without waiting for it any longer");
+        std::process::exit(2);
+    });
 }
 
 fn once(
@@ -120,7 +142,7 @@ fn once(
     let report = bring_up_to_date(store, &plan, &mut bar)?;
     drop(bar);
     if let Some(Made::Again(reason)) = &report.made {
-        output.say(&format!("note: the index was made anew: {reason}"));
+        output.say(&format!("note: the index is rebuilt: {reason}"));
     }
     Ok(report)
 }
@@ -137,6 +159,13 @@ fn follow(
     let pause = Duration::from_secs(options.keep_every);
     let mut watcher = Watcher::new(places, SWEEP);
     let mut kept = Instant::now();
+    let mut failing = Failing::default();
+    if let Some(trouble) = watcher.trouble() {
+        let every = watcher.interval().as_secs();
+        output.say(&format!(
+            "note: the system does not tell of every change: {trouble}; looking every {every} s instead"
+        ));
+    }
     if !options.json {
         output.say("watching; Ctrl-C ends it");
     }
@@ -154,21 +183,108 @@ fn follow(
         if keep == Keep::Yes {
             kept = Instant::now();
         }
+        let (is_sweep, began) = (matches!(scope, Scope::All), Instant::now());
         let report = match once(store, places, scope, keep, options, stop, output) {
-            Ok(report) => report,
-            // Somebody else indexes at the moment: what there is to see will still be there.
+            Ok(report) => {
+                if failing.ends() {
+                    output.say("indexing again");
+                }
+                report
+            }
+            // What there is to see will still be there.
             Err(error) => {
-                output.error(&error);
-                std::thread::sleep(Duration::from_secs(1));
+                if failing.begins(error.message()) {
+                    output.error(&error);
+                    output.say("note: trying again, less and less often");
+                }
+                failing.wait(&|| stop.load(Ordering::Relaxed));
+                watcher.sweep_within(Duration::ZERO);
                 continue;
             }
         };
+        if is_sweep {
+            watcher.took(began.elapsed());
+        }
         if report.events > 0 || report.gone + report.moved + report.copies > 0 || !report.unknown.is_empty() {
             tell(&report, options, output)?;
             output.flush()?;
         }
     }
     Ok(())
+}
+
+/// A run that fails again and again: it is told once, and tried ever less often.
+#[derive(Debug, Default)]
+struct Failing {
+    message: Option<String>,
+    pause: Duration,
+}
+
+impl Failing {
+    const PAUSE_MIN: Duration = Duration::from_secs(1);
+    const PAUSE_MAX: Duration = Duration::from_secs(60);
+
+    /// Takes notice of a failure; whether it is another than the last one.
+    fn begins(&mut self, message: &str) -> bool {
+        let is_new = self.message.as_deref() != Some(message);
+        if is_new {
+            self.message = Some(message.to_owned());
+        }
+        self.pause = if self.pause.is_zero() { Failing::PAUSE_MIN } else { (self.pause * 2).min(Failing::PAUSE_MAX) };
+        is_new
+    }
+
+    /// Takes notice of a success; whether there was a failure before it.
+    fn ends(&mut self) -> bool {
+        self.pause = Duration::ZERO;
+        self.message.take().is_some()
+    }
+
+    /// Waits until it is time to try again, or somebody wants to stop.
+    fn wait(&self, is_stopped: &dyn Fn() -> bool) {
+        let until = Instant::now() + self.pause;
+        while Instant::now() < until && !is_stopped() {
+            std::thread::sleep(Duration::from_millis(100).min(self.pause));
+        }
+    }
+}
+
+/// How many endings and folders of files that were passed over are named.
+const PASSED_OVER_MAX: usize = 5;
+
+fn tell_passed_over(passed_over: &PassedOver, output: &mut Output<'_>) {
+    if passed_over.count() == 0 {
+        return;
+    }
+    let few = |names: Vec<String>| {
+        let more = names.len().saturating_sub(PASSED_OVER_MAX);
+        let mut text = names.into_iter().take(PASSED_OVER_MAX).collect::<Vec<_>>().join(", ");
+        if more > 0 {
+            text.push_str(&format!(" and {more} more"));
+        }
+        text
+    };
+    let endings = passed_over.by_ending().into_iter().map(|(ending, count)| match ending.as_str() {
+        "" => format!("{count} without an ending"),
+        ending => format!("{count} .{ending}"),
+    });
+    let folders = passed_over.by_folder().into_iter().map(|(folder, count)| format!("{} ({count})", folder.display()));
+    let (count, endings, folders) = (passed_over.count(), few(endings.collect()), few(folders.collect()));
+    let files = counted(count, "file");
+    let text = format!("passed over {files} that are no transcripts: {endings}; in {folders}");
+    output.say(&crate::output::harmless_line(&text));
+}
+
+fn passed_over_json(passed_over: &PassedOver) -> String {
+    let groups: Vec<String> = passed_over
+        .groups()
+        .map(|(folder, ending, reason, count)| {
+            let folder = store::path_json(folder);
+            let (ending, reason) = (quote(ending), quote(reason.name()));
+            format!("{{\"folder\":{folder},\"ending\":{ending},\"reason\":{reason},\"count\":{count}}}")
+        })
+        .collect();
+    format!("{{\"count\":{},\"groups\":[{}]}}", passed_over.count(), groups.join(","))
 }
 
 fn tell(report: &Report, options: &Options, output: &mut Output<'_>) -> Result<(), CommandError> {
@@ -268,7 +384,7 @@ fn json(report: &Report) -> String {
         .collect();
     format!(
         "{{\"found\":{},\"new\":{},\"grown\":{},\"rewritten\":{},\"moved\":{},\"copies\":{},\"gone\":{},\"unchanged\":{},\
-         \"strangers\":{},\"forgotten\":{},\"continued\":{},\"bytes\":{},\"events\":{},\"kept\":{},\"made\":{made},\"stopped\":{},{},\"remarks\":[{}]}}",
+         \"strangers\":{},\"forgotten\":{},\"continued\":{},\"bytes\":{},\"events\":{},\"kept\":{},\"made\":{made},\"stopped\":{},{},\"passed_over\":{},\"remarks\":[{}]}}",
         report.found,
         report.added,
         report.grown,
@@ -285,6 +401,7 @@ fn json(report: &Report) -> String {
         report.kept,
         report.stopped,
         drift_json(&report.unknown, &report.unrecognised),
+        passed_over_json(&report.passed_over),
         remarks.join(","),
     )
 }

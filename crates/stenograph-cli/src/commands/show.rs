@@ -59,6 +59,9 @@ pub struct Options {
     /// Show the side conversations of a session too
     #[arg(long, conflicts_with_all = ["context", "event"])]
     threads: bool,
+    /// Show what the file of a session was before it was rewritten; steno archive list --json names the versions
+    #[arg(long, value_name = "N", conflicts_with_all = ["context", "threads"])]
+    version: Option<u32>,
     /// Read as this format instead of looking at the content
     #[arg(long, value_name = "FORMAT", value_parser = crate::args::format_name())]
     from: Option<String>,
@@ -122,6 +125,10 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
         Subject::Nothing => return Ok(Status::No),
     };
     let place = Where::below(options.named.root());
+    if let Some(version) = options.version {
+        let chosen = place.session(&path.display().to_string())?;
+        return session::version(options, &place.store()?, &chosen, version, output);
+    }
     let path = match place.asked(&path)? {
         Asked::File(path) => path,
         Asked::Session(chosen) => return session::run(options, &place.store()?, &chosen, output),

@@ -129,7 +129,12 @@ impl Stat {
 ///
 /// Homes come first, so that a file is found by the place that says most of it; the same places always give the same order.
 pub fn discover(places: &Places, each: &mut dyn FnMut(Found)) -> Vec<Remark> {
-    walk::walk(places, each)
+    walk::walk(places, &mut |_| {}, each)
+}
+
+/// The same, and gives every file that no source is called like, in folders that are walked whole.
+pub fn discover_all(places: &Places, ignored: &mut dyn FnMut(&Path), each: &mut dyn FnMut(Found)) -> Vec<Remark> {
+    walk::walk(places, ignored, each)
 }
 
 /// What the place of one file says of it, without a look at the file or at what lies around it.

@@ -57,7 +57,7 @@ const MADE_UP: [&str; 0] = [];
 const CONTAINERS: [&str; 2] = [".gz", ".zst"];
 
 /// Walks all places.
-pub(super) fn walk(places: &Places, each: &mut dyn FnMut(Found)) -> Vec<Remark> {
+pub(super) fn walk(places: &Places, ignored: &mut dyn FnMut(&Path), each: &mut dyn FnMut(Found)) -> Vec<Remark> {
     let map = Map::of(places);
     let mut walk = Walk {
         map: &map,
@@ -68,6 +68,7 @@ pub(super) fn walk(places: &Places, each: &mut dyn FnMut(Found)) -> Vec<Remark> 
         folders: HashSet::new(),
         remarks: Vec::new(),
         unsaid: 0,
+        ignored,
         each,
     };
     for (folder, at) in &map.bases {
@@ -153,6 +154,7 @@ struct Walk<'w> {
     folders: HashSet<FileId>,
     remarks: Vec<Remark>,
     unsaid: usize,
+    ignored: &'w mut dyn FnMut(&Path),
     each: &'w mut dyn FnMut(Found),
 }
 
@@ -271,7 +273,12 @@ impl Walk<'_> {
                 if folder.id.is_some_and(|id| self.is_known(id, &entry.listed)) {
                     return;
                 }
-                let Some(named) = self.named(folder, &entry.name, states, reach) else { return };
+                let Some(named) = self.named(folder, &entry.name, states, reach) else {
+                    if reach != Reach::Homes {
+                        (self.ignored)(&entry.listed.path());
+                    }
+                    return;
+                };
                 match entry.listed.metadata() {
                     Ok(metadata) => self.file(&entry.listed.path(), &metadata, named),
                     Err(error) => self.vanished(&entry.listed.path(), &error),

@@ -13,8 +13,10 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags};
 
+pub use batch::PartedCopy;
 pub use ledger::{Paged, Pages};
-pub use row::{Gone, SourceId, SourceRow, Stamp, Tally};
+pub use row::{ContentSum, Gone, SourceId, SourceRow, Stamp, Tally};
+pub use schema::VERSION;
 pub use session::{Project, Session, SessionId};
 pub use view::{KeptRow, Lot, Lots, Stamped, Touched, Unknown};
 
@@ -36,6 +38,8 @@ pub enum Opened {
     Missing,
     /// What is there cannot be used, with the reason for people.
     Unusable(String),
+    /// A later version of this program made it, with this version of the tables.
+    Later(i64),
 }
 
 impl Catalogue {
@@ -75,10 +79,13 @@ impl Catalogue {
             schema::Found::Empty if flags.contains(OpenFlags::SQLITE_OPEN_CREATE) => schema::make(&connection)?,
             // Whoever made the file did not get to the tables.
             schema::Found::Empty => return Ok(Opened::Missing),
-            schema::Found::Other => return Ok(Opened::Unusable("it was made by another version".to_owned())),
+            schema::Found::Earlier => {
+                return Ok(Opened::Unusable("it was made by an earlier version of steno".to_owned()));
+            }
+            schema::Found::Later(version) => return Ok(Opened::Later(version)),
         }
         // Whether the file holds what it says is seen now, not in the middle of a search.
-        let _: i64 = connection.query_row("SELECT batch FROM state", [], |row| row.get(0))?;
+        let _: i64 = connection.query_row("SELECT batch + commits FROM state", [], |row| row.get(0))?;
         connection.set_prepared_statement_cache_capacity(64);
         Ok(Opened::Current(Catalogue { connection, path: path.to_owned() }))
     }
@@ -86,6 +93,19 @@ impl Catalogue {
     /// The last batch that was committed.
     pub fn batch_number(&self) -> Result<u64, Error> {
         self.ask(|connection| connection.query_row("SELECT batch FROM state", [], |row| row.get(0).map(row::bits)))
+    }
+
+    /// How many commits there were.
+    pub fn commits(&self) -> Result<u64, Error> {
+        self.ask(|connection| connection.query_row("SELECT commits FROM state", [], |row| row.get(0).map(row::bits)))
+    }
+
+    /// Whether the database finds nothing wrong with itself. It reads all of it.
+    pub fn is_whole(&self) -> bool {
+        let check = |connection: &Connection| -> rusqlite::Result<String> {
+            connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))
+        };
+        check(&self.connection).is_ok_and(|answer| answer == "ok")
     }
 
     /// Whether everything that only the archive has was read, too.
@@ -115,16 +135,29 @@ impl Catalogue {
 fn is_damage(error: &rusqlite::Error) -> bool {
     use rusqlite::ErrorCode;
     match error {
-        rusqlite::Error::SqliteFailure(failure, _) => matches!(
+        // A read that ends too early: the file is shorter than it says.
+        rusqlite::Error::SqliteFailure(failure, _)
+            if failure.extended_code == rusqlite::ffi::SQLITE_IOERR_SHORT_READ =>
+        {
+            true
+        }
+        rusqlite::Error::SqliteFailure(failure, _) => !matches!(
             failure.code,
-            ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase | ErrorCode::Unknown | ErrorCode::TypeMismatch
+            ErrorCode::DiskFull
+                | ErrorCode::PermissionDenied
+                | ErrorCode::ReadOnly
+                | ErrorCode::CannotOpen
+                | ErrorCode::DatabaseBusy
+                | ErrorCode::DatabaseLocked
+                | ErrorCode::SystemIoFailure
+                | ErrorCode::OperationAborted
+                | ErrorCode::OperationInterrupted
+                | ErrorCode::FileLockingProtocolFailed
+                | ErrorCode::NoLargeFileSupport
+                | ErrorCode::OutOfMemory
         ),
-        rusqlite::Error::QueryReturnedNoRows
-        | rusqlite::Error::FromSqlConversionFailure(..)
-        | rusqlite::Error::InvalidColumnType(..)
-        | rusqlite::Error::InvalidColumnName(_)
-        | rusqlite::Error::SqlInputError { .. } => true,
-        _ => false,
+        // Values that nobody of us writes: not text, not a number, out of range, missing.
+        _ => true,
     }
 }
 

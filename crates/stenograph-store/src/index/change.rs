@@ -39,9 +39,10 @@ pub(super) fn of(row: &SourceRow, file: &mut File, now: &Stamp) -> io::Result<Ch
     let same = head(file, row.head_length)? == row.head && tail(file, mark)? == row.tail_hash;
     Ok(match (same, now.size == row.stamp.size) {
         (false, _) => Change::Rewritten,
-        // Nobody who only adds to a file leaves its size as it was. The same moment proves nothing either way, and the same
-        // ends then have to do.
+        // The same moment proves nothing either way, and the same ends then have to do.
         (true, true) if now.changed == row.stamp.changed => Change::None,
+        // Only its time is another: it was touched, or copied over by itself.
+        (true, true) if sum(file, 0, 0..now.size)? == row.content.whole => Change::None,
         (true, true) => Change::Rewritten,
         (true, false) if row.settled > 0 => Change::Grown,
         (true, false) => Change::Rewritten,
@@ -66,12 +67,31 @@ fn print(file: &mut File, from: u64, length: u64) -> io::Result<u64> {
     Ok(xxh3_64(&bytes))
 }
 
+/// The checksum of a file's bytes in a range, going on from the checksum of those before it.
+pub(super) fn sum(file: &mut File, before: u32, range: std::ops::Range<u64>) -> io::Result<u32> {
+    let mut hasher = crc32fast::Hasher::new_with_initial(before);
+    file.seek(SeekFrom::Start(range.start))?;
+    let mut bytes = file.take(range.end.saturating_sub(range.start));
+    let mut buffer = vec![0; 256 << 10];
+    loop {
+        match fill(&mut bytes, &mut buffer)? {
+            0 => return Ok(hasher.finalize()),
+            length => hasher.update(buffer.get(..length).unwrap_or_default()),
+        }
+    }
+}
+
 /// Whether two files hold the same bytes.
 pub(super) fn is_copy(one: &Path, other: &Path) -> io::Result<bool> {
-    let (mut one, mut other) = (File::open(one)?, File::open(other)?);
+    let (one, other) = (File::open(one)?, File::open(other)?);
     if one.metadata()?.len() != other.metadata()?.len() {
         return Ok(false);
     }
+    is_same(one, other)
+}
+
+/// Whether two streams give the same bytes.
+pub(super) fn is_same(mut one: impl Read, mut other: impl Read) -> io::Result<bool> {
     let (mut here, mut there) = (vec![0; 64 << 10], vec![0; 64 << 10]);
     loop {
         let (read, there_read) = (fill(&mut one, &mut here)?, fill(&mut other, &mut there)?);
@@ -84,7 +104,7 @@ pub(super) fn is_copy(one: &Path, other: &Path) -> io::Result<bool> {
     }
 }
 
-fn fill(file: &mut File, buffer: &mut [u8]) -> io::Result<usize> {
+fn fill(file: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
     loop {
         match file.read(buffer.get_mut(filled..).unwrap_or_default()) {

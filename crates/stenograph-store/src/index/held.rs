@@ -2,7 +2,7 @@
 
 use super::Store;
 use super::catalogue::SourceRow;
-use super::keeper::Kept;
+use super::keeper::{Kept, copy_of};
 use crate::{Error, Passes, Place, Problem, Source};
 
 /// Where the bytes of a source come from.
@@ -15,6 +15,17 @@ pub enum Held {
 }
 
 impl Store {
+    /// Opens an earlier version of a source, which only the archive has. One that is not kept is missing.
+    pub fn open_version(&self, row: &SourceRow, version: u32) -> Result<Source, Error> {
+        let place = Place::Path(row.path.clone());
+        let kept = Kept::open(self)?;
+        let stream = copy_of(row).map(|copy| kept.read_version(copy, version, 0)).transpose()?.flatten();
+        match stream {
+            Some(stream) => Source::spooled(place, stream),
+            None => Err(Error::new(&place, Problem::NotKept)),
+        }
+    }
+
     /// Opens a source, from the archive when it is gone. One that was not kept either is missing.
     pub fn open_source(&self, row: &SourceRow) -> Result<(Source, Held), Error> {
         let missing = match Source::open(&row.path, Passes::Once) {

@@ -1,7 +1,7 @@
 //! Events of one source on their way into the index: a document each, and what the catalogue wants to know of all of them. It
 //! decides nothing about which source is read or from where.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use stenograph::format::Format;
 use stenograph::ledger::{Calls, Counting, Page, State};
@@ -51,6 +51,8 @@ pub(super) struct Intake<'w> {
     pub recording: Option<Header>,
     /// The key of the first thing a user said.
     pub first_key: Option<u64>,
+    /// The keys of all events, where somebody wants to know what is said no more.
+    pub keys: Option<HashSet<u64>>,
     /// What model calls took since the last page was turned.
     counting: Counting,
     /// What went wrong first. Readers cannot be stopped by an error.
@@ -73,6 +75,7 @@ impl<'w> Intake<'w> {
             thread: None,
             recording: None,
             first_key: None,
+            keys: None,
             failed: None,
         }
     }
@@ -138,7 +141,7 @@ impl<'w> Intake<'w> {
         }
     }
 
-    fn put(&mut self, event: &Event<'_>, entry: &Entry<'_>) -> Result<(), Error> {
+    pub(super) fn put(&mut self, event: &Event<'_>, entry: &Entry<'_>) -> Result<(), Error> {
         let mut document = self.writer.document();
         entry.texts(&mut |text| document.text(|fields| fields.text, text));
         let mut words = |field: fn(&super::text::Fields) -> tantivy::schema::Field, text: Option<&str>| {
@@ -229,6 +232,9 @@ impl Sink for Intake<'_> {
         self.counting.add(event);
         let mut trail = std::mem::take(&mut self.trail);
         if let Some(entry) = trail.entry(event) {
+            if let Some(keys) = &mut self.keys {
+                keys.insert(entry.key);
+            }
             if let Some(time) = entry.time {
                 self.tally.started = Some(self.tally.started.map_or(time, |started| started.min(time)));
                 self.tally.ended = Some(self.tally.ended.map_or(time, |ended| ended.max(time)));
@@ -257,6 +263,9 @@ impl Sink for Intake<'_> {
         // A record inside this one is found under the number of this one. It is counted where it stands by itself.
         for inner in nested_events(event) {
             if let Some(entry) = trail.nested(&inner) {
+                if let Some(keys) = &mut self.keys {
+                    keys.insert(entry.key);
+                }
                 self.keep(&inner, &entry);
             }
         }

@@ -150,7 +150,7 @@ fn keep_all(folder: &Path, now: i64, queue: &Receiver<Work>, sender: &Sender<Don
 }
 
 /// What a source is in the archive.
-fn copy_of(row: &SourceRow) -> Option<CopyId> {
+pub(super) fn copy_of(row: &SourceRow) -> Option<CopyId> {
     row.kept.as_deref()?.parse().ok().map(CopyId)
 }
 
@@ -205,6 +205,25 @@ impl Kept {
     /// Everything that is kept.
     pub(super) fn copies(&self) -> Vec<CopyInfo> {
         self.0.copies().collect()
+    }
+
+    /// One kept copy.
+    pub(super) fn copy(&self, copy: CopyId) -> Option<CopyInfo> {
+        self.0.copy(copy)
+    }
+
+    /// The bytes of a version of a copy, from an offset on, where it is kept.
+    pub(super) fn read_version(
+        &self,
+        copy: CopyId,
+        version: u32,
+        from: u64,
+    ) -> Result<Option<Box<dyn Read + '_>>, Error> {
+        match self.0.read(copy, Which::Number(version), from) {
+            Ok(reader) => Ok(Some(Box::new(reader))),
+            Err(Error { problem: Problem::NotKept, .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// The bytes of a source, from an offset on, where they were kept.

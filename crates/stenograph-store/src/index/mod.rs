@@ -3,12 +3,16 @@
 
 pub mod catalogue;
 mod change;
+mod earlier;
 mod held;
 mod intake;
 mod keeper;
+mod passed;
 mod place;
+mod private;
 mod reading;
 mod run;
+mod seal;
 pub mod search;
 mod source;
 mod text;
@@ -19,11 +23,13 @@ use std::path::{Path, PathBuf};
 use catalogue::{Catalogue, Opened};
 pub(crate) use change::is_unchanged;
 pub use held::Held;
+pub use passed::{PassedOver, Reason};
 pub(crate) use run::is_missing;
 pub use run::{Keep, Nobody, Plan, Progress, Report, Scope, Watch, remove, run};
 
 use crate::lock::Lock;
-use crate::{Error, Problem};
+use crate::{Error, Place, Problem};
+use seal::{Compare, Part, Seal};
 
 /// The folder in which everything is kept.
 #[derive(Clone, Debug)]
@@ -53,16 +59,45 @@ impl Store {
     }
 
     fn database(&self) -> PathBuf {
-        self.index().join("catalogue.db")
+        self.index().join(seal::CATALOGUE)
+    }
+
+    fn lock_path(&self) -> PathBuf {
+        self.folder.join("index.lock")
     }
 
     /// The catalogue, to ask.
     pub fn catalogue(&self) -> Result<Catalogue, Error> {
-        match Catalogue::open(&self.database())? {
-            Opened::Current(catalogue) => Ok(catalogue),
-            Opened::Missing => Err(Error::about(&self.folder, Problem::IndexMissing)),
-            Opened::Unusable(_) => Err(Error::about(&self.database(), Problem::IndexDamaged)),
+        let seal = Seal::read(&self.index());
+        let catalogue = match Catalogue::open(&self.database())? {
+            Opened::Current(catalogue) => catalogue,
+            Opened::Missing if seal.is_none() => return Err(Error::about(&self.folder, Problem::IndexMissing)),
+            Opened::Later(found) if !is_contradicted(seal.as_ref()) => return Err(self.newer(found)),
+            Opened::Missing | Opened::Unusable(_) | Opened::Later(_) => {
+                return Err(Error::about(&self.database(), Problem::IndexDamaged));
+            }
+        };
+        self.check_seal(catalogue.commits()?, Part::Catalogue)?;
+        Ok(catalogue)
+    }
+
+    /// Whether the files of a part of the index are what the last run left, as far as that is known. `commits` is what the catalogue
+    /// says of itself: the seal of another commit proves nothing.
+    fn check_seal(&self, commits: u64, part: Part) -> Result<(), Error> {
+        let index = self.index();
+        let seal = Seal::read(&index);
+        let Some(sealed) = seal.as_ref().filter(|seal| seal.commit == commits) else { return Ok(()) };
+        match sealed.broken(&index, part, Compare::Stat) {
+            // Whoever writes at the moment, or did so in between, is not damage.
+            Some(path) if !Lock::is_held(&self.lock_path()) && Seal::read(&index) == seal => {
+                Err(Error::about(&path, Problem::IndexDamaged))
+            }
+            Some(_) | None => Ok(()),
         }
+    }
+
+    fn newer(&self, found: i64) -> Error {
+        Error::about(&self.index(), Problem::IndexNewer { found, known: catalogue::VERSION })
     }
 
     /// The folders that the user added.
@@ -70,39 +105,45 @@ impl Store {
         Ok(keeper::Kept::open(self)?.folders())
     }
 
-    /// Takes the right to write the index, and waits for whoever has it for a moment.
-    fn lock(&self) -> Result<Lock, Error> {
-        let made = fs::create_dir_all(self.index());
+    /// Takes the right to write the index. Waits as long as another process has it, unless `watch` wants to stop: then there is none.
+    fn lock(&self, watch: &mut dyn Watch) -> Result<Option<Lock>, Error> {
+        let made = private::folder(&self.index());
         made.map_err(|error| Error::at(&self.index(), Problem::Unwritable, error))?;
-        Lock::take(&self.folder.join("index.lock")).map_err(|error| error.about_path(&self.index()))
-    }
-
-    /// Both halves of the index, in step. What cannot be used is made anew; then the reason is given too. The lock must be held.
-    fn open(&self) -> Result<Pair, Error> {
-        let reason = match self.try_open()? {
-            Ok(pair) => return Ok(pair),
-            Err(reason) => reason,
-        };
-        let index = self.index();
-        let emptied = fs::remove_dir_all(&index).and_then(|()| fs::create_dir_all(text::folder(&index)));
-        emptied.map_err(|error| Error::at(&index, Problem::Unwritable, error))?;
-        let text = text::TextIndex::make(&text::folder(&index))?;
-        match Catalogue::make(&self.database())? {
-            Opened::Current(catalogue) => Ok(Pair { catalogue, text, behind: Behind::No, made: Some(reason) }),
-            Opened::Missing | Opened::Unusable(_) => Err(Error::about(&self.database(), Problem::IndexDamaged)),
+        let mut steps = 0_u32;
+        loop {
+            match Lock::take(&self.lock_path()) {
+                Err(Error { problem: Problem::Locked { holder }, .. }) => {
+                    if steps == LOCK_QUIET_STEPS {
+                        watch.waits_for(holder);
+                    }
+                    if watch.is_stopped() {
+                        return Ok(None);
+                    }
+                    steps = steps.saturating_add(1);
+                    std::thread::sleep(LOCK_STEP);
+                }
+                taken => return taken.map(Some).map_err(|error| error.about_path(&self.index())),
+            }
         }
     }
 
-    /// Opens both halves, or says why they have to be made anew.
-    fn try_open(&self) -> Result<Result<Pair, Made>, Error> {
+    /// Both halves of the index, in step; or why they have to be rebuilt. The lock must be held.
+    fn open(&self, check: Check) -> Result<Result<Pair, Made>, Error> {
+        let seal = Seal::read(&self.index());
         let catalogue = match Catalogue::open(&self.database())? {
             Opened::Current(catalogue) => catalogue,
-            Opened::Missing => return Ok(Err(Made::First)),
+            Opened::Missing if seal.is_none() && !text::folder(&self.index()).exists() => return Ok(Err(Made::First)),
+            Opened::Missing => return Ok(Err(Made::Again("the catalogue is missing".to_owned()))),
             Opened::Unusable(reason) => return Ok(Err(Made::Again(reason))),
+            Opened::Later(found) if !is_contradicted(seal.as_ref()) => return Err(self.newer(found)),
+            Opened::Later(_) => return Ok(Err(Made::Again("the catalogue is damaged".to_owned()))),
         };
         let Some(text) = text::TextIndex::open(&text::folder(&self.index())) else {
             return Ok(Err(Made::Again("the text index is missing or damaged".to_owned())));
         };
+        if let Some(reason) = self.damage(&catalogue, &text, seal.as_ref(), check)? {
+            return Ok(Err(Made::Again(reason)));
+        }
         // A folder from which files are missing opens; whoever searches would hear of it.
         if text.reader().is_err() {
             return Ok(Err(Made::Again("the text index is damaged".to_owned())));
@@ -115,6 +156,106 @@ impl Store {
             _ => Err(Made::Again("the text index is older than the catalogue".to_owned())),
         })
     }
+
+    /// What is damaged, for people.
+    fn damage(
+        &self,
+        catalogue: &Catalogue,
+        text: &text::TextIndex,
+        seal: Option<&Seal>,
+        check: Check,
+    ) -> Result<Option<String>, Error> {
+        let index = self.index();
+        let commits = catalogue.commits()?;
+        let compare = match check {
+            Check::Quick => Compare::Stat,
+            Check::Full { now_s } if seal.is_some_and(|seal| seal.is_content_due(now_s)) => Compare::Content,
+            Check::Full { .. } => Compare::Stat,
+        };
+        Ok(match seal {
+            Some(seal) if seal.commit == commits => {
+                let broken = [Part::Catalogue, Part::Text].iter().find_map(|part| seal.broken(&index, *part, compare));
+                broken.map(|path| format!("{} is damaged", path.display()))
+            }
+            Some(seal) if seal.commit > commits => Some("the catalogue lost its last commits".to_owned()),
+            // The last run was killed. What it committed is checked by the engines, as far as they can.
+            Some(_) | None if check == Check::Quick => None,
+            Some(_) | None if !catalogue.is_whole() => Some("the catalogue is damaged".to_owned()),
+            Some(_) | None if !text.is_whole() => Some("the text index is damaged".to_owned()),
+            Some(_) | None => None,
+        })
+    }
+
+    /// An empty index in the place of the one that is there. The lock must be held.
+    fn rebuild(&self, reason: Made) -> Result<Pair, Error> {
+        let index = self.index();
+        let removed = match fs::remove_dir_all(&index) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+            removed => removed,
+        };
+        let emptied = removed.and_then(|()| private::folder(&text::folder(&index)));
+        let emptied = emptied.and_then(|()| private::hide(&index)).and_then(|()| private::file(&self.database()));
+        emptied.map_err(|error| Error::at(&index, Problem::Unwritable, error))?;
+        let text = text::TextIndex::make(&text::folder(&index))?;
+        match Catalogue::make(&self.database())? {
+            Opened::Current(catalogue) => Ok(Pair { catalogue, text, behind: Behind::No, made: Some(reason) }),
+            Opened::Missing | Opened::Unusable(_) | Opened::Later(_) => {
+                Err(Error::about(&self.database(), Problem::IndexDamaged))
+            }
+        }
+    }
+
+    /// Whether an error of a run proves that the index is damaged, so that rebuilding it helps.
+    fn is_damage(&self, error: &Error) -> bool {
+        let is_inside = matches!(&error.place, Place::Path(path) if path.starts_with(self.index()));
+        match error.problem {
+            Problem::IndexDamaged => true,
+            // Both engines have errors that may mean anything; then the files decide.
+            Problem::Unwritable | Problem::Unreadable => is_inside && !self.is_whole(),
+            _ => false,
+        }
+    }
+
+    fn is_whole(&self) -> bool {
+        let catalogue =
+            matches!(Catalogue::open(&self.database()), Ok(Opened::Current(catalogue)) if catalogue.is_whole());
+        catalogue && text::TextIndex::open(&text::folder(&self.index())).is_some_and(|text| text.is_whole())
+    }
+
+    /// Seals what a run left, once it has closed both halves. Where that fails, the engines' own checks have to do.
+    fn seal(&self, before: Option<&Seal>, commits: u64, now_s: i64, check: Check) {
+        let index = self.index();
+        // Somebody who reads keeps the database from writing its log back: the file does not say yet what it should.
+        let log = fs::metadata(index.join(format!("{}-wal", seal::CATALOGUE)));
+        if log.is_ok_and(|log| log.len() > 0) {
+            return;
+        }
+        let is_compared =
+            matches!(check, Check::Full { now_s } if before.is_none_or(|before| before.is_content_due(now_s)));
+        let compared = before.filter(|_| !is_compared).map_or(now_s, |before| before.compared);
+        let _ = Seal::write(&index, catalogue::VERSION, commits, before, compared);
+    }
+}
+
+/// Whether a seal says that the index is not of a later version, whatever the catalogue says.
+fn is_contradicted(seal: Option<&Seal>) -> bool {
+    seal.is_some_and(|seal| seal.version <= catalogue::VERSION)
+}
+
+/// How long somebody who writes is waited for without a word.
+const LOCK_QUIET_STEPS: u32 = 10;
+const LOCK_STEP: std::time::Duration = std::time::Duration::from_millis(50);
+
+/// How closely the files of an index are looked at before a run relies on them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Check {
+    /// Against the seal only: this run is one of many.
+    Quick,
+    /// By the engines where no seal helps, and against the content of every file now and then.
+    Full {
+        /// The moment, in seconds since 1970.
+        now_s: i64,
+    },
 }
 
 /// Both halves of the index.

@@ -1,6 +1,7 @@
 //! The events of one source on their way into the index: from where the last run left off, as a whole, or out of the archive. Which
 //! source, and why, is in `source.rs`.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 
@@ -8,8 +9,10 @@ use stenograph::format::{Format, Want};
 use stenograph::ledger::State;
 use stenograph::model::Span;
 use stenograph::read::Reading;
+use xxhash_rust::xxh3::xxh3_64;
 
-use super::catalogue::{Gone, SourceRow, Stamp, Tally};
+use super::catalogue::{Gone, SourceId, SourceRow, Stamp, Tally};
+use super::change;
 use super::intake::Intake;
 use super::place::Said;
 use super::run::{Job, Progress, Report, Run, Watch, is_missing};
@@ -53,6 +56,7 @@ impl Run<'_> {
         }
         let (batch, tail_lot) = (self.batch, self.catalogue.new_lot()?);
         let mut intake = Intake::resumed(writer, format, batch, row, self.catalogue.ledger_state(row.lot)?);
+        intake.keys = self.said.as_ref().map(|_| HashSet::new());
         let at = Span { offset: row.settled, length: 0, line: row.line };
         let mut reading = Reading::from_line(format, Want::All, at);
         file.seek(SeekFrom::Start(row.settled)).map_err(unreadable)?;
@@ -111,7 +115,10 @@ impl Run<'_> {
 
     /// Reads sources that are gone out of the archive: an index that is made anew must not forget them.
     pub(super) fn take_in_kept(&mut self, report: &mut Report) -> Result<(), Error> {
-        for copy in self.archive()?.copies() {
+        let mut copies = self.archive()?.copies();
+        // The longest first: a shorter one may be how it began.
+        copies.sort_by_key(|copy| std::cmp::Reverse(copy.length));
+        for copy in copies {
             let known = self.catalogue.source_at(&copy.path)?.is_some();
             let Some(format) = stenograph::format::named(&copy.label.format) else { continue };
             if known || !is_missing(&copy.path) {
@@ -120,17 +127,85 @@ impl Run<'_> {
             let mut row = SourceRow::new(&copy.path);
             row.kept = Some(copy.id.to_string());
             row.kept_length = copy.length;
+            if let Some(original) = self.original_of(&row, copy.label.session.as_deref())? {
+                let (kept, kept_length, path) = (row.kept, row.kept_length, row.path);
+                let stamp = Stamp { size: copy.length, changed: copy.modified_ns, ..Stamp::default() };
+                let copy_of = Some(original.id);
+                let of_copy = SourceRow { id: 0, path, stamp, copy_of, kept, kept_length, lot: 0, tail: 0, ..original };
+                self.catalogue.put(&SourceRow { gone: Gone::Gone, ..of_copy })?;
+                report.gone += 1;
+                continue;
+            }
             row.format = format.info().name.to_owned();
             row.stamp = Stamp { size: copy.length, changed: copy.modified_ns, ..Stamp::default() };
-            let named = Named { format: Some(format), session: copy.label.session.clone(), ..Named::default() };
-            let job = Job { path: copy.path.clone(), stamp: row.stamp, named, known: None };
-            let writer = self.take_writer()?;
-            let taken = self.read_kept(&writer, &job, format, &mut row, report);
-            self.give_writer(writer);
-            taken?;
+            self.take_in_one_kept(format, copy.label.session.clone(), row, report)?;
             report.gone += 1;
         }
         Ok(())
+    }
+
+    fn take_in_one_kept(
+        &mut self,
+        format: &'static dyn Format,
+        session: Option<String>,
+        mut row: SourceRow,
+        report: &mut Report,
+    ) -> Result<(), Error> {
+        let named = Named { format: Some(format), session, ..Named::default() };
+        let job = Job { path: row.path.clone(), stamp: row.stamp, named, known: None };
+        let writer = self.take_writer()?;
+        let taken = self.read_kept(&writer, &job, format, &mut row, report);
+        self.give_writer(writer);
+        taken
+    }
+
+    /// Reads a copy that is gone out of the archive: what it was a copy of says something else now.
+    pub(super) fn take_in_parted(&mut self, id: SourceId, report: &mut Report) -> Result<(), Error> {
+        let Some(copy) = self.catalogue.source(id)?.filter(|row| row.kept.is_some()) else { return Ok(()) };
+        let Some(format) = stenograph::format::named(&copy.format) else { return Ok(()) };
+        let session = self.catalogue.session_name(copy.session)?;
+        let (stamp, kept, kept_length) = (Stamp { size: copy.kept_length, ..copy.stamp }, copy.kept, copy.kept_length);
+        let row = SourceRow { id, format: copy.format, stamp, kept, kept_length, ..SourceRow::new(&copy.path) };
+        self.take_in_one_kept(format, session, row, report)
+    }
+
+    /// The source that says all that a kept copy says: the file that was copied from it, perhaps with more at its end.
+    fn original_of(&mut self, kept: &SourceRow, session: Option<&str>) -> Result<Option<SourceRow>, Error> {
+        let Some(mut stream) = self.archive()?.read(kept, 0)? else { return Ok(None) };
+        let mut begin = Vec::new();
+        let read = stream.by_ref().take(change::PRINT_SIZE).read_to_end(&mut begin);
+        drop(stream);
+        if read.is_err() || begin.is_empty() {
+            return Ok(None);
+        }
+        let mut alike = self.catalogue.sources_with_head(xxh3_64(&begin))?;
+        if (begin.len() as u64) < change::PRINT_SIZE
+            && let Some(session) = session
+        {
+            // A short file that has grown since begins with more than it had.
+            for found in self.catalogue.sessions_named(session)?.iter().filter(|found| found.name == session) {
+                alike.extend(self.catalogue.sources_of(found.id)?);
+            }
+        }
+        for row in alike {
+            if row.stamp.size < kept.kept_length || row.path == kept.path || row.copy_of.is_some() {
+                continue;
+            }
+            let archive = self.archive()?;
+            let Some(stream) = archive.read(kept, 0)? else { return Ok(None) };
+            let is_same = match File::open(&row.path) {
+                Ok(file) => change::is_same(file.take(kept.kept_length), stream),
+                // Both are gone.
+                Err(_) => match archive.read(&row, 0)? {
+                    Some(other) => change::is_same(other.take(kept.kept_length), stream),
+                    None => Ok(false),
+                },
+            };
+            if is_same.unwrap_or(false) {
+                return Ok(Some(row));
+            }
+        }
+        Ok(None)
     }
 
     fn read_kept(
@@ -141,7 +216,9 @@ impl Run<'_> {
         row: &mut SourceRow,
         report: &mut Report,
     ) -> Result<(), Error> {
+        let kept_length = row.kept_length;
         self.renew(row)?;
+        row.kept_length = kept_length;
         let mut intake = Intake::resumed(writer, format, self.batch, row, State::default());
         let place = Place::Path(job.path.clone());
         if let Some(stream) = self.archive()?.read(row, 0)? {
@@ -152,8 +229,20 @@ impl Run<'_> {
         self.catalogue.put_page(row.lot, intake.turn_page())?;
         report.events += intake.event;
         self.finish(job, format, row, intake)?;
+        self.print_kept(row)?;
         row.gone = Gone::Gone;
         self.catalogue.put(row).map(drop)
+    }
+
+    /// Remembers how a source began that only the archive has: a copy of it begins so, too.
+    fn print_kept(&mut self, row: &mut SourceRow) -> Result<(), Error> {
+        let mut begin = Vec::new();
+        if let Some(stream) = self.archive()?.read(row, 0)?
+            && stream.take(change::PRINT_SIZE).read_to_end(&mut begin).is_ok()
+        {
+            (row.head, row.head_length) = (xxh3_64(&begin), begin.len() as u64);
+        }
+        Ok(())
     }
 
     /// Reads what only makes sense as a whole.
@@ -170,6 +259,7 @@ impl Run<'_> {
         (row.tail, row.tail_events) = (0, 0);
         self.renew(row)?;
         let mut intake = Intake::resumed(writer, format, self.batch, row, State::default());
+        intake.keys = self.said.as_ref().map(|_| HashSet::new());
         let mut source = Source::open(&job.path, Passes::Many)?;
         read_through(format, source.pass(), &mut intake, job, report)?;
         row.lot_events = intake.event;
@@ -209,6 +299,9 @@ impl Run<'_> {
         self.catalogue.touch_all(&mut intake.touches)?;
         row.tally = std::mem::take(&mut intake.tally);
         row.first_key = intake.first_key;
+        if let (Some(said), Some(keys)) = (&mut self.said, intake.keys.take()) {
+            said.extend(keys);
+        }
         row.tells = Tells::of(format);
         let said = Said {
             sessions: std::mem::take(&mut intake.sessions),

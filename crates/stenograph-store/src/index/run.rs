@@ -7,11 +7,13 @@ use std::path::{Path, PathBuf};
 use super::catalogue::{Catalogue, Gone, SessionId, SourceId, SourceRow, Stamp, Stamped, Unknown};
 use super::change;
 use super::keeper::{Keeper, Kept};
+use super::passed::{PassedOver, Reason};
+use super::seal::Seal;
 use super::text::{TextIndex, TextWriter};
-use super::{Behind, Made, Pair, Store};
-use crate::Error;
-use crate::discover::{Found, Named, Places, Stat, discover, place_of};
+use super::{Behind, Check, Made, Pair, Store};
+use crate::discover::{Found, Named, Places, Stat, discover_all, place_of};
 use crate::tail::Remark;
+use crate::{Error, Problem};
 
 /// What is to be indexed, and how.
 #[derive(Debug)]
@@ -69,6 +71,8 @@ pub trait Watch {
     fn progress(&mut self, progress: &Progress);
     /// Whether to stop as soon as what is done is safe.
     fn is_stopped(&self) -> bool;
+    /// Another process writes to the index, and the run waits until it has ended.
+    fn waits_for(&mut self, _holder: Option<u32>) {}
 }
 
 /// Nobody watches.
@@ -118,6 +122,8 @@ pub struct Report {
     pub unknown: Vec<Unknown>,
     /// Files that stand where sources of a format are found and are not of any known format.
     pub unrecognised: Vec<(PathBuf, String)>,
+    /// Files that were passed over: no transcripts by their names, or by what they say.
+    pub passed_over: PassedOver,
     /// What could not be read, and anything else worth a word.
     pub remarks: Vec<Remark>,
     /// Why the index was made, where it was.
@@ -139,10 +145,35 @@ pub(super) struct Job {
 /// nothing.
 const BATCH_SIZE: u64 = 1 << 30;
 
-/// Brings the index up to date.
+/// Brings the index up to date. One that turns out to be damaged, before or during the run, is rebuilt once.
 pub fn run(store: &Store, plan: &Plan<'_>, watch: &mut dyn Watch) -> Result<Report, Error> {
-    let _lock = store.lock()?;
-    let Pair { catalogue, text, behind, made } = store.open()?;
+    let Some(_lock) = store.lock(watch)? else { return Ok(Report { stopped: true, ..Report::default() }) };
+    let now_s = plan.now / 1_000_000_000;
+    let check = match plan.scope {
+        Scope::All => Check::Full { now_s },
+        Scope::Files(_) => Check::Quick,
+    };
+    let mut before = Seal::read(&store.index());
+    let mut done = match store.open(check) {
+        Ok(Ok(pair)) => attempt(store, plan, watch, pair),
+        Ok(Err(reason)) => attempt(store, plan, watch, store.rebuild(reason)?),
+        Err(error) => Err(error),
+    };
+    if let Err(error) = &done
+        && store.is_damage(error)
+    {
+        let pair = store.rebuild(Made::Again(error.to_string()))?;
+        done = attempt(store, plan, watch, pair);
+    }
+    let (report, commits) = done?;
+    before.take_if(|_| report.made.is_some());
+    store.seal(before.as_ref(), commits, now_s, check);
+    Ok(report)
+}
+
+/// One try on an index that is open. Gives what was done, and how many commits the catalogue has.
+fn attempt(store: &Store, plan: &Plan<'_>, watch: &mut dyn Watch, pair: Pair) -> Result<(Report, u64), Error> {
+    let Pair { catalogue, text, behind, made } = pair;
     let mut report = Report { made, ..Report::default() };
     let before = catalogue.batch_number()?;
     // A damaged archive is told before anything that it should have been asked about.
@@ -170,7 +201,7 @@ pub fn run(store: &Store, plan: &Plan<'_>, watch: &mut dyn Watch) -> Result<Repo
     }
     report.unknown = catalogue.unknown(before)?;
     report.unrecognised = catalogue.unrecognised()?;
-    Ok(report)
+    Ok((report, catalogue.commits()?))
 }
 
 /// What has to be read, and which sources are not there any more.
@@ -183,17 +214,22 @@ fn survey(catalogue: &Catalogue, plan: &Plan<'_>, report: &mut Report) -> Result
     }
     let strangers = catalogue.strangers()?;
     let mut jobs = Vec::new();
-    let remarks = discover(plan.places, &mut |found: Found| {
+    let mut ignored = PassedOver::default();
+    let remarks = discover_all(plan.places, &mut |path| ignored.add(path, Reason::Ending), &mut |found: Found| {
         report.found += 1;
         let stamp = Stamp::from(found.stat);
         match known.remove(&found.path) {
             Some(known) if is_settled(&known, &stamp, plan.keep) => report.unchanged += 1,
             Some(Stamped { id, .. }) => jobs.push(Job { path: found.path, stamp, named: found.named, known: Some(id) }),
-            None if strangers.get(&found.path) == Some(&(stamp.size, stamp.changed)) => report.strangers += 1,
+            None if strangers.get(&found.path) == Some(&(stamp.size, stamp.changed)) => {
+                report.strangers += 1;
+                report.passed_over.add(&found.path, Reason::Format);
+            }
             None => jobs.push(Job { path: found.path, stamp, named: found.named, known: None }),
         }
     });
     report.remarks.extend(remarks);
+    report.passed_over.append(ignored);
     let missing = known.into_iter().filter(|(path, known)| known.gone == Gone::There && is_missing(path));
     let gone = missing.map(|(_, known)| known.id).collect();
     Ok((jobs, gone))
@@ -216,7 +252,9 @@ fn survey_files(
     for path in paths {
         let Some(known) = known.get(path) else { continue };
         report.found += 1;
+        // What is neither a file nor missing may be a pipe, and reading that may never end.
         match Stat::of(path).map(Stamp::from) {
+            Ok(_) if !path.is_dir() && !path.is_file() => {}
             _ if is_missing(path) => gone.extend((known.gone == Gone::There).then_some(known.id)),
             Ok(stamp) if is_settled(known, &stamp, plan.keep) => report.unchanged += 1,
             Ok(stamp) => jobs.push(Job { path: path.clone(), stamp, named: place_of(path), known: Some(known.id) }),
@@ -261,6 +299,10 @@ pub(super) struct Run<'r> {
     pub parted: Vec<Job>,
     /// Sessions whose sources have changed, so that it has to be decided again which of them is read.
     pub unresolved: HashSet<SessionId>,
+    /// The same, of those that only the archive has.
+    pub parted_gone: Vec<SourceId>,
+    /// The keys of what the source at hand says, where it replaces an earlier version of itself.
+    pub said: Option<HashSet<u64>>,
     /// The archive as it was, opened when it is first asked.
     archive: Option<Kept>,
     /// Which project a working folder is.
@@ -289,6 +331,8 @@ impl<'r> Run<'r> {
             reading: None,
             parted: Vec::new(),
             unresolved: HashSet::new(),
+            parted_gone: Vec::new(),
+            said: None,
             archive: None,
             projects: HashMap::new(),
             store,
@@ -300,6 +344,8 @@ impl<'r> Run<'r> {
         match self.writer.take() {
             Some(writer) => Ok(writer),
             None => {
+                let unsealed = Seal::remove(&self.store.index());
+                unsealed.map_err(|error| Error::at(&self.store.index(), Problem::Unwritable, error))?;
                 // What is left is for reading, packing and the database.
                 let writer = self.text.writer(self.plan.memory * 7 / 20, self.plan.threads)?;
                 self.dead.iter().for_each(|lot| writer.delete_lot(*lot));
@@ -345,6 +391,7 @@ impl<'r> Run<'r> {
             if let Some(row) = self.catalogue.source(*id)? {
                 self.catalogue.put(&SourceRow { gone: Gone::Gone, ..row })?;
                 report.gone += 1;
+                self.look_at_copies(*id)?;
             }
         }
         for job in jobs {
@@ -367,13 +414,30 @@ impl<'r> Run<'r> {
         {
             self.take_in(&job, report, &mut progress, watch)?;
         }
+        while !report.stopped
+            && let Some(id) = self.parted_gone.pop()
+        {
+            self.take_in_parted(id, report)?;
+        }
         if !report.stopped && !self.catalogue.is_complete()? {
             self.take_in_kept(report)?;
+            self.take_in_versions(report)?;
             self.catalogue.set_complete()?;
         }
         self.commit()?;
         report.kept = self.keeper.added();
         report.remarks.append(&mut self.keeper.remarks);
+        Ok(())
+    }
+
+    /// Has the copies of a source looked at that is gone: one of them stands in its place now.
+    fn look_at_copies(&mut self, original: SourceId) -> Result<(), Error> {
+        for copy in self.catalogue.copies_of(original)? {
+            if let Ok(stat) = Stat::of(&copy.path) {
+                let (stamp, named) = (Stamp::from(stat), place_of(&copy.path));
+                self.parted.push(Job { path: copy.path, stamp, named, known: Some(copy.id) });
+            }
+        }
         Ok(())
     }
 
@@ -417,9 +481,20 @@ impl<'r> Run<'r> {
 
 /// Takes sources out of the index, with all that is known of them. What the archive has is not touched.
 pub fn remove(store: &Store, sources: &[SourceId], plan: &Plan<'_>) -> Result<(), Error> {
-    let _lock = store.lock()?;
-    let Pair { catalogue, text, behind, .. } = store.open()?;
-    let mut run = Run::new(store, plan, &catalogue, &text, behind)?;
+    let Some(_lock) = store.lock(&mut Nobody)? else { return Ok(()) };
+    let before = Seal::read(&store.index());
+    let Ok(pair) = store.open(Check::Quick)? else {
+        return Err(Error::about(&store.index(), Problem::IndexDamaged));
+    };
+    let commits = remove_from(store, sources, plan, &pair)?;
+    drop(pair);
+    store.seal(before.as_ref(), commits, plan.now / 1_000_000_000, Check::Quick);
+    Ok(())
+}
+
+fn remove_from(store: &Store, sources: &[SourceId], plan: &Plan<'_>, pair: &Pair) -> Result<u64, Error> {
+    let Pair { catalogue, text, behind, .. } = pair;
+    let mut run = Run::new(store, plan, catalogue, text, *behind)?;
     run.open_writer()?;
     catalogue.begin()?;
     for id in sources {
@@ -428,5 +503,6 @@ pub fn remove(store: &Store, sources: &[SourceId], plan: &Plan<'_>) -> Result<()
         }
     }
     run.commit()?;
-    run.purge()
+    run.purge()?;
+    catalogue.commits()
 }

@@ -1,13 +1,14 @@
 //! Asking the index: a query in, hits out, each with the place where it stands. The catalogue says what counts; what a hit says is
 //! read from its source, or from the archive when that is gone.
 
+mod check;
 mod counts;
 mod load;
 mod position;
 mod translate;
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use stenograph::model::Span;
@@ -16,10 +17,12 @@ use tantivy::collector::{Count, TopDocs};
 use tantivy::columnar::{Column, StrColumn};
 use tantivy::{DocAddress, Order as Direction, Searcher as Engine};
 
+use check::Verdicts;
 pub use load::{Absent, Depth, Each};
 pub use position::Start;
 
 use super::catalogue::{Catalogue, Lots, Session, SessionId, SourceId, SourceRow};
+use super::seal::Part;
 use super::text::{self, Fields, TextIndex, of_engine, twin};
 use super::{Store, keeper};
 use crate::{Error, Place, Problem};
@@ -58,7 +61,9 @@ pub struct Hit {
     pub source: SourceId,
     /// The session of that source.
     pub session: SessionId,
-    /// The number of the event in the source, from 0.
+    /// The version of the source in the archive that it stands in, where the source itself does not say it any more.
+    pub version: Option<u32>,
+    /// The number of the event in the source, or in that version of it, from 0.
     pub event: u64,
     /// Where its record stands in the source, decoded.
     pub at: Span,
@@ -142,6 +147,7 @@ impl Store {
         let lots = catalogue.lots()?;
         let folder = text::folder(&self.index());
         let damaged = || Error::about(&folder, Problem::IndexDamaged);
+        self.check_seal(catalogue.commits()?, Part::Text)?;
         let text = TextIndex::open(&folder).ok_or_else(damaged)?;
         if text.batch_number().is_none_or(|number| catalogue.batch_number().is_ok_and(|batch| number < batch)) {
             return Err(damaged());
@@ -200,11 +206,15 @@ impl Searcher {
         if matching <= WHOLE_MAX && !translated.must_check() {
             fetch = fetch.max(matching);
         }
+        let mut verdicts = Verdicts::default();
         loop {
             let all = fetch >= matching;
             let fetched = self.fetch(&translated.query, request.order, fetch.min(matching).max(1))?;
-            let fetched =
-                if translated.must_check() { self.checked(fetched, request.query, translated.depth)? } else { fetched };
+            let fetched = match translated.must_check() {
+                true => self.checked(fetched, request.query, translated.depth, &mut verdicts)?,
+                false => fetched,
+            };
+            let fetched = still_said_first(fetched);
             let same: Vec<Same<SessionId>> = fetched
                 .iter()
                 .map(|hit| Same { session: hit.session, key: hit.key, twin: hit.twin, restates: hit.restates })
@@ -254,32 +264,24 @@ impl Searcher {
         // Equally good ones come newest first; that also makes the order the same every time.
         if order == Order::Best {
             hits.sort_by(|one, other| {
-                let by_place = (one.source, one.event).cmp(&(other.source, other.event));
+                let place = |hit: &Hit| (hit.version, hit.source, hit.event);
+                let by_place = place(one).cmp(&place(other));
                 other.score.total_cmp(&one.score).then(Reverse(one.time).cmp(&Reverse(other.time))).then(by_place)
             });
         } else {
-            hits.sort_by_key(|hit| (Reverse(hit.time), hit.source, Reverse(hit.event)));
+            hits.sort_by_key(|hit| (Reverse(hit.time), hit.version, hit.source, Reverse(hit.event)));
         }
         Ok(hits)
     }
+}
 
-    /// Of these hits those that really answer, read one by one: the index only narrowed them down.
-    fn checked(&mut self, hits: Vec<Hit>, query: &Query, depth: Depth) -> Result<Vec<Hit>, Error> {
-        let mut facts = HashMap::new();
-        for hit in &hits {
-            if let std::collections::hash_map::Entry::Vacant(entry) = facts.entry(hit.session) {
-                entry.insert(self.facts(hit.session)?);
-            }
-        }
-        let mut answers = vec![false; hits.len()];
-        self.read_each(&hits, depth, &mut |at, read| {
-            let session = hits.get(at).and_then(|hit| facts.get(&hit.session));
-            if let (Ok((_, entry)), Some(facts), Some(answer)) = (read, session, answers.get_mut(at)) {
-                *answer = query.matches(entry, &facts.borrowed());
-            }
-        })?;
-        Ok(hits.into_iter().zip(answers).filter_map(|(hit, answers)| answers.then_some(hit)).collect())
+/// The hits without those of earlier versions that another source still says.
+fn still_said_first(mut hits: Vec<Hit>) -> Vec<Hit> {
+    if hits.iter().any(|hit| hit.version.is_some()) {
+        let said: HashSet<u64> = hits.iter().filter(|hit| hit.version.is_none()).map(|hit| hit.key).collect();
+        hits.retain(|hit| hit.version.is_none() || !said.contains(&hit.key));
     }
+    hits
 }
 
 /// The numbers of one segment's documents.
@@ -334,6 +336,7 @@ impl Columns {
             score,
             source: lot.source,
             session: lot.session,
+            version: lot.version,
             event,
             at: Span {
                 offset: self.offset.first(document)?,

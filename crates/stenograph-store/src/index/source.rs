@@ -5,8 +5,9 @@ use std::fs::File;
 
 use stenograph::format::{Format, Head, named};
 
-use super::catalogue::{Gone, SourceRow, Stamp};
+use super::catalogue::{Gone, PartedCopy, SourceRow, Stamp};
 use super::change::{self, Change};
+use super::passed::Reason;
 use super::run::{Job, Progress, Report, Run, Watch, is_missing};
 use crate::archive::{Label, Memory};
 use crate::discover::{Named, Stat, place_of};
@@ -70,8 +71,10 @@ impl Run<'_> {
             None => None,
         };
         let (row, start) = match known {
-            // A copy has no documents of its own: once it changes it is a source like any other.
-            Some(row) if row.copy_of.is_some() => (SourceRow { id: row.id, ..SourceRow::new(&job.path) }, Start::Anew),
+            Some(row) if row.copy_of.is_some() => match self.look_at_copy(row, job, &mut file, report)? {
+                Some(read) => read,
+                None => return Ok(()),
+            },
             Some(row) => match change::of(&row, &mut file, &job.stamp).map_err(unreadable)? {
                 Change::None => {
                     report.unchanged += 1;
@@ -110,6 +113,55 @@ impl Run<'_> {
         let read = self.read_source(job, file, row, start, report, progress, watch);
         progress.bytes_done = before + job.stamp.size;
         read
+    }
+
+    /// What became of a copy. As long as it says what its original says, it has no documents of its own; once the original is gone, the
+    /// copy stands in its place. Gives what has to be read.
+    fn look_at_copy(
+        &mut self,
+        copy: SourceRow,
+        job: &Job,
+        file: &mut File,
+        report: &mut Report,
+    ) -> Result<Option<(SourceRow, Start)>, Error> {
+        let unreadable = |error| Error::at(&job.path, Problem::Unreadable, error);
+        let apart = SourceRow { id: copy.id, ..SourceRow::new(&job.path) };
+        let Some(original) = copy.copy_of.map(|id| self.catalogue.source(id)).transpose()?.flatten() else {
+            return Ok(Some((apart, Start::Anew)));
+        };
+        let is_gone = is_missing(&original.path);
+        match change::of(&original, file, &job.stamp).map_err(unreadable)? {
+            Change::None if !is_gone => {
+                report.unchanged += 1;
+                self.catalogue.put(&SourceRow { stamp: job.stamp, seen: self.plan.now, gone: Gone::There, ..copy })?;
+                Ok(None)
+            }
+            same @ (Change::None | Change::Grown) if is_gone => {
+                let row = self.swap(&copy, original, job)?;
+                if same == Change::Grown {
+                    report.grown += 1;
+                    return Ok(Some((row, Start::GoOn)));
+                }
+                report.unchanged += 1;
+                self.same(row, job).map(|()| None)
+            }
+            // It goes its own way: a source like any other.
+            Change::None | Change::Grown | Change::Rewritten => Ok(Some((apart, Start::Anew))),
+        }
+    }
+
+    /// Puts a copy in the place of its original, which is gone, and the original in that of the copy. Gives the row that has the documents.
+    fn swap(&mut self, copy: &SourceRow, original: SourceRow, job: &Job) -> Result<SourceRow, Error> {
+        self.catalogue.drop_copy(copy.id)?;
+        let row =
+            SourceRow { path: job.path.clone(), gone: Gone::There, kept: None, kept_length: 0, ..original.clone() };
+        self.catalogue.put(&row)?;
+        // What nobody kept of a file that is gone is nothing that could be asked for.
+        if original.kept.is_some() {
+            let copy_of = Some(original.id);
+            self.catalogue.put(&SourceRow { id: 0, lot: 0, tail: 0, copy_of, gone: Gone::Gone, ..original })?;
+        }
+        Ok(row)
     }
 
     /// Nothing new but where or when it was seen.
@@ -188,9 +240,11 @@ impl Run<'_> {
             (row.session, row.thread, start) = (0, None, Start::Anew);
         }
         (row.format, row.access) = (format.info().name.to_owned(), access);
+        let before = self.version_before(&row, start)?;
         let mut file = file;
         loop {
             self.reading = (row.id != 0).then_some(row.id);
+            let from = row.settled;
             let writer = self.take_writer()?;
             let read = match access {
                 Access::ByRecord => {
@@ -200,10 +254,15 @@ impl Run<'_> {
             };
             self.give_writer(writer);
             let reach = read?;
-            self.print(job, &mut file, &mut row, reach)?;
+            self.print(job, &mut file, &mut row, reach, start, from)?;
             self.keep(&row)?;
             if reach == Reach::End {
-                return Ok(());
+                return match (before, self.said.take()) {
+                    (Some((copy, version)), Some(mut said)) => {
+                        self.take_in_version(&row, copy, version, &mut said, report)
+                    }
+                    _ => Ok(()),
+                };
             }
             // So much of one source is worth a commit of its own.
             self.commit()?;
@@ -262,6 +321,7 @@ impl Run<'_> {
             }
             report.added = report.added.saturating_sub(u64::from(row.id == 0));
             report.strangers += 1;
+            report.passed_over.add(&job.path, Reason::Format);
             self.catalogue.stranger(&job.path, job.stamp, expected.map(|format| format.info().name))?;
         }
         Ok(format.map(|format| (format, source.access(format))))
@@ -278,17 +338,30 @@ impl Run<'_> {
 
     /// Copies have no documents of their own: when what they are copies of is not what it was, they are read.
     pub(super) fn part_copies(&mut self, row: &SourceRow) -> Result<(), Error> {
-        for (id, path) in self.catalogue.part_copies(row.id)? {
-            if let Ok(stat) = Stat::of(&path) {
-                let named = place_of(&path);
-                self.parted.push(Job { path, stamp: Stamp::from(stat), named, known: Some(id) });
+        for PartedCopy { id, path, kept } in self.catalogue.part_copies(row.id)? {
+            match Stat::of(&path) {
+                Ok(stat) => {
+                    let named = place_of(&path);
+                    self.parted.push(Job { path, stamp: Stamp::from(stat), named, known: Some(id) });
+                }
+                // What was kept of both as one is an earlier version of this one.
+                Err(_) if kept != row.kept => self.parted_gone.push(id),
+                Err(_) => {}
             }
         }
         Ok(())
     }
 
     /// Remembers what the file looked like, so that the next run sees what happened to it.
-    fn print(&mut self, job: &Job, file: &mut File, row: &mut SourceRow, reach: Reach) -> Result<(), Error> {
+    fn print(
+        &mut self,
+        job: &Job,
+        file: &mut File,
+        row: &mut SourceRow,
+        reach: Reach,
+        start: Start,
+        from: u64,
+    ) -> Result<(), Error> {
         let unreadable = |error| Error::at(&job.path, Problem::Unreadable, error);
         row.seen = self.plan.now;
         row.stamp = match reach {
@@ -299,6 +372,10 @@ impl Run<'_> {
         row.head = change::head(file, row.head_length).map_err(unreadable)?;
         let mark = if row.settled > 0 { row.settled } else { job.stamp.size };
         row.tail_hash = change::tail(file, mark).map_err(unreadable)?;
+        let goes_on = start == Start::GoOn && from <= row.settled;
+        let (summed, before) = if goes_on { (from, row.content.settled) } else { (0, 0) };
+        row.content.settled = change::sum(file, before, summed..row.settled).map_err(unreadable)?;
+        row.content.whole = change::sum(file, row.content.settled, row.settled..row.stamp.size).map_err(unreadable)?;
         self.catalogue.put(row).map(drop)
     }
 

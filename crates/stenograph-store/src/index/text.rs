@@ -2,6 +2,7 @@
 //! itself: which documents count is for the catalogue to say. This folder is the only place that knows the engine's writer.
 
 mod feed;
+mod private;
 mod split;
 pub mod twin;
 
@@ -14,6 +15,7 @@ use tantivy::{Index, IndexReader, IndexWriter, ReloadPolicy, Term};
 
 pub use feed::Document;
 use feed::Load;
+use private::PrivateDirectory;
 
 use crate::files::{Disk, Files as _};
 use crate::{Error, Place, Problem};
@@ -110,7 +112,7 @@ impl std::fmt::Debug for TextIndex {
 impl TextIndex {
     /// Opens what is there; `None` when it is missing or cannot be used.
     pub fn open(folder: &Path) -> Option<TextIndex> {
-        let index = Index::open_in_dir(folder).ok()?;
+        let index = Index::open(PrivateDirectory::open(folder).ok()?).ok()?;
         let (schema, fields) = Fields::schema();
         (index.schema() == schema).then(|| TextIndex::with(index, fields, folder))
     }
@@ -119,7 +121,9 @@ impl TextIndex {
     pub fn make(folder: &Path) -> Result<TextIndex, Error> {
         let (schema, fields) = Fields::schema();
         let place = Place::Path(folder.to_owned());
-        let index = Index::create_in_dir(folder, schema).map_err(|error| of_engine(&place, error))?;
+        let made = PrivateDirectory::open(folder).map_err(tantivy::TantivyError::from);
+        let made = made.and_then(|directory| Index::create(directory, schema, tantivy::IndexSettings::default()));
+        let index = made.map_err(|error| of_engine(&place, error))?;
         Ok(TextIndex::with(index, fields, folder))
     }
 
@@ -140,6 +144,11 @@ impl TextIndex {
     pub fn reader(&self) -> Result<IndexReader, Error> {
         let reader = self.index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into();
         reader.map_err(|error| of_engine(&self.place, error))
+    }
+
+    /// Whether every file of the engine has the checksum that it was written with. It reads them all.
+    pub fn is_whole(&self) -> bool {
+        self.index.validate_checksum().is_ok_and(|damaged| damaged.is_empty())
     }
 
     /// Starts to write. Only the holder of the index's lock may.
@@ -253,11 +262,11 @@ impl TextWriter {
 pub(super) fn of_engine(place: &Place, error: tantivy::TantivyError) -> Error {
     use tantivy::TantivyError;
     let problem = match &error {
+        _ if is_full(&error) => Problem::Full,
         TantivyError::DataCorruption(_) | TantivyError::IncompatibleIndex(_) | TantivyError::SchemaError(_) => {
             Problem::IndexDamaged
         }
         TantivyError::LockFailure(..) => Problem::Locked { holder: None },
-        TantivyError::IoError(source) if source.kind() == std::io::ErrorKind::StorageFull => Problem::Full,
         TantivyError::IoError(source) if source.kind() == std::io::ErrorKind::PermissionDenied => Problem::Denied,
         TantivyError::OpenReadError(_) | TantivyError::OpenDirectoryError(_) => Problem::IndexDamaged,
         _ => Problem::Unwritable,
@@ -265,7 +274,19 @@ pub(super) fn of_engine(place: &Place, error: tantivy::TantivyError) -> Error {
     Error::from_engine(place, problem, error)
 }
 
+/// Whether the engine has no room. It wraps what the system says in errors of several kinds, some of which keep the text only.
+fn is_full(error: &tantivy::TantivyError) -> bool {
+    let text = error.to_string();
+    [std::io::ErrorKind::StorageFull, std::io::ErrorKind::QuotaExceeded]
+        .iter()
+        .any(|kind| text.contains(&kind.to_string()))
+        || cfg!(unix) && ["(os error 28)", "(os error 122)"].iter().any(|code| text.contains(code))
+}
+
+/// The name of the engine's folder in that of the index.
+pub(super) const FOLDER: &str = "text";
+
 /// Where the files of the engine stand.
 pub fn folder(index: &Path) -> PathBuf {
-    index.join("text")
+    index.join(FOLDER)
 }

@@ -137,6 +137,7 @@ impl Scanning<'_> {
             score: 0.0,
             source: self.number,
             session: self.number,
+            version: None,
             event: number,
             at: event.at.unwrap_or_default(),
             part: event.part.index,

@@ -20,6 +20,9 @@ pub(super) fn hit(shown: &Shown, colour: Colour) -> String {
     if let Ok(seen) = &shown.read {
         head.push(colour.ink(Ink::Faint, &who(seen)));
     }
+    if let Some(version) = shown.hit.version {
+        head.push(colour.ink(Ink::Warning, &format!("(in version {version}, which is no longer in the file)")));
+    }
     if shown.hit.copies > 0 {
         head.push(format!("(+{} elsewhere)", shown.hit.copies));
     }
@@ -71,7 +74,8 @@ fn place(shown: &Shown) -> String {
         _ => false,
     };
     let name = if is_main { Some(shown.short.clone()) } else { path.as_deref().map(word) };
-    let open = name.map(|name| format!("steno show {} --event {}", harmless_line(&name), shown.hit.event + 1));
+    let version = shown.hit.version.map(|version| format!(" --version {version}")).unwrap_or_default();
+    let open = name.map(|name| format!("steno show {}{version} --event {}", harmless_line(&name), shown.hit.event + 1));
     let line = path.map(|path| {
         let path = harmless_line(&path);
         if shown.hit.at.line > 0 { format!("{path}:{}", shown.hit.at.line) } else { path }
@@ -116,7 +120,7 @@ pub(super) fn json(shown: &Shown) -> String {
     );
     format!(
         "{{\"session\":{},\"agent\":{},\"project\":{},\"title\":{},\"event\":{},\"line\":{},\"offset\":{},\"length\":{},\"part\":{},\
-         \"path\":{},\"time\":{},\"kind\":{},\"role\":{},\"tool\":{},\"error\":{},\"score\":{:.3},\"copies\":{},\"snippet\":{snippet},\
+         \"path\":{},\"version\":{},\"time\":{},\"kind\":{},\"role\":{},\"tool\":{},\"error\":{},\"score\":{:.3},\"copies\":{},\"snippet\":{snippet},\
          \"absent\":{},\"resume\":{}}}",
         text(session.map(|session| session.name.as_str())),
         text(session.map(|session| session.agent.as_str())),
@@ -128,6 +132,7 @@ pub(super) fn json(shown: &Shown) -> String {
         shown.hit.at.length,
         shown.hit.part,
         shown.source.as_ref().map_or_else(|| "null".to_owned(), |source| path_json(&source.path)),
+        shown.hit.version.map_or_else(|| "null".to_owned(), |version| version.to_string()),
         text(time.as_deref()),
         text(read.map(|seen| seen.kind)),
         text(read.and_then(|seen| seen.role)),

@@ -58,6 +58,20 @@ pub(super) fn run(
     Ok(status)
 }
 
+/// Shows an earlier version of a session's source.
+pub(super) fn version(
+    options: &Options,
+    store: &Store,
+    chosen: &Chosen,
+    version: u32,
+    output: &mut Output<'_>,
+) -> Result<Status, CommandError> {
+    let row = &chosen.source;
+    let input = input::open_version(store, row, version, options.from.as_deref())?;
+    output.say(&harmless_line(&format!("this is version {version} of {}, from the archive", row.path.display())));
+    show(options, &row.path.display().to_string(), From::Input(Box::new(input)), &[], output)
+}
+
 /// Shows one source.
 fn one(
     options: &Options,

@@ -11,6 +11,17 @@ use super::{Catalogue, SourceId, SourceRow, Stamp};
 use crate::Error;
 use crate::session_files::Told;
 
+/// A copy of a source that does not say any more what it says.
+#[derive(Clone, Debug)]
+pub struct PartedCopy {
+    /// The number of the copy.
+    pub id: SourceId,
+    /// Where it stands.
+    pub path: PathBuf,
+    /// Its name in the archive.
+    pub kept: Option<String>,
+}
+
 impl Catalogue {
     /// Starts a batch. What is said from here on counts when it is committed.
     pub fn begin(&self) -> Result<(), Error> {
@@ -43,7 +54,8 @@ impl Catalogue {
                 connection.prepare_cached("INSERT OR IGNORE INTO dead VALUES (?1)")?.execute([lot])?;
             }
             connection.prepare_cached("UPDATE state SET next_lot = ?1")?.execute([next])?;
-            let sql = "UPDATE sources SET size = 0, changed = 0, settled = 0, head = 0, head_length = 0, tail_hash = 0 WHERE id = ?1";
+            let sql = "UPDATE sources SET size = 0, changed = 0, settled = 0, head = 0, head_length = 0, tail_hash = 0, content = 0 \
+                       WHERE id = ?1";
             connection.prepare_cached(sql)?.execute([source]).map(drop)
         })
     }
@@ -59,13 +71,22 @@ impl Catalogue {
     }
 
     /// Has copies of a source looked at again, whatever their stat says: it does not say any more what they say. Gives where they stand.
-    pub fn part_copies(&self, source: SourceId) -> Result<Vec<(SourceId, PathBuf)>, Error> {
+    pub fn part_copies(&self, source: SourceId) -> Result<Vec<PartedCopy>, Error> {
         self.ask(|connection| {
-            let sql = "UPDATE sources SET size = 0, changed = 0 WHERE copy_of = ?1 RETURNING id, path";
+            let sql = "UPDATE sources SET size = 0, changed = 0 WHERE copy_of = ?1 RETURNING id, path, kept";
             let mut statement = connection.prepare_cached(sql)?;
-            let read = |row: &Row<'_>| Ok((row.get(0)?, path_of(row.get_ref(1)?.as_bytes().unwrap_or_default())));
+            let read = |row: &Row<'_>| {
+                let path = path_of(row.get_ref(1)?.as_bytes().unwrap_or_default());
+                Ok(PartedCopy { id: row.get(0)?, path, kept: row.get(2)? })
+            };
             statement.query_map([source], read)?.collect()
         })
+    }
+
+    /// Takes a copy out, which has no documents: what it is a copy of stands in its place now.
+    pub fn drop_copy(&self, source: SourceId) -> Result<(), Error> {
+        let sql = "DELETE FROM sources WHERE id = ?1 AND copy_of IS NOT NULL";
+        self.ask(|connection| connection.prepare_cached(sql)?.execute([source]).map(drop))
     }
 
     /// A mark for documents that no document has had. Numbers are never given twice, so that a mark means one thing for ever.
@@ -192,15 +213,34 @@ impl Catalogue {
     pub fn remove(&self, source: &SourceRow) -> Result<(), Error> {
         self.bury(source.lot)?;
         self.bury(source.tail)?;
+        for lot in self.earlier_lots(source.id)? {
+            self.bury(lot)?;
+        }
         self.ask(|connection| {
             // A copy of it has to be read now: it has no documents of its own.
             let sql = "UPDATE sources SET copy_of = NULL, size = 0, changed = 0, head_length = 0 WHERE copy_of = ?1";
             connection.prepare_cached(sql)?.execute([source.id])?;
             connection.prepare_cached("DELETE FROM unknown WHERE source = ?1")?.execute([source.id])?;
+            connection.prepare_cached("DELETE FROM earlier WHERE source = ?1")?.execute([source.id])?;
             connection.prepare_cached("DELETE FROM sources WHERE id = ?1")?.execute([source.id])?;
             let sql = "DELETE FROM sessions WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM sources WHERE session = ?1) \
                        AND NOT EXISTS (SELECT 1 FROM sessions AS child WHERE child.parent = ?1)";
             connection.prepare_cached(sql)?.execute([source.session]).map(drop)
+        })
+    }
+
+    fn earlier_lots(&self, source: SourceId) -> Result<Vec<u64>, Error> {
+        self.ask(|connection| {
+            let mut statement = connection.prepare_cached("SELECT lot FROM earlier WHERE source = ?1")?;
+            statement.query_map([source], |row| row.get(0).map(bits))?.collect()
+        })
+    }
+
+    /// Says that the documents of a lot are what an earlier version of a source said.
+    pub fn put_earlier(&self, lot: u64, source: SourceId, version: u32) -> Result<(), Error> {
+        self.ask(|connection| {
+            let sql = "INSERT INTO earlier VALUES (?1, ?2, ?3)";
+            connection.prepare_cached(sql)?.execute(params![word(lot), source, version]).map(drop)
         })
     }
 
@@ -243,7 +283,8 @@ impl Catalogue {
     /// Says what the archive has of a source.
     pub fn set_kept(&self, source: SourceId, name: &str, length: u64) -> Result<(), Error> {
         self.ask(|connection| {
-            for which in ["id", "copy_of"] {
+            // A copy that is gone has what was kept of itself.
+            for which in ["id", "gone = 0 AND copy_of"] {
                 let sql = format!("UPDATE sources SET kept = ?2, kept_length = ?3 WHERE {which} = ?1");
                 connection.prepare_cached(&sql)?.execute(params![source, name, word(length)])?;
             }
@@ -290,7 +331,7 @@ impl Catalogue {
     /// Makes what was said since the batch began count, as this batch.
     pub fn commit(&self, number: u64) -> Result<(), Error> {
         self.ask(|connection| {
-            connection.prepare_cached("UPDATE state SET batch = ?1")?.execute([word(number)])?;
+            connection.prepare_cached("UPDATE state SET batch = ?1, commits = commits + 1")?.execute([word(number)])?;
             connection.execute_batch("COMMIT")
         })
     }

@@ -53,6 +53,29 @@ pub struct Tally {
     pub notes: u64,
 }
 
+/// Checksums of a file's bytes from its beginning. More bytes go on from a checksum without those before them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ContentSum {
+    /// Up to `settled`.
+    pub settled: u32,
+    /// Up to the end.
+    pub whole: u32,
+}
+
+impl FromSql for ContentSum {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        let [a, b, c, d, e, f, g, h] = value.as_i64()?.to_be_bytes();
+        Ok(ContentSum { settled: u32::from_be_bytes([a, b, c, d]), whole: u32::from_be_bytes([e, f, g, h]) })
+    }
+}
+
+impl ToSql for ContentSum {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        let ([a, b, c, d], [e, f, g, h]) = (self.settled.to_be_bytes(), self.whole.to_be_bytes());
+        Ok(i64::from_be_bytes([a, b, c, d, e, f, g, h]).into())
+    }
+}
+
 /// A source.
 #[derive(Clone, Debug)]
 pub struct SourceRow {
@@ -78,6 +101,8 @@ pub struct SourceRow {
     pub head_length: u64,
     /// The fingerprint of the bytes before `settled`.
     pub tail_hash: u64,
+    /// Checksums of all of its bytes.
+    pub content: ContentSum,
     /// The offset up to which more input changes nothing.
     pub settled: u64,
     /// The line that begins there, from 1.
@@ -177,7 +202,7 @@ impl ToSql for Tells {
 pub(super) const COLUMNS: &str = "id, path, format, session, thread, device, inode, size, changed, seen, access, head, head_length, \
      tail_hash, settled, line, lot, lot_events, tail, tail_events, trail, first_key, gone, copy_of, kept, kept_length, title, query, cwd, \
      branch, model, version, started, ended, messages, calls, errors, notes, \
-     tells, told_by, converted";
+     tells, told_by, converted, content";
 
 impl SourceRow {
     /// A source of which nothing is known yet.
@@ -194,6 +219,7 @@ impl SourceRow {
             head: 0,
             head_length: 0,
             tail_hash: 0,
+            content: ContentSum::default(),
             settled: 0,
             line: 1,
             lot: 0,
@@ -262,6 +288,7 @@ impl SourceRow {
             tells: row.get(38)?,
             told_by: row.get(39)?,
             converted: row.get(40)?,
+            content: row.get(41)?,
         })
     }
 
@@ -286,6 +313,7 @@ impl SourceRow {
             ":version": self.tally.version, ":started": self.tally.started, ":ended": self.tally.ended,
             ":messages": word(self.tally.messages), ":calls": word(self.tally.calls), ":errors": word(self.tally.errors),
             ":notes": word(self.tally.notes), ":tells": self.tells, ":told_by": self.told_by, ":converted": self.converted,
+            ":content": self.content,
         })?;
         Ok(id.unwrap_or_else(|| connection.last_insert_rowid()))
     }

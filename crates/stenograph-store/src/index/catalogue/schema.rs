@@ -4,14 +4,15 @@
 use rusqlite::Connection;
 
 /// What the tables below are. Whoever changes them, or what is put into documents, counts it up.
-pub(super) const VERSION: i64 = 9;
+pub const VERSION: i64 = 10;
 
 /// Everything here can be read out of the sources and the archive again.
 const TABLES: &str = "
--- `complete` says whether sources that are gone were read out of the archive, which whoever makes the tables has yet to do.
+-- `commits` counts commits, so that the seal says which one it describes. `complete` says whether sources that are gone were read out of the archive, which whoever makes the tables has yet to do.
 CREATE TABLE state (
-  one INTEGER PRIMARY KEY CHECK (one = 1), batch INTEGER NOT NULL, next_lot INTEGER NOT NULL, complete INTEGER NOT NULL) STRICT;
-INSERT INTO state VALUES (1, 0, 1, 0);
+  one INTEGER PRIMARY KEY CHECK (one = 1), batch INTEGER NOT NULL, next_lot INTEGER NOT NULL, complete INTEGER NOT NULL,
+  commits INTEGER NOT NULL) STRICT;
+INSERT INTO state VALUES (1, 0, 1, 0, 0);
 
 -- A project: one repository wherever it stands, or a folder.
 CREATE TABLE projects (
@@ -33,7 +34,7 @@ CREATE TABLE sources (
   copy_of INTEGER REFERENCES sources, kept TEXT, kept_length INTEGER NOT NULL DEFAULT 0,
   title TEXT, query TEXT, cwd TEXT, branch TEXT, model TEXT, version TEXT, started INTEGER, ended INTEGER,
   messages INTEGER NOT NULL, calls INTEGER NOT NULL, errors INTEGER NOT NULL, notes INTEGER NOT NULL,
-  tells INTEGER NOT NULL, told_by INTEGER, converted INTEGER NOT NULL) STRICT;
+  tells INTEGER NOT NULL, told_by INTEGER, converted INTEGER NOT NULL, content INTEGER NOT NULL) STRICT;
 CREATE INDEX sources_session ON sources (session);
 CREATE INDEX sources_head ON sources (head);
 -- What is gone may have moved and grown since, so that it begins with more than it had.
@@ -43,6 +44,11 @@ CREATE INDEX sources_first ON sources (first_key) WHERE first_key IS NOT NULL;
 
 -- Files that were looked at and are no transcripts: a second look costs a stat.
 CREATE TABLE strangers (path BLOB PRIMARY KEY, size INTEGER NOT NULL, changed INTEGER NOT NULL, expected TEXT) STRICT, WITHOUT ROWID;
+
+-- What earlier versions of a source said and no later one says: marked by `lot`, readable in the archive only, under that version.
+CREATE TABLE earlier (
+  lot INTEGER PRIMARY KEY, source INTEGER NOT NULL REFERENCES sources ON DELETE CASCADE, version INTEGER NOT NULL) STRICT;
+CREATE INDEX earlier_source ON earlier (source);
 
 -- Lots whose documents are to be deleted by the next batch.
 CREATE TABLE dead (lot INTEGER PRIMARY KEY) STRICT;
@@ -70,8 +76,10 @@ pub(super) enum Found {
     Empty,
     /// It is ours and current.
     Current,
-    /// It is of another version.
-    Other,
+    /// It is of an earlier version.
+    Earlier,
+    /// It is of this later version.
+    Later(i64),
 }
 
 /// What is in the file.
@@ -81,7 +89,8 @@ pub(super) fn look(connection: &Connection) -> rusqlite::Result<Found> {
     Ok(match (version, tables) {
         (0, 0) => Found::Empty,
         (VERSION, _) => Found::Current,
-        _ => Found::Other,
+        (later, _) if later > VERSION => Found::Later(later),
+        _ => Found::Earlier,
     })
 }
 

@@ -14,7 +14,8 @@ use crate::Error;
 /// Which lots count, and how many events of each.
 #[derive(Clone, Debug, Default)]
 pub struct Lots {
-    by_number: Vec<Option<Lot>>,
+    /// Only those that count: numbers grow for ever, for each growth of a source takes one.
+    by_number: HashMap<u64, Lot>,
 }
 
 /// What a lot is.
@@ -28,28 +29,20 @@ pub struct Lot {
     pub first: u64,
     /// The number after its last event.
     pub end: u64,
+    /// The version of the source in the archive that says it, where the source itself does not any more.
+    pub version: Option<u32>,
 }
 
 impl Lots {
     /// The lot of this number, if it counts and has that event.
     pub fn live(&self, lot: u64, event: u64) -> Option<&Lot> {
-        let found = self.by_number.get(usize::try_from(lot).ok()?)?.as_ref()?;
+        let found = self.by_number.get(&lot)?;
         (event >= found.first && event < found.end).then_some(found)
     }
 
-    /// All that count.
+    /// All that count, in no order.
     pub fn iter(&self) -> impl Iterator<Item = (u64, &Lot)> {
-        (0..).zip(&self.by_number).filter_map(|(number, lot)| Some((number, lot.as_ref()?)))
-    }
-
-    fn put(&mut self, number: u64, lot: Lot) {
-        let Ok(at) = usize::try_from(number) else { return };
-        if at >= self.by_number.len() {
-            self.by_number.resize(at + 1, None);
-        }
-        if let Some(slot) = self.by_number.get_mut(at) {
-            *slot = Some(lot);
-        }
+        self.by_number.iter().map(|(number, lot)| (*number, lot))
     }
 }
 
@@ -207,6 +200,11 @@ impl Catalogue {
         })
     }
 
+    /// Sources that are copies of this one.
+    pub fn copies_of(&self, source: SourceId) -> Result<Vec<SourceRow>, Error> {
+        self.sources_where("copy_of = ?1", [source])
+    }
+
     /// The sources of a session, the main conversation first.
     pub fn sources_of(&self, session: SessionId) -> Result<Vec<SourceRow>, Error> {
         self.sources_where(&format!("session = ?1 ORDER BY {MAIN}"), [session])
@@ -259,10 +257,19 @@ impl Catalogue {
                 let (source, session) = (row.get(0)?, row.get(1)?);
                 let (lot, events, tail, more) =
                     (bits(row.get(2)?), bits(row.get(3)?), bits(row.get(4)?), bits(row.get(5)?));
-                lots.put(lot, Lot { source, session, first: 0, end: events });
+                lots.by_number.insert(lot, Lot { source, session, first: 0, end: events, version: None });
                 if tail != 0 {
-                    lots.put(tail, Lot { source, session, first: events, end: events + more });
+                    let end = events + more;
+                    lots.by_number.insert(tail, Lot { source, session, first: events, end, version: None });
                 }
+            }
+            let sql =
+                "SELECT earlier.lot, source, session, earlier.version FROM earlier JOIN sources ON sources.id = source";
+            let mut statement = connection.prepare_cached(sql)?;
+            let mut rows = statement.query([])?;
+            while let Some(row) = rows.next()? {
+                let (source, session, version) = (row.get(1)?, row.get(2)?, Some(row.get(3)?));
+                lots.by_number.insert(bits(row.get(0)?), Lot { source, session, first: 0, end: u64::MAX, version });
             }
             Ok(lots)
         })

