@@ -101,6 +101,10 @@ fn entry<'f>(file: &'f mut File, wanted: &str) -> io::Result<Box<dyn Read + 'f>>
     let tail = read_at(file, length.saturating_sub(END_SIZE + REMARK_SIZE_MAX), END_SIZE + REMARK_SIZE_MAX)?;
     let end = memchr::memmem::rfind(&tail, b"PK\x05\x06").ok_or_else(broken)?;
     let end = tail.get(end..).unwrap_or_default();
+    let remark = number(end, 20, 2).ok_or_else(broken)?;
+    if end.len() as u64 != END_SIZE + remark {
+        return Err(broken());
+    }
     let (size, offset) = (number(end, 12, 4).ok_or_else(broken)?, number(end, 16, 4).ok_or_else(broken)?);
     let list = read_at(file, offset, size.min(LIST_SIZE_MAX))?;
     let mut rest = list.as_slice();

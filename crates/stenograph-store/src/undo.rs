@@ -389,6 +389,7 @@ mod tests {
         out.write_all(AFTER).unwrap();
         fs::write(&path, [BEFORE, b"four\n"].concat()).unwrap();
         assert_eq!(edit.finish(out, "trim").unwrap_err().problem, Problem::Changed);
+        drop(edit);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 

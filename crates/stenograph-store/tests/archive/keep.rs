@@ -242,7 +242,7 @@ fn a_copy_is_restored_whole_and_over_nothing_unless_asked() {
     assert_eq!(fs::read(&to).unwrap(), bytes);
     fs::write(&to, "mine").unwrap();
     let refused = archive.restore(kept.copy, Which::Last, &to, Present::Stays).unwrap_err();
-    assert_eq!(refused.problem, Problem::Exists);
+    assert_eq!(refused.problem, Problem::OutputExists);
     assert_eq!(fs::read(&to).unwrap(), b"mine");
     archive.restore(kept.copy, Which::Last, &to, Present::Replaced).unwrap();
     assert_eq!(fs::read(&to).unwrap(), bytes);

@@ -49,16 +49,16 @@ impl Trail {
             _ => step.tool.as_deref().map(|tool| Cow::Owned(tool.to_owned())),
         };
         let error = step.has_failed() || is_error(event);
+        let time = event.time.as_ref().and_then(|time| Some(time.instant()?.as_millisecond()));
+        if matches!(&event.body, Body::Fact { name, .. } if name == "session") {
+            self.header_time = self.header_time.or(time);
+        }
         let texts = match entry::texts_of(event) {
             Some(texts) => texts,
             // A failure is found by what it is, also where its record has no words.
             None if error => Vec::new(),
             None => return None,
         };
-        let time = event.time.as_ref().and_then(|time| Some(time.instant()?.as_millisecond()));
-        if matches!(&event.body, Body::Fact { name, .. } if name == "session") {
-            self.header_time = self.header_time.or(time);
-        }
         let files = match &event.body {
             Body::ToolCall { name, input, .. } => touch::touches(name, input, self.cwd.as_deref()),
             _ => Vec::new(),

@@ -278,18 +278,25 @@ fn an_agent_that_goes_on_adds_to_its_log_and_has_a_line_for_each_time_even_if_th
 
 #[test]
 fn the_log_may_be_elsewhere() {
-    let (folder, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let both = tempfile::tempdir().unwrap();
+    let (folder, elsewhere) = (both.path().join("project"), both.path().join("logs"));
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::create_dir_all(&elsewhere).unwrap();
     let site = site(ticking());
-    let log = elsewhere.path().join(".log.jsonl");
+    let log = elsewhere.join(".log.jsonl");
     let pairs = [&WHO[..], &[("log", log.to_str().unwrap())]].concat();
-    let recorder = begin(folder.path(), &pairs, &site);
+    let recorder = begin(&folder, &pairs, &site);
     recorder.append_all(&events(EVENTS)).unwrap();
-    assert!(tracking(folder.path()).contains(&format!("\"transcript_path\": \"{}\"", log.display())));
+    assert!(tracking(&folder).contains(&format!("\"transcript_path\": \"{}\"", log.display())));
     drop(recorder);
-    recover(&log, &site).unwrap();
-    assert_eq!((tracking(folder.path()).as_str(), telemetry(folder.path()).len()), ("{}", 1));
+    // A journal alone names no folder to write into: the project is completed by who names a folder with both.
+    let before = tracking(&folder);
+    assert!(!recover(&log, &site).unwrap().remarks.is_empty());
+    assert_eq!((tracking(&folder), telemetry(&folder).len()), (before, 0));
+    recover(both.path(), &site).unwrap();
+    assert_eq!((tracking(&folder).as_str(), telemetry(&folder).len()), ("{}", 1));
     assert_eq!(lines(&log).len(), 12);
-    assert!(!folder.path().join(".goodvibes/transcripts").exists());
+    assert!(!folder.join(".goodvibes/transcripts").exists());
 }
 
 #[test]
