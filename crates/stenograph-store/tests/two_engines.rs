@@ -45,24 +45,28 @@ struct Found {
     time: Option<i64>,
     source: i64,
     event: u64,
+    part: u32,
 }
 
 impl Sink for Matching<'_> {
     fn event(&mut self, event: &Event<'_>) {
-        self.event += 1;
-        let Some(entry) = self.trail.entry(event) else { return };
         let (agent, projects, sessions) = self.facts;
         let facts = SessionFacts { agent, projects, sessions };
-        for (query, found) in self.queries.iter().zip(self.found.iter_mut()) {
-            if query.matches(&entry, &facts) {
-                // The index keeps all but two bits of a twin.
-                let twin = |twin: u64| twin & !3;
-                let same =
-                    Same { session: self.session, key: entry.key, twin: twin(entry.twin), restates: entry.restates };
-                let pieces = entry.piece_twins.iter().copied().map(twin).collect();
-                found.push(Found { same, pieces, time: entry.time, source: self.source, event: self.event - 1 });
+        let (queries, session, source, number) = (self.queries, self.session, self.source, self.event);
+        let all = &mut *self.found;
+        self.trail.entries(event, &mut |event, entry| {
+            for (query, found) in queries.iter().zip(all.iter_mut()) {
+                if query.matches(entry, &facts) {
+                    // The index keeps all but two bits of a twin.
+                    let twin = |twin: u64| twin & !3;
+                    let same = Same { session, key: entry.key, twin: twin(entry.twin), restates: entry.restates };
+                    let pieces = entry.piece_twins.iter().copied().map(twin).collect();
+                    let part = event.part.index;
+                    found.push(Found { same, pieces, time: entry.time, source, event: number, part });
+                }
             }
-        }
+        });
+        self.event += 1;
     }
 
     fn note(&mut self, _note: Note) {}
@@ -78,7 +82,7 @@ fn facts(session: &Session) -> (String, Vec<String>, Vec<String>) {
 /// What is shown of the scan's hits, the newest first: source, event and how many copies there are.
 fn shown(found: &[Found]) -> Vec<(i64, u64, usize)> {
     let mut found = found.to_vec();
-    found.sort_by_key(|found| (Reverse(found.time), found.source, Reverse(found.event)));
+    found.sort_by_key(|found| (Reverse(found.time), found.source, Reverse(found.event), found.part, found.same.key));
     let same: Vec<Same<i64>> = found.iter().map(|found| found.same).collect();
     let stating = found.iter().filter(|found| !found.same.restates);
     let pieces = stating.flat_map(|found| found.pieces.iter().map(|piece| (found.same.session, *piece)));
@@ -206,7 +210,11 @@ fn copies_restatements_and_half_lines_answer_alike() {
     let first =
         [line(one, 1, "user", "walrus 题 中国人民"), line(one, 2, "assistant", "error in the main.rs")].join("\n");
     fs::write(projects.join(format!("{one}.jsonl")), format!("{first}\n")).unwrap();
-    let forked = [first.as_str(), &line(two, 3, "user", "error walrus")].join("\n");
+    // A record inside another one, with two parts.
+    let nested = format!(
+        r#"{{"type":"progress","uuid":"00000009-d9cb-469f-a165-708677289501","sessionId":"{two}","timestamp":"2026-01-02T03:09:00.000Z","cwd":"/work/app","parentToolUseID":"t0","data":{{"type":"agent_progress","agentId":"a1","message":{{"type":"assistant","uuid":"00000008-d9cb-469f-a165-708677289501","timestamp":"2026-01-02T03:08:00.000Z","message":{{"role":"assistant","id":"m1","model":"m","content":[{{"type":"text","text":"porpoise"}},{{"type":"tool_use","id":"t1","name":"Read","input":{{"file_path":"/work/porpoise"}}}}]}}}}}}}}"#
+    );
+    let forked = [first.as_str(), &nested, &line(two, 3, "user", "error walrus")].join("\n");
     fs::write(projects.join(format!("{two}.jsonl")), &forked).unwrap();
     fs::write(projects.join("copy.jsonl"), format!("{first}\n")).unwrap();
     let sessions = home.join(".codex/sessions/2026/01/02");
@@ -220,4 +228,5 @@ fn copies_restatements_and_half_lines_answer_alike() {
         .unwrap();
     assert!(agree(&home, QUERIES) > 10);
     assert_eq!(agree(&home, &["walrus"]), 4);
+    assert_eq!(agree(&home, &["porpoise"]), 2);
 }

@@ -6,7 +6,6 @@ use std::collections::HashSet;
 use stenograph::format::{Format, Want};
 use stenograph::ledger::State;
 use stenograph::model::{Event, Note};
-use stenograph::nested::nested_events;
 use stenograph::query::Trail;
 use stenograph::read::{Reading, Sink};
 
@@ -126,22 +125,13 @@ struct Vanished<'v, 'w> {
 
 impl Sink for Vanished<'_, '_> {
     fn event(&mut self, event: &Event<'_>) {
-        if let Some(entry) = self.trail.entry(event)
-            && self.said.insert(entry.key)
-            && self.intake.failed.is_none()
-        {
-            self.count += 1;
-            self.intake.failed = self.intake.put(event, &entry).err();
-        }
-        for inner in nested_events(event) {
-            if let Some(entry) = self.trail.nested(&inner)
-                && self.said.insert(entry.key)
-                && self.intake.failed.is_none()
-            {
-                self.count += 1;
-                self.intake.failed = self.intake.put(&inner, &entry).err();
+        let Vanished { intake, trail, said, count } = self;
+        trail.entries(event, &mut |event, entry| {
+            if said.insert(entry.key) && intake.failed.is_none() {
+                *count += 1;
+                intake.failed = intake.put(event, entry).err();
             }
-        }
+        });
         self.intake.event += 1;
     }
 
@@ -156,14 +146,9 @@ struct Keys<'k> {
 
 impl Sink for Keys<'_> {
     fn event(&mut self, event: &Event<'_>) {
-        if let Some(entry) = self.trail.entry(event) {
+        self.trail.entries(event, &mut |_, entry| {
             self.said.insert(entry.key);
-        }
-        for inner in nested_events(event) {
-            if let Some(entry) = self.trail.nested(&inner) {
-                self.said.insert(entry.key);
-            }
-        }
+        });
     }
 
     fn note(&mut self, _note: Note) {}

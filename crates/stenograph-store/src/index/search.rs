@@ -87,6 +87,14 @@ pub struct Hit {
     pub copies: usize,
 }
 
+impl Hit {
+    /// What hits are sorted by to come newest first, with and without an index. Of one moment, the later event comes first; what stands
+    /// inside one record goes by its parts.
+    pub fn newest_first(&self) -> impl Ord + use<> {
+        (Reverse(self.time), self.version, self.source, Reverse(self.event), self.part, self.key)
+    }
+}
+
 /// What was found.
 #[derive(Clone, Debug, Default)]
 pub struct Answer {
@@ -264,12 +272,12 @@ impl Searcher {
         // Equally good ones come newest first; that also makes the order the same every time.
         if order == Order::Best {
             hits.sort_by(|one, other| {
-                let place = |hit: &Hit| (hit.version, hit.source, hit.event);
+                let place = |hit: &Hit| (hit.version, hit.source, hit.event, hit.part, hit.key);
                 let by_place = place(one).cmp(&place(other));
                 other.score.total_cmp(&one.score).then(Reverse(one.time).cmp(&Reverse(other.time))).then(by_place)
             });
         } else {
-            hits.sort_by_key(|hit| (Reverse(hit.time), hit.version, hit.source, Reverse(hit.event)));
+            hits.sort_by_key(Hit::newest_first);
         }
         Ok(hits)
     }

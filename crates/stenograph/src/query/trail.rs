@@ -12,6 +12,7 @@ use crate::calls::Calls;
 use crate::format::Format;
 use crate::json::Object;
 use crate::model::{Body, Content, Event, Kind, Role, print, speaker};
+use crate::nested::nested_events;
 use crate::text::quote;
 
 /// Follows the events of one source, in order.
@@ -81,6 +82,19 @@ impl Trail {
             restates: self.is_for_people || event.restates && !error || may_restate(event, error),
             texts,
         })
+    }
+
+    /// Takes notice of the next event, and gives everything that can be found under its number: its own entry, then the entries of the
+    /// record that stands inside its record. Whoever searches goes through here, so that all find the same.
+    pub fn entries(&mut self, event: &Event<'_>, each: &mut dyn FnMut(&Event<'_>, &Entry<'_>)) {
+        if let Some(entry) = self.entry(event) {
+            each(event, &entry);
+        }
+        for inner in nested_events(event) {
+            if let Some(entry) = self.nested(&inner) {
+                each(&inner, &entry);
+            }
+        }
     }
 
     /// The same for an event of a record that stands inside another one. What it says of itself holds for nothing that comes later.

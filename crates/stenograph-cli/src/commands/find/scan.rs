@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use stenograph::model::{Event, Note};
-use stenograph::nested::nested_events;
 use stenograph::query::{Entry, Query, Same, SessionFacts, Trail, collapse_pieces};
 use stenograph::read::Sink;
 use stenograph_store::Passes;
@@ -35,7 +34,7 @@ pub(super) fn answer(
         }
     }
     // Without an index there is nothing to rank by.
-    found.sort_by_key(|shown| (std::cmp::Reverse(shown.hit.time), shown.hit.source, shown.hit.event));
+    found.sort_by_key(|shown| shown.hit.newest_first());
     let same: Vec<Same<i64>> = found
         .iter()
         .map(|Shown { hit, .. }| Same { session: hit.session, key: hit.key, twin: hit.twin, restates: hit.restates })
@@ -111,15 +110,7 @@ impl Sink for Scanning<'_> {
             self.projects.push(cwd.to_owned());
         }
         let mut trail = std::mem::take(&mut self.trail);
-        if let Some(entry) = trail.entry(event) {
-            self.one(number, event, &entry);
-        }
-        // What stands inside a record is found under the record's number.
-        for inner in nested_events(event) {
-            if let Some(entry) = trail.nested(&inner) {
-                self.one(number, &inner, &entry);
-            }
-        }
+        trail.entries(event, &mut |event, entry| self.one(number, event, entry));
         self.trail = trail;
     }
 

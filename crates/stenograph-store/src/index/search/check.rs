@@ -8,7 +8,6 @@ use std::sync::{Mutex, PoisonError};
 
 use stenograph::format::{Format, Want};
 use stenograph::model::{Event, Note};
-use stenograph::nested::nested_events;
 use stenograph::query::{Query, Trail};
 use stenograph::read::{Reading, Sink};
 
@@ -179,18 +178,12 @@ impl Sink for Answering<'_> {
         let number = self.event;
         self.event += 1;
         let facts = self.facts.borrowed();
-        if let Some(entry) = self.trail.entry(event)
-            && self.query.matches(&entry, &facts)
-        {
-            self.found.insert((number, entry.key));
-        }
-        for inner in nested_events(event) {
-            if let Some(entry) = self.trail.nested(&inner)
-                && self.query.matches(&entry, &facts)
-            {
-                self.found.insert((number, entry.key));
+        let (query, found) = (self.query, &mut self.found);
+        self.trail.entries(event, &mut |_, entry| {
+            if query.matches(entry, &facts) {
+                found.insert((number, entry.key));
             }
-        }
+        });
     }
 
     fn note(&mut self, _note: Note) {}

@@ -253,18 +253,12 @@ impl Sink for AllFound<'_, '_> {
     fn event(&mut self, event: &Event<'_>) {
         let number = self.event;
         self.event += 1;
-        if let Some(entry) = self.trail.entry(event)
-            && let Some(at) = self.left.remove(&(number, entry.key))
-        {
-            (self.each)(at, Ok((event, &entry)));
-        }
-        for inner in nested_events(event) {
-            if let Some(entry) = self.trail.nested(&inner)
-                && let Some(at) = self.left.remove(&(number, entry.key))
-            {
-                (self.each)(at, Ok((&inner, &entry)));
+        let (left, tell) = (&mut *self.left, &mut *self.each);
+        self.trail.entries(event, &mut |event, entry| {
+            if let Some(at) = left.remove(&(number, entry.key)) {
+                tell(at, Ok((event, entry)));
             }
-        }
+        });
     }
 
     fn note(&mut self, _note: Note) {}

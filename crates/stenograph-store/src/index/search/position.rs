@@ -82,8 +82,10 @@ struct Counted<'h> {
 
 impl Sink for Counted<'_> {
     fn event(&mut self, event: &Event<'_>) {
-        let is_it = event.part.index == self.hit.part
-            && Trail::default().entry(event).is_some_and(|entry| entry.key == self.hit.key);
+        let mut is_it = false;
+        Trail::default().entries(event, &mut |event, entry| {
+            is_it |= event.part.index == self.hit.part && entry.key == self.hit.key;
+        });
         if is_it && self.before.is_none() {
             self.before = Some(self.seen);
         }
