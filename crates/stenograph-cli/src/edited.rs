@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use stenograph::edit::{Applied, Original, SIZE_MAX, Way};
 use stenograph::text::quote;
-use stenograph_store::edit::Edit;
+use stenograph_store::edit::FileEdit;
 use stenograph_store::undo::{self, Undone};
 use stenograph_store::{Passes, Place, Problem, Source};
 
@@ -52,7 +52,7 @@ pub struct Subject {
     input: Input,
     bytes: Vec<u8>,
     /// What keeps others from writing there while the file itself is changed.
-    edit: Option<Edit>,
+    edit: Option<FileEdit>,
 }
 
 impl Subject {
@@ -63,7 +63,7 @@ impl Subject {
             return Err(CommandError::new("standard input cannot be changed in place")
                 .hint("name a file, or leave --in-place out"));
         }
-        let edit = if changed { Some(Edit::begin(path)?) } else { None };
+        let edit = if changed { Some(FileEdit::begin(path)?) } else { None };
         let mut input = input::open(path, from, Passes::Many)?;
         if changed && input.source.is_compressed() {
             return Err(CommandError::new(format!("{}: a compressed file cannot be changed in place", input.name()))
@@ -176,7 +176,7 @@ impl Target {
 }
 
 /// Changes the file itself. What it was is on disk before the file is touched.
-fn replace(subject: &Subject, edit: &Edit, bytes: &[u8], by: &str) -> Result<Written, CommandError> {
+fn replace(subject: &Subject, edit: &FileEdit, bytes: &[u8], by: &str) -> Result<Written, CommandError> {
     let name = subject.name();
     let mut out = edit.output()?;
     out.write_all(bytes)?;

@@ -13,7 +13,7 @@ use stenograph_store::index::catalogue::Project;
 
 use crate::error::CommandError;
 use crate::home::Root;
-pub use session::{Asked, By, Chosen, Shorts};
+pub use session::{Asked, Chosen, NamedBy, Shorts};
 
 /// Whose transcripts, and which store.
 #[derive(Clone, Debug, Default, clap::Args)]

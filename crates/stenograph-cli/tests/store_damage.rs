@@ -305,7 +305,7 @@ impl Ground {
         let told = format!("case {case}, seed {seed}: {}: {how}", file.display());
         let is_archive = file.starts_with("archive");
         self.compare(&ask(&store), &told, "before the next index", &mut |_, _| true);
-        if case % COMMANDS_EVERY == 0 {
+        if case.is_multiple_of(COMMANDS_EVERY) {
             run_commands(&store, &self.home, &told);
         }
         match index(&store, &self.home) {

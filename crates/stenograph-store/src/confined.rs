@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use crate::error::{Error, Problem};
-use crate::files::{Files, Mode, OpenFile};
+use crate::files::{FileMode, Files, OpenFile};
 
 /// A disk on which only what is inside some folders can be reached.
 #[derive(Debug)]
@@ -78,7 +78,7 @@ impl Files for Confined {
         self.files.create_new(self.inside(path)?)
     }
 
-    fn create_with(&self, path: &Path, mode: Mode) -> io::Result<Box<dyn OpenFile>> {
+    fn create_with(&self, path: &Path, mode: FileMode) -> io::Result<Box<dyn OpenFile>> {
         self.files.create_with(self.inside(path)?, mode)
     }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::error::{Error, Place, Problem};
-use crate::files::{Disk, Files, Mode, behind_links, folder_of};
+use crate::files::{Disk, FileMode, Files, behind_links, folder_of};
 use crate::identity::Identity;
 use crate::journal;
 use crate::lock::{self, Lock};
@@ -65,7 +65,7 @@ impl FileState {
 
 /// An edit of a file. Until it is dropped, nobody who takes locks writes there.
 #[derive(Debug)]
-pub struct Edit {
+pub struct FileEdit {
     files: Arc<dyn Files>,
     path: PathBuf,
     identity: Option<Identity>,
@@ -73,15 +73,15 @@ pub struct Edit {
     _locks: Vec<Lock>,
 }
 
-impl Edit {
+impl FileEdit {
     /// Begins to edit a file: takes the locks of those who record it, or says who holds one.
-    pub fn begin(path: &Path) -> Result<Edit, Error> {
+    pub fn begin(path: &Path) -> Result<FileEdit, Error> {
         let files: Arc<dyn Files> = Arc::new(Disk);
-        Edit::begin_on(&files, path)
+        FileEdit::begin_on(&files, path)
     }
 
     /// The same on another disk.
-    pub fn begin_on(files: &Arc<dyn Files>, path: &Path) -> Result<Edit, Error> {
+    pub fn begin_on(files: &Arc<dyn Files>, path: &Path) -> Result<FileEdit, Error> {
         let real = behind_links(path);
         let metadata = std::fs::metadata(&real).map_err(|error| Error::at(path, Problem::Unreadable, error))?;
         if metadata.is_dir() {
@@ -94,7 +94,7 @@ impl Edit {
         let place = Place::Path(path.to_owned());
         refuse_writers(&real, &place)?;
         let (identity, before) = state_at(files.as_ref(), &real, &place)?;
-        Ok(Edit { files: Arc::clone(files), path: real, identity, before, _locks: locks })
+        Ok(FileEdit { files: Arc::clone(files), path: real, identity, before, _locks: locks })
     }
 
     /// The file itself, through all links.
@@ -109,7 +109,7 @@ impl Edit {
 
     /// Begins its new content.
     pub fn output(&self) -> Result<EditOutput, Error> {
-        let mode = Mode::of(&self.path).unwrap_or(Mode::PRIVATE);
+        let mode = FileMode::of(&self.path).unwrap_or(FileMode::PRIVATE);
         let options = NewFile::options().existing(Existing::Replaced).mode(mode).on(&self.files);
         Ok(EditOutput { file: options.create(&self.path, [])?, state: StateOf::default() })
     }
@@ -124,7 +124,7 @@ impl Edit {
         let place = Place::Path(self.path.clone());
         let now = self.files.reader(&self.path, 0);
         let mut now = now.map_err(|error| Error::from_system(&place, Problem::Unreadable, error))?;
-        let step = undo::Step { before: &self.before, after: &after, by };
+        let step = undo::UndoStep { before: &self.before, after: &after, by };
         let undo = undo::keep_on(&self.files, &self.path, &step, now.as_mut())?;
         let replaced = self.refuse_changed().and_then(|()| output.file.commit());
         if let Err(error) = replaced {

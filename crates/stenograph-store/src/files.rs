@@ -13,12 +13,12 @@ pub trait Files: Debug + Send + Sync {
     /// Makes a file that must not exist yet, for its owner only.
     fn create_new(&self, path: &Path) -> io::Result<Box<dyn OpenFile>>;
     /// Makes a file that must not exist yet, with these permissions. The system takes away what it takes from every new file.
-    fn create_with(&self, path: &Path, _mode: Mode) -> io::Result<Box<dyn OpenFile>> {
+    fn create_with(&self, path: &Path, _mode: FileMode) -> io::Result<Box<dyn OpenFile>> {
         self.create_new(path)
     }
     /// Makes a file without a name in a folder, where the system has such files: whatever stops the program, nothing of it
     /// stays behind. [`OpenFile::link`] names it.
-    fn create_unnamed(&self, _folder: &Path, _mode: Mode) -> io::Result<Option<Box<dyn OpenFile>>> {
+    fn create_unnamed(&self, _folder: &Path, _mode: FileMode) -> io::Result<Option<Box<dyn OpenFile>>> {
         Ok(None)
     }
     /// Writes over the bytes that a file has from an offset on.
@@ -62,7 +62,7 @@ pub trait OpenFile: Debug + Send {
     /// Whether it still has a name: what is written to a file that was removed is lost.
     fn is_linked(&self) -> io::Result<bool>;
     /// Gives it exactly these permissions.
-    fn set_mode(&mut self, _mode: Mode) -> io::Result<()> {
+    fn set_mode(&mut self, _mode: FileMode) -> io::Result<()> {
         Ok(())
     }
     /// Gives a file without a name one, which must not exist yet.
@@ -73,39 +73,39 @@ pub trait OpenFile: Debug + Send {
 
 /// Who may read and write a file, where the system knows such a thing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mode(u32);
+pub struct FileMode(u32);
 
-impl Mode {
+impl FileMode {
     /// Its owner only: what a file has that holds a transcript, unless it is made of one that others may read.
-    pub const PRIVATE: Mode = Mode(0o600);
+    pub const PRIVATE: FileMode = FileMode(0o600);
     /// Everybody may read it, and who else the system's own settings let: for files that say nothing of anybody.
-    pub const PUBLIC: Mode = Mode(0o666);
+    pub const PUBLIC: FileMode = FileMode(0o666);
 
     /// The permissions of a file; `None` when there is none, or it is something else than a file.
-    pub fn of(path: &Path) -> Option<Mode> {
-        Mode::of_metadata(&fs::metadata(path).ok()?)
+    pub fn of(path: &Path) -> Option<FileMode> {
+        FileMode::of_metadata(&fs::metadata(path).ok()?)
     }
 
     /// The permissions of a file of which this is known.
-    pub fn of_metadata(metadata: &fs::Metadata) -> Option<Mode> {
+    pub fn of_metadata(metadata: &fs::Metadata) -> Option<FileMode> {
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;
-            metadata.is_file().then(|| Mode(metadata.permissions().mode() & 0o777))
+            metadata.is_file().then(|| FileMode(metadata.permissions().mode() & 0o777))
         }
         #[cfg(not(unix))]
         {
-            metadata.is_file().then_some(Mode::PRIVATE)
+            metadata.is_file().then_some(FileMode::PRIVATE)
         }
     }
 
     /// The permissions of the file that standard input was redirected from.
-    pub fn of_standard_input() -> Option<Mode> {
+    pub fn of_standard_input() -> Option<FileMode> {
         #[cfg(unix)]
         {
             use std::os::fd::AsFd;
             let file = File::from(io::stdin().as_fd().try_clone_to_owned().ok()?);
-            Mode::of_metadata(&file.metadata().ok()?)
+            FileMode::of_metadata(&file.metadata().ok()?)
         }
         #[cfg(not(unix))]
         {
@@ -114,8 +114,8 @@ impl Mode {
     }
 
     /// What both allow.
-    pub fn and(self, other: Mode) -> Mode {
-        Mode(self.0 & other.0)
+    pub fn and(self, other: FileMode) -> FileMode {
+        FileMode(self.0 & other.0)
     }
 }
 
@@ -173,7 +173,7 @@ pub fn replace_with(
         }
         made => made?,
     };
-    let written = write(file.as_mut()).and_then(|()| match Mode::of(path) {
+    let written = write(file.as_mut()).and_then(|()| match FileMode::of(path) {
         Some(mode) => file.set_mode(mode),
         None => Ok(()),
     });
@@ -237,19 +237,19 @@ pub struct Disk;
 
 impl Files for Disk {
     fn open(&self, path: &Path) -> io::Result<Box<dyn OpenFile>> {
-        Ok(Box::new(DiskFile(with_mode(Mode::PRIVATE).create(true).append(true).open(path)?)))
+        Ok(Box::new(DiskFile(with_mode(FileMode::PRIVATE).create(true).append(true).open(path)?)))
     }
 
     fn create_new(&self, path: &Path) -> io::Result<Box<dyn OpenFile>> {
-        self.create_with(path, Mode::PRIVATE)
+        self.create_with(path, FileMode::PRIVATE)
     }
 
-    fn create_with(&self, path: &Path, mode: Mode) -> io::Result<Box<dyn OpenFile>> {
+    fn create_with(&self, path: &Path, mode: FileMode) -> io::Result<Box<dyn OpenFile>> {
         Ok(Box::new(DiskFile(with_mode(mode).create_new(true).append(true).open(path)?)))
     }
 
     #[cfg(target_os = "linux")]
-    fn create_unnamed(&self, folder: &Path, mode: Mode) -> io::Result<Option<Box<dyn OpenFile>>> {
+    fn create_unnamed(&self, folder: &Path, mode: FileMode) -> io::Result<Option<Box<dyn OpenFile>>> {
         Ok(unnamed::create(folder, mode).map(|file| Box::new(DiskFile(file)) as Box<dyn OpenFile>))
     }
 
@@ -345,7 +345,7 @@ impl OpenFile for DiskFile {
     }
 
     #[cfg(unix)]
-    fn set_mode(&mut self, mode: Mode) -> io::Result<()> {
+    fn set_mode(&mut self, mode: FileMode) -> io::Result<()> {
         use std::os::unix::fs::PermissionsExt;
         self.0.set_permissions(fs::Permissions::from_mode(mode.0))
     }
@@ -357,7 +357,7 @@ impl OpenFile for DiskFile {
 }
 
 /// How a file is opened that is made with these permissions.
-fn with_mode(mode: Mode) -> fs::OpenOptions {
+fn with_mode(mode: FileMode) -> fs::OpenOptions {
     let mut options = File::options();
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, mode.0);
@@ -377,12 +377,12 @@ mod unnamed {
 
     use rustix::fs::{AtFlags, CWD, OFlags, linkat};
 
-    use super::Mode;
+    use super::FileMode;
 
     const OPEN_FILES: &str = "/proc/self/fd";
 
     /// A file without a name in this folder, where it can be given one later.
-    pub(super) fn create(folder: &Path, mode: Mode) -> Option<File> {
+    pub(super) fn create(folder: &Path, mode: FileMode) -> Option<File> {
         let flag = i32::try_from(OFlags::TMPFILE.bits()).ok().filter(|_| Path::new(OPEN_FILES).is_dir())?;
         super::with_mode(mode).read(true).write(true).custom_flags(flag).open(folder).ok()
     }
@@ -400,7 +400,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     fn mode(path: &Path) -> u32 {
-        fs::metadata(path).unwrap().permissions().mode() & 0o777
+        fs::metadata(path).map_or(0, |metadata| metadata.permissions().mode() & 0o777)
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::source::Source;
 
 /// Which source of a container is meant.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Member {
+pub enum SourceMember {
     /// An entry of a zip archive, by its name.
     Entry(String),
     /// Rows of a table in a SQLite database, one record each.
@@ -35,15 +35,15 @@ pub struct Rows {
 
 impl Source {
     /// Opens a member of a container. What it says now is put aside, so that every pass reads the same.
-    pub fn open_member(path: &Path, member: &Member) -> Result<Source, Error> {
+    pub fn open_member(path: &Path, member: &SourceMember) -> Result<Source, Error> {
         let place = Place::Path(path.to_owned());
         match member {
-            Member::Entry(name) => {
+            SourceMember::Entry(name) => {
                 let mut file = File::open(path).map_err(|error| Error::at(path, Problem::Unreadable, error))?;
                 let entry = entry(&mut file, name).map_err(|error| Error::at(path, Problem::Unreadable, error))?;
                 Source::spooled(place, entry)
             }
-            Member::Rows(rows) => {
+            SourceMember::Rows(rows) => {
                 let mut spool = Spool::new()?;
                 let length = copy_rows(path, rows, &mut spool)?;
                 let mut file = spool.into_file();
@@ -155,7 +155,7 @@ mod tests {
     const LINE: &str = "{\"v\":1,\"kind\":\"message\",\"role\":\"user\",\"content\":\"find the walrus\"}";
 
     /// What the member says, read twice: each pass sees the same.
-    fn words(path: &Path, member: &Member) -> Result<Vec<String>, Error> {
+    fn words(path: &Path, member: &SourceMember) -> Result<Vec<String>, Error> {
         let mut source = Source::open_member(path, member)?;
         let format = source.recognize(&crate::discover::Named::default()).unwrap().format;
         assert_eq!(source.access(format), crate::source_file::Access::ByRecord);
@@ -180,7 +180,7 @@ mod tests {
             database.execute("INSERT INTO messages VALUES (?1, ?2, ?3)", (number, session, record)).unwrap();
         }
         let rows = |session: &str| {
-            Member::Rows(Rows {
+            SourceMember::Rows(Rows {
                 table: "messages".to_owned(),
                 record: "data".to_owned(),
                 session: ("session".to_owned(), session.to_owned()),
@@ -235,7 +235,7 @@ mod tests {
         let path = folder.path().join("a.zip");
         let (one, two) = (format!("{LINE}\n"), format!("{LINE}\n").repeat(3));
         std::fs::write(&path, zip(&[("one.jsonl", &one), ("two.jsonl", &two), ("x", "y")])).unwrap();
-        let entry = |name: &str| Member::Entry(name.to_owned());
+        let entry = |name: &str| SourceMember::Entry(name.to_owned());
         assert_eq!(words(&path, &entry("one.jsonl")).unwrap().len(), 1);
         assert_eq!(words(&path, &entry("two.jsonl")).unwrap(), ["find the walrus"; 3]);
         assert_eq!(words(&path, &entry("none")).unwrap_err().problem, Problem::Missing);

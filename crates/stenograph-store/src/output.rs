@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::error::{Error, Place, Problem};
-use crate::files::{Disk, Files, Mode, OpenFile, behind_links, folder_of};
+use crate::files::{Disk, FileMode, Files, OpenFile, behind_links, folder_of};
 use crate::source::Source;
 
 const BUFFER_SIZE: usize = 256 << 10;
@@ -29,7 +29,7 @@ pub enum Existing {
 pub struct NewFileOptions {
     files: Arc<dyn Files>,
     existing: Existing,
-    mode: Mode,
+    mode: FileMode,
 }
 
 impl NewFileOptions {
@@ -41,12 +41,12 @@ impl NewFileOptions {
 
     /// Lets nobody read the file who may not read this source. Where the source is no file, only the owner may.
     pub fn like(mut self, source: Option<&Source>) -> NewFileOptions {
-        self.mode = source.and_then(Source::mode).unwrap_or(Mode::PRIVATE);
+        self.mode = source.and_then(Source::mode).unwrap_or(FileMode::PRIVATE);
         self
     }
 
     /// Gives the file these permissions, less what the system takes from every new file.
-    pub fn mode(mut self, mode: Mode) -> NewFileOptions {
+    pub fn mode(mut self, mode: FileMode) -> NewFileOptions {
         self.mode = mode;
         self
     }
@@ -75,7 +75,7 @@ impl NewFileOptions {
                 if self.existing == Existing::Refused && path.symlink_metadata().is_ok() {
                     return Err(Error::new(&place, Problem::OutputExists));
                 }
-                let before = found.ok().as_ref().and_then(Mode::of_metadata);
+                let before = found.ok().as_ref().and_then(FileMode::of_metadata);
                 Target::new_file(self, path, before).map_err(unwritable)?
             }
         };
@@ -118,7 +118,7 @@ impl fmt::Debug for NewFile {
 impl NewFile {
     /// A new file for its owner only, which takes the place of no other.
     pub fn options() -> NewFileOptions {
-        NewFileOptions { files: Arc::new(Disk), existing: Existing::default(), mode: Mode::PRIVATE }
+        NewFileOptions { files: Arc::new(Disk), existing: Existing::default(), mode: FileMode::PRIVATE }
     }
 
     /// Puts the file in its place, once its bytes are on disk.
@@ -133,7 +133,7 @@ impl NewFile {
 
 impl Target {
     /// `before` are the permissions of the file that is replaced.
-    fn new_file(options: NewFileOptions, path: &Path, before: Option<Mode>) -> io::Result<Target> {
+    fn new_file(options: NewFileOptions, path: &Path, before: Option<FileMode>) -> io::Result<Target> {
         // A link stays a link: what it points to is replaced.
         let path = behind_links(path);
         let mode = before.map_or(options.mode, |before| options.mode.and(before));
@@ -299,7 +299,7 @@ mod tests {
     #[test]
     fn a_file_under_way_has_no_name() {
         let folder = tempfile::tempdir().unwrap();
-        if Disk.create_unnamed(folder.path(), Mode::PRIVATE).unwrap().is_none() {
+        if Disk.create_unnamed(folder.path(), FileMode::PRIVATE).unwrap().is_none() {
             return;
         }
         let path = folder.path().join("out");

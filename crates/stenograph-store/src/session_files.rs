@@ -34,7 +34,7 @@ impl Tells {
 
 /// What a source is to the other sources of its session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Told {
+pub struct SourceRole {
     /// The source.
     pub source: SourceId,
     /// The source that tells the same and more, where there is one: this one is neither read nor counted.
@@ -46,11 +46,6 @@ pub struct Told {
 /// The name of a journal that tells all that happens in its folder.
 const FOLDER_JOURNAL: &str = "journal.steno";
 
-/// Whether a file is named like a journal.
-pub(crate) fn is_journal(path: &Path) -> bool {
-    path.extension().is_some_and(|ending| ending == recover::ENDING)
-}
-
 /// The journals that may tell what this document tells: the one beside it, and the one of its folder or of one above.
 pub(crate) fn journals_of(document: &Path) -> Vec<PathBuf> {
     const FOLDERS_MAX: usize = 3;
@@ -59,15 +54,15 @@ pub(crate) fn journals_of(document: &Path) -> Vec<PathBuf> {
 }
 
 /// What each source of a session is to the others. Copies, byte for byte, are not asked about.
-pub(crate) fn resolve(rows: &[SourceRow]) -> Vec<Told> {
+pub(crate) fn resolve(rows: &[SourceRow]) -> Vec<SourceRole> {
     let rows: Vec<&SourceRow> = rows.iter().filter(|row| row.copy_of.is_none()).collect();
-    let mut told: Vec<Told> = Vec::new();
+    let mut told: Vec<SourceRole> = Vec::new();
     for (at, row) in rows.iter().enumerate() {
         let others = rows.iter().enumerate().filter(|(other, _)| *other != at);
         let tellers = others.filter_map(|(_, other)| Some((tells_more(other, row)?, *other)));
         // Whoever tells it is told by nobody: of several, the best one.
         let by = tellers.min_by_key(|(_, other)| order(other));
-        told.push(Told {
+        told.push(SourceRole {
             source: row.id,
             by: by.map(|(_, other)| other.id),
             converted: by.is_some_and(|(how, _)| how == How::Converted),
@@ -99,7 +94,7 @@ fn tells_more(one: &SourceRow, other: &SourceRow) -> Option<How> {
     if one.thread != other.thread {
         return None;
     }
-    if agent(one) != agent(other) && !is_journal(&one.path) && !is_journal(&other.path) {
+    if agent(one) != agent(other) && !recover::is_journal_name(&one.path) && !recover::is_journal_name(&other.path) {
         let older = (one.stamp.changed, one.id) < (other.stamp.changed, other.id);
         return (older && is_conversion(one, other)).then_some(How::Converted);
     }
@@ -116,7 +111,7 @@ fn agent(row: &SourceRow) -> Option<&'static str> {
 
 /// Whether a file is the journal of a document.
 fn is_journal_of(journal: &Path, document: &Path) -> bool {
-    is_journal(journal) && journals_of(document).iter().any(|path| path == journal)
+    recover::is_journal_name(journal) && journals_of(document).iter().any(|path| path == journal)
 }
 
 /// Whether two sources begin with the same words of a user, at the same moment where both state one.
@@ -150,10 +145,10 @@ pub fn parts_of(main: &SourceRow, sources: &[SourceRow]) -> Option<Parts> {
         return None;
     }
     let document = main.path.with_extension("");
-    let file = if is_journal(&main.path) && document.is_file() { document } else { main.path.clone() };
+    let file = if recover::is_journal_name(&main.path) && document.is_file() { document } else { main.path.clone() };
     let folders = main.path.ancestors().skip(1).take(FOLDERS_MAX).map(Path::to_owned);
     let mut found = std::iter::once(file).chain(folders).filter_map(|path| folder::parts(&path));
-    found.find_map(|parts| parts.only(&paths)).filter(|parts| parts.files().iter().any(|path| *path == main.path))
+    found.find_map(|parts| parts.only(&paths)).filter(|parts| parts.files().contains(&main.path))
 }
 
 #[cfg(test)]

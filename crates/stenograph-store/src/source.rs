@@ -10,7 +10,7 @@ use stenograph::format::{Detected, Format, Head, detect};
 use crate::decode::{Container, Counter, Decoded, Guard, decode};
 use crate::discover::Named;
 use crate::error::{Error, Place, Problem};
-use crate::files::Mode;
+use crate::files::FileMode;
 use crate::identity::Identity;
 use crate::output::Spool;
 use crate::source_file::{Access, Recognized, recognize};
@@ -29,7 +29,7 @@ pub struct Source {
     place: Place,
     origin: Origin,
     identity: Option<Identity>,
-    mode: Option<Mode>,
+    mode: Option<FileMode>,
     head: Vec<u8>,
     /// What stands behind a first line that is longer than the head and does not show the format.
     beyond: Vec<u8>,
@@ -74,7 +74,7 @@ impl Source {
         let identity = Identity::of_metadata(&metadata).or_else(|| Identity::of_path(path));
         // Files of the system say that they are empty and are not: what says so is read like a pipe.
         if metadata.is_file() && metadata.len() > 0 {
-            let mode = Mode::of_metadata(&metadata);
+            let mode = FileMode::of_metadata(&metadata);
             return Ok(Source { mode, ..Source::of_file(place, file, metadata.len(), identity)? });
         }
         Source::of_stream(place, file, identity, passes)
@@ -83,7 +83,7 @@ impl Source {
     /// Opens standard input.
     pub fn standard_input(passes: Passes) -> Result<Source, Error> {
         let identity = Identity::of_standard_input();
-        let mode = Mode::of_standard_input();
+        let mode = FileMode::of_standard_input();
         Ok(Source { mode, ..Source::of_stream(Place::StandardInput, io::stdin().lock(), identity, passes)? })
     }
 
@@ -211,7 +211,7 @@ impl Source {
     }
 
     /// Who may read and write the file; `None` when it is none.
-    pub fn mode(&self) -> Option<Mode> {
+    pub fn mode(&self) -> Option<FileMode> {
         self.mode
     }
 

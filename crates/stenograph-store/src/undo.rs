@@ -10,7 +10,7 @@ use std::sync::Arc;
 use stenograph::json::Object;
 use stenograph::text::quote;
 
-use crate::edit::{Edit, EditOutput, FileState, StateOf};
+use crate::edit::{EditOutput, FileEdit, FileState, StateOf};
 use crate::error::{Error, Place, Problem};
 use crate::files::{Disk, Files, behind_links};
 use crate::output::{Existing, NewFile};
@@ -50,7 +50,7 @@ pub enum Undone {
 
 /// An edit that can be undone: what the file was, what it is from then on, and which command did it.
 #[derive(Clone, Copy, Debug)]
-pub struct Step<'a> {
+pub struct UndoStep<'a> {
     /// What it was.
     pub before: &'a FileState,
     /// What it is.
@@ -61,7 +61,7 @@ pub struct Step<'a> {
 
 /// Keeps what a file is before an edit, its bytes `before`, which must be what the step says. The file itself is not touched.
 /// Gives the path of the undo file, which is beside the file itself and not beside a link to it.
-pub fn keep(file: &Path, step: &Step<'_>, before: &mut dyn Read) -> Result<PathBuf, Error> {
+pub fn keep(file: &Path, step: &UndoStep<'_>, before: &mut dyn Read) -> Result<PathBuf, Error> {
     let files: Arc<dyn Files> = Arc::new(Disk);
     keep_on(&files, file, step, before)
 }
@@ -70,7 +70,7 @@ pub fn keep(file: &Path, step: &Step<'_>, before: &mut dyn Read) -> Result<PathB
 pub(crate) fn keep_on(
     files: &Arc<dyn Files>,
     file: &Path,
-    step: &Step<'_>,
+    step: &UndoStep<'_>,
     before: &mut dyn Read,
 ) -> Result<PathBuf, Error> {
     let file = behind_links(file);
@@ -100,10 +100,10 @@ pub(crate) fn keep_on(
 pub fn keep_bytes(file: &Path, mut before: &[u8], mut after: &[u8], by: &str) -> Result<PathBuf, Error> {
     let state = |bytes: &mut &[u8]| FileState::of(bytes).map_err(|error| Error::at(file, Problem::Unreadable, error));
     let (was, is) = (state(&mut { before })?, state(&mut after)?);
-    keep(file, &Step { before: &was, after: &is, by }, &mut before)
+    keep(file, &UndoStep { before: &was, after: &is, by }, &mut before)
 }
 
-impl Step<'_> {
+impl UndoStep<'_> {
     fn head(&self) -> String {
         let state = |state: &FileState| format!("{{\"size\":{},\"xxh3\":{}}}", state.size, quote(&state.print));
         let (before, after) = (state(self.before), state(self.after));
@@ -124,7 +124,7 @@ pub fn undo_on(files: &Arc<dyn Files>, file: &Path) -> Result<Undone, Error> {
     if newest_path(&real).is_none() {
         return Ok(Undone::Nothing);
     }
-    let edit = Edit::begin_on(files, file)?;
+    let edit = FileEdit::begin_on(files, file)?;
     // Another undo may have been faster.
     let Some(path) = newest_path(&real) else { return Ok(Undone::Nothing) };
     let Some((kept, bytes)) = Kept::open(&path)? else { return Ok(Undone::Damaged { path }) };
@@ -303,7 +303,7 @@ mod tests {
     }
 
     fn replace(path: &Path, after: &[u8]) -> Result<Option<PathBuf>, Error> {
-        let edit = Edit::begin(path)?;
+        let edit = FileEdit::begin(path)?;
         let mut out = edit.output()?;
         out.write_all(after).unwrap();
         edit.finish(out, "trim")
@@ -384,7 +384,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("session.jsonl");
         fs::write(&path, BEFORE).unwrap();
-        let edit = Edit::begin(&path).unwrap();
+        let edit = FileEdit::begin(&path).unwrap();
         let mut out = edit.output().unwrap();
         out.write_all(AFTER).unwrap();
         fs::write(&path, [BEFORE, b"four\n"].concat()).unwrap();

@@ -56,8 +56,13 @@ fn file(format: &'static dyn Format, path: &Path) -> Result<(), Failed> {
     let failed = outcomes.values().filter(|one| one.outcome.is_failure() && made.contains(&one.call)).count();
     let audit = auditor.finish();
     // Records inside of others are the audit's own; they stand in side conversations.
-    let nested: BTreeSet<usize> =
-        (0..audit.threads.len()).filter(|at| is_nested(&audit.threads[*at].id, &events)).collect();
+    let nested: BTreeSet<usize> = audit
+        .threads
+        .iter()
+        .enumerate()
+        .filter(|(_, thread)| is_nested(&thread.id, &events))
+        .map(|(at, _)| at)
+        .collect();
     let calls = audit.calls.items.iter().filter(|call| !nested.contains(&call.thread));
     let counted = calls.filter(|call| call.outcome.is_failure()).count();
     if audit.calls.more == 0 && counted != failed {

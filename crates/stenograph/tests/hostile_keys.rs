@@ -16,14 +16,14 @@ fn keys(text: &str) -> Vec<(usize, usize, usize)> {
     let bytes = text.as_bytes();
     let (mut found, mut at) = (Vec::new(), 0);
     while at < bytes.len() {
-        if bytes[at] != b'"' {
+        if bytes.get(at) != Some(&b'"') {
             at += 1;
             continue;
         }
         let start = at;
         at += 1;
-        while at < bytes.len() && bytes[at] != b'"' {
-            at += if bytes[at] == b'\\' { 2 } else { 1 };
+        while let Some(byte) = bytes.get(at).filter(|byte| **byte != b'"') {
+            at += if *byte == b'\\' { 2 } else { 1 };
         }
         at += 1;
         let value = text.get(at..).unwrap_or_default().trim_start().strip_prefix(':').map(str::trim_start);

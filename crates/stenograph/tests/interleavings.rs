@@ -1,6 +1,8 @@
 //! Parallel calls of one response are one turn, however their records interleave and whatever they name as their parent: every order
 //! gives the same conversation, with a user's words and without.
 
+#![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
+
 use stenograph::convert::{Carry, Outcome, convert};
 use stenograph::format::named;
 use stenograph::formats::FORMATS;

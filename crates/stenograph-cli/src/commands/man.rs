@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::CommandFactory;
 use clap_mangen::Man;
-use stenograph_store::files::Mode;
+use stenograph_store::files::FileMode;
 use stenograph_store::{Existing, NewFile};
 
 use crate::args::Args;
@@ -38,7 +38,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
     }
     for page in pages {
         let page = Man::new(page);
-        let options = NewFile::options().existing(Existing::Replaced).mode(Mode::PUBLIC);
+        let options = NewFile::options().existing(Existing::Replaced).mode(FileMode::PUBLIC);
         let mut file = options.create(&folder.join(page.get_filename()), [])?;
         page.render(&mut file)?;
         file.commit()?;

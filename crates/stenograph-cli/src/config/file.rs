@@ -4,7 +4,7 @@
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-use stenograph_store::files::{Disk, Mode, folder_of, make_folder};
+use stenograph_store::files::{Disk, FileMode, folder_of, make_folder};
 use stenograph_store::lock::{self, Lock};
 use stenograph_store::{Error, Existing, NewFile, Passes, Problem, Source};
 use toml_edit::{DocumentMut, Item, Table, TableLike, Value as Toml};
@@ -35,7 +35,7 @@ impl File {
         let _lock = Lock::wait(&lock::beside(path))?;
         let mut file = File::open(path)?;
         change(&mut file)?;
-        let mut new = NewFile::options().existing(Existing::Replaced).mode(Mode::PUBLIC).create(path, [])?;
+        let mut new = NewFile::options().existing(Existing::Replaced).mode(FileMode::PUBLIC).create(path, [])?;
         new.write_all(file.document.to_string().as_bytes())?;
         Ok(new.commit()?)
     }

@@ -25,12 +25,12 @@ pub struct Chosen {
     /// All its sources, the main one first.
     pub sources: Vec<SourceRow>,
     /// By what it was named.
-    pub by: By,
+    pub by: NamedBy,
 }
 
 /// By what a session was named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum By {
+pub enum NamedBy {
     /// By its id, or as the latest.
     Session,
     /// By the id of one of its agents.
@@ -41,19 +41,19 @@ pub enum By {
 
 impl Chosen {
     /// The session, with the source that is meant.
-    pub fn of(catalogue: &Catalogue, session: Session, source: SourceRow, by: By) -> Result<Chosen, CommandError> {
+    pub fn of(catalogue: &Catalogue, session: Session, source: SourceRow, by: NamedBy) -> Result<Chosen, CommandError> {
         let sources = catalogue.sources_of(session.id)?;
         Ok(Chosen { session, source, sources, by })
     }
 
     /// The files that tell it together, where they are several: who names one file means that one.
     pub fn parts(&self) -> Option<Parts> {
-        (self.by != By::Path).then(|| session_files::parts_of(&self.source, &self.sources)).flatten()
+        (self.by != NamedBy::Path).then(|| session_files::parts_of(&self.source, &self.sources)).flatten()
     }
 
     /// The sources of its other agents; none when one of them was named.
     pub fn threads(&self) -> impl Iterator<Item = &SourceRow> {
-        let is_one_meant = self.by != By::Session && self.source.thread.is_some();
+        let is_one_meant = self.by != NamedBy::Session && self.source.thread.is_some();
         let is_thread = move |row: &&SourceRow| {
             let counts = row.copy_of.is_none() && row.told_by.is_none();
             !is_one_meant && row.thread.is_some() && row.id != self.source.id && counts
@@ -127,7 +127,7 @@ impl Where {
         if let Some(source) = at_path(catalogue, name)?
             && let Some(session) = catalogue.session(source.session)?
         {
-            return Chosen::of(catalogue, session, source, By::Path).map(Some);
+            return Chosen::of(catalogue, session, source, NamedBy::Path).map(Some);
         }
         let Some(text) = name.to_str().filter(|text| !text.is_empty()) else { return Ok(None) };
         let inside = self.root().map(|root| catalogue.sessions_below(&root)).transpose()?;
@@ -157,7 +157,7 @@ impl Where {
         }
         let Some(session) = found.pop() else { return self.agent(catalogue, text, inside.as_ref()) };
         match catalogue.source_at(&session.path)? {
-            Some(source) => Chosen::of(catalogue, session, source, By::Session).map(Some),
+            Some(source) => Chosen::of(catalogue, session, source, NamedBy::Session).map(Some),
             None => Ok(None),
         }
     }
@@ -190,7 +190,7 @@ impl Where {
             return Err(ambiguous(catalogue, text, agent)?.hint("SESSION/AGENT names one agent of one session"));
         }
         match chosen.pop() {
-            Some((session, source)) => Chosen::of(catalogue, session, source, By::Agent).map(Some),
+            Some((session, source)) => Chosen::of(catalogue, session, source, NamedBy::Agent).map(Some),
             None => Ok(None),
         }
     }

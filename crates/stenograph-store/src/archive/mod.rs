@@ -45,7 +45,7 @@ pub use reclaim::Reclaimed;
 pub use repair::Repaired;
 pub use source_check::Standing;
 pub use verify::{Damaged, Progress, Verified};
-pub use writer::{AddOutcome, Added, ArchiveWriter, Change};
+pub use writer::{AddOutcome, AddedCopy, ArchiveWriter, Change};
 
 /// Which copy. The number of a copy is never given to another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

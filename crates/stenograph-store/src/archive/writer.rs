@@ -58,7 +58,7 @@ pub(super) enum Failed {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AddOutcome {
     /// The archive has a copy.
-    Archived(Added),
+    Archived(AddedCopy),
     /// Its session was forgotten.
     Forgotten,
     /// Its session was forgotten, and has grown since.
@@ -70,7 +70,7 @@ pub enum AddOutcome {
 
 /// A source that the archive has a copy of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Added {
+pub struct AddedCopy {
     /// The copy.
     pub copy: CopyId,
     /// Its last version.
@@ -146,7 +146,7 @@ impl ArchiveWriter {
         let relabelled = label.session.is_some() && (label.session != held.session || label.format != held.format);
         let is_intact = !last.pieces.iter().any(|piece| self.lost.contains(piece));
         let mut added =
-            Added { copy: CopyId(copy), version: last.number, length: last.length, added: 0, change: Change::Same };
+            AddedCopy { copy: CopyId(copy), version: last.number, length: last.length, added: 0, change: Change::Same };
         if untouched && is_intact && !relabelled {
             return Ok(AddOutcome::Archived(added));
         }
@@ -206,7 +206,7 @@ impl ArchiveWriter {
         label: &Label,
         from: u64,
         change: Change,
-    ) -> Result<Added, Error> {
+    ) -> Result<AddedCopy, Error> {
         line.modified = source.modified_ns;
         let (mut length, mut added) = (from, 0);
         let mut buffer = std::mem::take(&mut self.buffer);
@@ -222,12 +222,12 @@ impl ArchiveWriter {
             line.pieces.push(number);
         }
         self.buffer = buffer;
-        let result = Added { copy: CopyId(line.copy), version: line.version, length, added, change };
+        let result = AddedCopy { copy: CopyId(line.copy), version: line.version, length, added, change };
         let last = self.state.copies.get(&line.copy).and_then(|held| held.versions.last());
         match change {
             Change::Grown if length < source.length => {
                 // It was cut off meanwhile: the next time compares it again.
-                return Ok(Added { length: last.map_or(0, |last| last.length), change: Change::Same, ..result });
+                return Ok(AddedCopy { length: last.map_or(0, |last| last.length), change: Change::Same, ..result });
             }
             Change::Rewritten => {
                 let before = last.map_or(&[][..], |last| &last.pieces);

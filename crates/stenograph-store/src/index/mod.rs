@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use catalogue::{Catalogue, Opened};
 pub(crate) use change::is_unchanged;
 pub use held::Held;
-pub use passed::{PassedOver, Reason};
+pub use passed::{PassedOver, PassedOverReason};
 pub(crate) use run::is_missing;
 pub use run::{Keep, Nobody, Plan, Progress, Report, Scope, Watch, remove, run};
 

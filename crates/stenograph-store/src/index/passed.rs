@@ -5,19 +5,19 @@ use std::path::{Path, PathBuf};
 
 /// Why a file is passed over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Reason {
+pub enum PassedOverReason {
     /// No transcript has a name with such an ending.
     Ending,
     /// It was read, and is of no known format.
     Format,
 }
 
-impl Reason {
+impl PassedOverReason {
     /// For programs.
     pub fn name(self) -> &'static str {
         match self {
-            Reason::Ending => "ending",
-            Reason::Format => "format",
+            PassedOverReason::Ending => "ending",
+            PassedOverReason::Format => "format",
         }
     }
 }
@@ -25,7 +25,7 @@ impl Reason {
 /// Files that a run passes over, grouped by folder, ending and reason.
 #[derive(Clone, Debug, Default)]
 pub struct PassedOver {
-    groups: BTreeMap<(PathBuf, String, Reason), u64>,
+    groups: BTreeMap<(PathBuf, String, PassedOverReason), u64>,
     count: u64,
 }
 
@@ -34,7 +34,7 @@ const GROUPS_MAX: usize = 10_000;
 
 impl PassedOver {
     /// Counts a file.
-    pub(super) fn add(&mut self, path: &Path, reason: Reason) {
+    pub(super) fn add(&mut self, path: &Path, reason: PassedOverReason) {
         let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
         self.count += 1;
@@ -62,7 +62,7 @@ impl PassedOver {
     }
 
     /// The groups: folder, ending in lower case without its point, reason, and how many. The folder is empty where there are too many.
-    pub fn groups(&self) -> impl Iterator<Item = (&Path, &str, Reason, u64)> {
+    pub fn groups(&self) -> impl Iterator<Item = (&Path, &str, PassedOverReason, u64)> {
         self.groups.iter().map(|((folder, ending, reason), count)| (folder.as_path(), ending.as_str(), *reason, *count))
     }
 

@@ -13,7 +13,8 @@ use crate::identity::is_unique;
 use crate::journal::Header;
 use crate::layouts::layout_named;
 use crate::project::{Project, State};
-use crate::session_files::{self, Tells, is_journal, journals_of};
+use crate::recover;
+use crate::session_files::{self, Tells, journals_of};
 
 /// What a source says of the session that it belongs to.
 #[derive(Debug, Default)]
@@ -84,7 +85,7 @@ impl Run<'_> {
     fn join_recordings(&mut self, session: SessionId) -> Result<SessionId, Error> {
         let mut joined = session;
         for journal in self.catalogue.sources_of(session)? {
-            if !is_journal(&journal.path) || journal.format != stenograph::wire::NAME {
+            if !recover::is_journal_name(&journal.path) || journal.format != stenograph::wire::NAME {
                 continue;
             }
             let Some(recording) = Header::at(&journal.path) else { continue };

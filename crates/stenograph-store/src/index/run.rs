@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::catalogue::{Catalogue, Gone, SessionId, SourceId, SourceRow, Stamp, Stamped, Unknown};
 use super::change;
 use super::keeper::{Keeper, Kept};
-use super::passed::{PassedOver, Reason};
+use super::passed::{PassedOver, PassedOverReason};
 use super::seal::Seal;
 use super::text::{TextIndex, TextWriter};
 use super::{Behind, Check, Made, Pair, Store};
@@ -215,19 +215,22 @@ fn survey(catalogue: &Catalogue, plan: &Plan<'_>, report: &mut Report) -> Result
     let strangers = catalogue.strangers()?;
     let mut jobs = Vec::new();
     let mut ignored = PassedOver::default();
-    let remarks = discover_all(plan.places, &mut |path| ignored.add(path, Reason::Ending), &mut |found: Found| {
-        report.found += 1;
-        let stamp = Stamp::from(found.stat);
-        match known.remove(&found.path) {
-            Some(known) if is_settled(&known, &stamp, plan.keep) => report.unchanged += 1,
-            Some(Stamped { id, .. }) => jobs.push(Job { path: found.path, stamp, named: found.named, known: Some(id) }),
-            None if strangers.get(&found.path) == Some(&(stamp.size, stamp.changed)) => {
-                report.strangers += 1;
-                report.passed_over.add(&found.path, Reason::Format);
+    let remarks =
+        discover_all(plan.places, &mut |path| ignored.add(path, PassedOverReason::Ending), &mut |found: Found| {
+            report.found += 1;
+            let stamp = Stamp::from(found.stat);
+            match known.remove(&found.path) {
+                Some(known) if is_settled(&known, &stamp, plan.keep) => report.unchanged += 1,
+                Some(Stamped { id, .. }) => {
+                    jobs.push(Job { path: found.path, stamp, named: found.named, known: Some(id) });
+                }
+                None if strangers.get(&found.path) == Some(&(stamp.size, stamp.changed)) => {
+                    report.strangers += 1;
+                    report.passed_over.add(&found.path, PassedOverReason::Format);
+                }
+                None => jobs.push(Job { path: found.path, stamp, named: found.named, known: None }),
             }
-            None => jobs.push(Job { path: found.path, stamp, named: found.named, known: None }),
-        }
-    });
+        });
     report.remarks.extend(remarks);
     report.passed_over.append(ignored);
     let missing = known.into_iter().filter(|(path, known)| known.gone == Gone::There && is_missing(path));

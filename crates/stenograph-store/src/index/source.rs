@@ -7,7 +7,7 @@ use stenograph::format::{Format, Head, named};
 
 use super::catalogue::{Gone, PartedCopy, SourceRow, Stamp};
 use super::change::{self, Change};
-use super::passed::Reason;
+use super::passed::PassedOverReason;
 use super::run::{Job, Progress, Report, Run, Watch, is_missing};
 use crate::archive::{Label, Memory};
 use crate::discover::{Named, Stat, place_of};
@@ -321,7 +321,7 @@ impl Run<'_> {
             }
             report.added = report.added.saturating_sub(u64::from(row.id == 0));
             report.strangers += 1;
-            report.passed_over.add(&job.path, Reason::Format);
+            report.passed_over.add(&job.path, PassedOverReason::Format);
             self.catalogue.stranger(&job.path, job.stamp, expected.map(|format| format.info().name))?;
         }
         Ok(format.map(|format| (format, source.access(format))))

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use stenograph_store::archive::{AddOutcome, Added, Archive, ArchiveWriter, Change, CopyId, Label, Which};
+use stenograph_store::archive::{AddOutcome, AddedCopy, Archive, ArchiveWriter, Change, CopyId, Label, Which};
 use stenograph_store::files::Disk;
 
 pub struct Place {
@@ -45,7 +45,7 @@ impl Place {
     }
 
     /// Writes a source, keeps it and commits that.
-    pub fn keep(&mut self, keeper: &mut ArchiveWriter, name: &str, bytes: &[u8]) -> Added {
+    pub fn keep(&mut self, keeper: &mut ArchiveWriter, name: &str, bytes: &[u8]) -> AddedCopy {
         let path = self.write(name, bytes);
         let kept = add(keeper, &path, &label(name)).unwrap();
         keeper.commit(self.now_ms).unwrap();
@@ -65,7 +65,7 @@ impl Place {
 }
 
 /// Adds a source; `None` when it was forgotten.
-pub fn add(keeper: &mut ArchiveWriter, path: &Path, label: &Label) -> Option<Added> {
+pub fn add(keeper: &mut ArchiveWriter, path: &Path, label: &Label) -> Option<AddedCopy> {
     match keeper.add(path, label).unwrap() {
         AddOutcome::Archived(added) => Some(added),
         AddOutcome::Forgotten | AddOutcome::Continued { .. } => None,
@@ -103,6 +103,6 @@ pub fn lines(seed: u64, count: usize) -> Vec<u8> {
     text.into_bytes()
 }
 
-pub fn assert_change(kept: Added, change: Change) {
+pub fn assert_change(kept: AddedCopy, change: Change) {
     assert_eq!(kept.change, change, "{kept:?}");
 }

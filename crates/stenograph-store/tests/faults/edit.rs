@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
-use stenograph_store::edit::Edit;
+use stenograph_store::edit::FileEdit;
 use stenograph_store::files::Files;
 use stenograph_store::undo::{Undone, undo_on};
 use stenograph_store::{Error, Existing, NewFile, Problem};
@@ -28,7 +28,7 @@ fn create(disk: &FaultyDisk, path: &Path, existing: Existing) -> Result<(), Erro
 }
 
 fn edit(disk: &FaultyDisk, path: &Path) -> Result<(), Error> {
-    let edit = Edit::begin_on(&on(disk), path)?;
+    let edit = FileEdit::begin_on(&on(disk), path)?;
     let mut out = edit.output()?;
     out.write_all(AFTER).map_err(|error| Error::at(path, Problem::Unwritable, error))?;
     edit.finish(out, "cut").map(drop)

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use super::answer::Answer;
 use super::keys::Keys;
 use super::report::{Call, CallOutcome, Kept, Place, Tool};
-use crate::calls::{Calls as Fold, Decision, Rule};
+use crate::calls::{Calls as Fold, Decision, OutcomeRule};
 use crate::query::Touch;
 use crate::text::beginning;
 
@@ -105,7 +105,7 @@ impl Calls {
             is_cut: open.keys.is_cut,
             command: open.keys.command.clone(),
             outcome: CallOutcome::Unknown,
-            rule: Rule::NoEvidence,
+            rule: OutcomeRule::NoEvidence,
             exit: None,
             took_ms: None,
             is_retry,

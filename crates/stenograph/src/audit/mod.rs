@@ -41,7 +41,7 @@ pub use json::{Part, Parts};
 use keys::Keys;
 pub use report::{
     Agent, AgentState, Approval, Audit, Call, CallOutcome, Change, Compaction, Context, End, Failure, Fault, FaultKind,
-    File, Kept, Last, Phase, PhaseKind, Place, Rule, Step, Thread, Todo, Todos, Tool,
+    File, Kept, Last, OutcomeRule, Phase, PhaseKind, Place, Step, Thread, Todo, Todos, Tool,
 };
 use thread::Course;
 

@@ -3,7 +3,7 @@
 
 mod course;
 
-pub use crate::calls::{CallOutcome, Rule};
+pub use crate::calls::{CallOutcome, OutcomeRule};
 use crate::status::{State, Why};
 pub use course::{
     Agent, AgentState, Approval, Compaction, Context, Failure, Fault, FaultKind, Last, Phase, PhaseKind, Step, Todo,
@@ -183,7 +183,7 @@ pub struct Call {
     /// What came of it.
     pub outcome: CallOutcome,
     /// Why that was decided.
-    pub rule: Rule,
+    pub rule: OutcomeRule,
     /// The exit code, where one is recorded.
     pub exit: Option<i64>,
     /// How long it took.

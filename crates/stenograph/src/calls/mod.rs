@@ -2,7 +2,7 @@
 //!
 //! Readers have no memory, so a single event only gives [`Evidence`]: a stated error, an exit code, a refusal. This fold knows the call as
 //! well, and decides a [`CallOutcome`] from both. It returns each decision together with the event that made it possible, and the
-//! decision names its [`Rule`]. The rules are in `outcome.rs`.
+//! decision names its [`OutcomeRule`]. The rules are in `outcome.rs`.
 //!
 //! The fold keeps a bounded window of calls. It can be saved between two events in a few kilobytes, and it may start in the middle of a
 //! source: a result whose call is unknown is decided by its own evidence alone.
@@ -27,7 +27,7 @@ pub(crate) use command::{answers_with_one, program};
 pub use evidence::Evidence;
 pub(crate) use evidence::{between, marks};
 pub(crate) use input::{COMMAND_KEYS, COMMAND_SIZE_MAX, CallInput, PATH_KEYS, command_at, flat, fold_key, is_named};
-pub use outcome::{CallOutcome, Rule};
+pub use outcome::{CallOutcome, OutcomeRule};
 
 /// Follows the calls of one conversation, or of several that are told together.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -80,7 +80,7 @@ pub struct Decision {
     /// What came of it.
     pub outcome: CallOutcome,
     /// Why.
-    pub rule: Rule,
+    pub rule: OutcomeRule,
     /// The exit code, where one is stated.
     pub exit: Option<i64>,
 }
@@ -119,7 +119,7 @@ struct EarlyResult {
     id: u64,
     exit: Option<i64>,
     /// Whether the result alone decided the outcome.
-    decided: Option<(CallOutcome, Rule)>,
+    decided: Option<(CallOutcome, OutcomeRule)>,
 }
 
 /// A command that goes on after its call returned.
@@ -343,7 +343,7 @@ impl Calls {
         if let Some(known) = self.answered.iter_mut().find(|known| known.number == call) {
             known.has_failed = outcome.is_failure();
         }
-        let rule = if rule == Rule::ExitCode { Rule::JobExitCode } else { rule };
+        let rule = if rule == OutcomeRule::ExitCode { OutcomeRule::JobExitCode } else { rule };
         Some(Decision { call, outcome, rule, exit: Some(exit) })
     }
 

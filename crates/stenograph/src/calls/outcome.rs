@@ -65,7 +65,7 @@ impl CallOutcome {
 
 /// Why an outcome was decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Rule {
+pub enum OutcomeRule {
     /// A person or a rule refused the call.
     Refusal,
     /// The record says that somebody interrupted it.
@@ -88,57 +88,57 @@ pub enum Rule {
     NoEvidence,
 }
 
-impl Rule {
+impl OutcomeRule {
     /// The word for people and programs.
     pub fn name(self) -> &'static str {
         match self {
-            Rule::Refusal => "refusal",
-            Rule::Interruption => "interruption",
-            Rule::StatedError => "stated_error",
-            Rule::ErrorWords => "error_words",
-            Rule::ExitCode => "exit_code",
-            Rule::JobExitCode => "job_exit_code",
-            Rule::AnswerCode => "answer_code",
-            Rule::GoesOn => "goes_on",
-            Rule::Result => "result",
-            Rule::NoEvidence => "no_evidence",
+            OutcomeRule::Refusal => "refusal",
+            OutcomeRule::Interruption => "interruption",
+            OutcomeRule::StatedError => "stated_error",
+            OutcomeRule::ErrorWords => "error_words",
+            OutcomeRule::ExitCode => "exit_code",
+            OutcomeRule::JobExitCode => "job_exit_code",
+            OutcomeRule::AnswerCode => "answer_code",
+            OutcomeRule::GoesOn => "goes_on",
+            OutcomeRule::Result => "result",
+            OutcomeRule::NoEvidence => "no_evidence",
         }
     }
 }
 
 /// What an exit code means.
-pub(super) fn of_exit(exit: i64, answers_with_one: bool) -> (CallOutcome, Rule) {
+pub(super) fn of_exit(exit: i64, answers_with_one: bool) -> (CallOutcome, OutcomeRule) {
     match exit {
-        0 => (CallOutcome::Ok, Rule::Result),
-        1 if answers_with_one => (CallOutcome::Ok, Rule::AnswerCode),
-        _ => (CallOutcome::Failed, Rule::ExitCode),
+        0 => (CallOutcome::Ok, OutcomeRule::Result),
+        1 if answers_with_one => (CallOutcome::Ok, OutcomeRule::AnswerCode),
+        _ => (CallOutcome::Failed, OutcomeRule::ExitCode),
     }
 }
 
 impl Evidence {
     /// What this evidence decides about a call; `None` is a call that is not known.
-    pub(super) fn outcome(&self, call: Option<&TrackedCall>) -> (CallOutcome, Rule) {
+    pub(super) fn outcome(&self, call: Option<&TrackedCall>) -> (CallOutcome, OutcomeRule) {
         match self.verdict {
             Some(Verdict::Denied | Verdict::Refused | Verdict::Blocked) => {
-                return (CallOutcome::Denied, Rule::Refusal);
+                return (CallOutcome::Denied, OutcomeRule::Refusal);
             }
             Some(Verdict::Approved) | None => {}
         }
         if self.is_interrupted {
-            return (CallOutcome::Interrupted, Rule::Interruption);
+            return (CallOutcome::Interrupted, OutcomeRule::Interruption);
         }
         if self.is_stated_error {
-            return (CallOutcome::Failed, Rule::StatedError);
+            return (CallOutcome::Failed, OutcomeRule::StatedError);
         }
         if self.has_error_words {
-            return (CallOutcome::Failed, Rule::ErrorWords);
+            return (CallOutcome::Failed, OutcomeRule::ErrorWords);
         }
         match (call, self.exit) {
             (Some(call), Some(exit)) if call.may_exit && call.polls.is_none() => of_exit(exit, call.answers_with_one),
-            (Some(call), None) if call.runs && !self.handles.is_empty() => (CallOutcome::Running, Rule::GoesOn),
-            (None, Some(1)) => (CallOutcome::Unknown, Rule::NoEvidence),
+            (Some(call), None) if call.runs && !self.handles.is_empty() => (CallOutcome::Running, OutcomeRule::GoesOn),
+            (None, Some(1)) => (CallOutcome::Unknown, OutcomeRule::NoEvidence),
             (None, Some(exit)) => of_exit(exit, false),
-            (Some(_) | None, _) => (CallOutcome::Ok, Rule::Result),
+            (Some(_) | None, _) => (CallOutcome::Ok, OutcomeRule::Result),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::outcome::{CallOutcome, Rule};
+use super::outcome::{CallOutcome, OutcomeRule};
 use super::{Calls, EarlyResult, Job, TrackedCall};
 use crate::text::beginning;
 
@@ -113,21 +113,21 @@ fn restored_calls(saved: Vec<SavedCall>, tools: &[Arc<str>]) -> VecDeque<Tracked
 }
 
 /// A result without its call can only decide these.
-const EARLY_DECISIONS: [(CallOutcome, Rule); 7] = [
-    (CallOutcome::Ok, Rule::Result),
-    (CallOutcome::Denied, Rule::Refusal),
-    (CallOutcome::Interrupted, Rule::Interruption),
-    (CallOutcome::Failed, Rule::StatedError),
-    (CallOutcome::Failed, Rule::ErrorWords),
-    (CallOutcome::Failed, Rule::ExitCode),
-    (CallOutcome::Unknown, Rule::NoEvidence),
+const EARLY_DECISIONS: [(CallOutcome, OutcomeRule); 7] = [
+    (CallOutcome::Ok, OutcomeRule::Result),
+    (CallOutcome::Denied, OutcomeRule::Refusal),
+    (CallOutcome::Interrupted, OutcomeRule::Interruption),
+    (CallOutcome::Failed, OutcomeRule::StatedError),
+    (CallOutcome::Failed, OutcomeRule::ErrorWords),
+    (CallOutcome::Failed, OutcomeRule::ExitCode),
+    (CallOutcome::Unknown, OutcomeRule::NoEvidence),
 ];
 
-fn saved_decision(decision: (CallOutcome, Rule)) -> u8 {
+fn saved_decision(decision: (CallOutcome, OutcomeRule)) -> u8 {
     let at = EARLY_DECISIONS.iter().position(|known| *known == decision);
     at.and_then(|at| u8::try_from(at).ok()).unwrap_or(0)
 }
 
-fn restored_decision(saved: u8) -> Option<(CallOutcome, Rule)> {
+fn restored_decision(saved: u8) -> Option<(CallOutcome, OutcomeRule)> {
     EARLY_DECISIONS.get(usize::from(saved)).copied()
 }

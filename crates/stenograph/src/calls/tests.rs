@@ -1,15 +1,14 @@
 //! Calls and what came of them, told in every order.
 
 use super::*;
-use crate::formats::FORMATS;
+use crate::formats::codex::Codex;
 use crate::read;
 
 /// The events of a Codex session with these records.
 fn codex(records: &[&str]) -> Vec<Event<'static>> {
-    let head = r#"{"timestamp":"2025-01-01T00:00:00Z","type":"session_meta","payload":{"id":"s","timestamp":"2025-01-01T00:00:00Z","cwd":"/w","originator":"codex","cli_version":"1"}}"#;
+    let head = r#"{"timestamp":"2025-01-01T00:00:00Z","type":"session_meta","payload":{"id":"s","timestamp":"2025-01-01T00:00:00Z","cwd":"/w","originator":"cli","cli_version":"1"}}"#;
     let text: String = std::iter::once(&head).chain(records).map(|record| format!("{record}\n")).collect();
-    let format = FORMATS.iter().find(|format| format.info().name == "codex").unwrap();
-    read::all(*format, text.as_bytes()).events
+    read::all(&Codex, text.as_bytes()).events
 }
 
 fn item(payload: &str) -> String {
@@ -41,7 +40,7 @@ fn exits(id: &str, code: i64) -> String {
 }
 
 /// The decisions about all calls, by number, the last one of each.
-fn decided(records: &[String]) -> Vec<(u64, CallOutcome, Rule)> {
+fn decided(records: &[String]) -> Vec<(u64, CallOutcome, OutcomeRule)> {
     let records: Vec<&str> = records.iter().map(String::as_str).collect();
     let mut calls = Calls::default();
     let mut found = std::collections::BTreeMap::new();
@@ -57,16 +56,16 @@ fn decided(records: &[String]) -> Vec<(u64, CallOutcome, Rule)> {
 #[test]
 fn an_exit_code_in_the_text_is_a_failure() {
     let told = decided(&[runs("a", "cargo test"), exits("a", 101), runs("b", "ls"), exits("b", 0)]);
-    assert_eq!(told, [(1, CallOutcome::Failed, Rule::ExitCode), (2, CallOutcome::Ok, Rule::Result)]);
+    assert_eq!(told, [(1, CallOutcome::Failed, OutcomeRule::ExitCode), (2, CallOutcome::Ok, OutcomeRule::Result)]);
 }
 
 #[test]
 fn a_program_that_answers_with_one_has_not_failed() {
     for command in ["grep -r x .", "cd a && rg x", "diff a b", "test -f x", "which cargo", "git diff --quiet"] {
         let told = decided(&[runs("a", command), exits("a", 1)]);
-        assert_eq!(told, [(1, CallOutcome::Ok, Rule::AnswerCode)], "{command}");
+        assert_eq!(told, [(1, CallOutcome::Ok, OutcomeRule::AnswerCode)], "{command}");
         let told = decided(&[runs("a", command), exits("a", 2)]);
-        assert_eq!(told, [(1, CallOutcome::Failed, Rule::ExitCode)], "{command}");
+        assert_eq!(told, [(1, CallOutcome::Failed, OutcomeRule::ExitCode)], "{command}");
     }
 }
 
@@ -74,13 +73,13 @@ fn a_program_that_answers_with_one_has_not_failed() {
 fn a_poll_reports_the_exit_code_of_its_job() {
     let starts = answers("a", "Chunk ID: x\nProcess running with session ID 7\nOutput:\n");
     let told = decided(&[runs("a", "make"), starts.clone()]);
-    assert_eq!(told, [(1, CallOutcome::Running, Rule::GoesOn)]);
+    assert_eq!(told, [(1, CallOutcome::Running, OutcomeRule::GoesOn)]);
     let told =
         decided(&[runs("a", "make"), starts.clone(), polls("b", 7), exits("b", 2), polls("c", 7), exits("c", 2)]);
-    let ok = |number| (number, CallOutcome::Ok, Rule::Result);
-    assert_eq!(told, [(1, CallOutcome::Failed, Rule::JobExitCode), ok(2), ok(3)], "it fails once");
+    let ok = |number| (number, CallOutcome::Ok, OutcomeRule::Result);
+    assert_eq!(told, [(1, CallOutcome::Failed, OutcomeRule::JobExitCode), ok(2), ok(3)], "it fails once");
     let told = decided(&[runs("a", "grep x y"), starts, polls("b", 7), exits("b", 1)]);
-    assert_eq!(told, [(1, CallOutcome::Ok, Rule::AnswerCode), ok(2)]);
+    assert_eq!(told, [(1, CallOutcome::Ok, OutcomeRule::AnswerCode), ok(2)]);
 }
 
 #[test]
@@ -107,13 +106,16 @@ fn a_failure_is_returned_once_however_it_is_ordered() {
 
 #[test]
 fn a_result_without_its_call_is_decided_by_what_it_says() {
-    assert_eq!(decided(&[exits("a", 1)]), [(1, CallOutcome::Unknown, Rule::NoEvidence)]);
-    assert_eq!(decided(&[exits("a", 127)]), [(1, CallOutcome::Failed, Rule::ExitCode)]);
+    assert_eq!(decided(&[exits("a", 1)]), [(1, CallOutcome::Unknown, OutcomeRule::NoEvidence)]);
+    assert_eq!(decided(&[exits("a", 127)]), [(1, CallOutcome::Failed, OutcomeRule::ExitCode)]);
     assert_eq!(
         decided(&[answers("a", "aborted by user after 2s")]),
-        [(1, CallOutcome::Interrupted, Rule::Interruption)]
+        [(1, CallOutcome::Interrupted, OutcomeRule::Interruption)]
     );
-    assert_eq!(decided(&[answers("a", "exec command rejected by user")]), [(1, CallOutcome::Denied, Rule::Refusal)]);
+    assert_eq!(
+        decided(&[answers("a", "exec command rejected by user")]),
+        [(1, CallOutcome::Denied, OutcomeRule::Refusal)]
+    );
 }
 
 #[test]

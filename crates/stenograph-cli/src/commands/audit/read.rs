@@ -15,7 +15,7 @@ use crate::error::CommandError;
 use crate::input::{self, Go, Input};
 use crate::output::Output;
 use crate::progress::Progress;
-use crate::store::{By, Chosen};
+use crate::store::{Chosen, NamedBy};
 
 /// What was read, and what came of it.
 pub struct Audited {
@@ -158,7 +158,7 @@ impl merge::Together for From<'_> {
 pub fn chosen(catalogue: &Catalogue, id: SessionId) -> Result<Option<Chosen>, CommandError> {
     let Some(session) = catalogue.session(id)? else { return Ok(None) };
     match catalogue.source_at(&session.path)? {
-        Some(source) => Chosen::of(catalogue, session, source, By::Session).map(Some),
+        Some(source) => Chosen::of(catalogue, session, source, NamedBy::Session).map(Some),
         None => Ok(None),
     }
 }

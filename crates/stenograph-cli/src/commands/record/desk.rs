@@ -13,7 +13,7 @@ use stenograph_store::layouts::{self, Debug, Exchange, LAYOUTS, Layout, Loaded, 
 use stenograph_store::{Passes, Problem, Recorder, Remark};
 
 use super::Options;
-use super::limits::Watch;
+use super::limits::LimitWatch;
 use crate::config::{AUTO_SAVE_CHAT_HISTORY, AUTO_SAVE_TRAJECTORY, Config};
 use crate::error::CommandError;
 use crate::home::Root;
@@ -34,7 +34,7 @@ pub struct Desk {
     /// Whether anything was given to a recorder, if only to be refused.
     touched: bool,
     /// The limits of a conversation that goes on, and its file.
-    watch: Option<(Watch, Option<PathBuf>)>,
+    watch: Option<(LimitWatch, Option<PathBuf>)>,
 }
 
 /// How many remarks about the input are said as they come: something else than a transcript has one for every line.
@@ -94,7 +94,7 @@ impl Desk {
     /// Records the conversation that goes on, where it does not stand there already.
     pub fn load(&mut self, load: Option<&Path>, output: &mut Output<'_>) -> Result<(), CommandError> {
         let Some(load) = load else { return Ok(()) };
-        if let Some(mut watch) = Watch::configured()? {
+        if let Some(mut watch) = LimitWatch::configured()? {
             input::open(load, None, Passes::Once)?.read(&mut watch, &Progress::none(), |_| Go::On)?;
             watch.loaded();
             let is_in_place = self.recorders.iter().any(|recorder| recorder.loaded() == Loaded::InPlace);

@@ -14,7 +14,7 @@ use crate::output::{Output, grouped};
 
 /// Counts a conversation as it goes on.
 #[derive(Debug)]
-pub struct Watch {
+pub struct LimitWatch {
     limits: Limits,
     bytes: u64,
     /// The limits that were exceeded and not said yet, with the number of tokens.
@@ -26,11 +26,11 @@ pub struct Watch {
 /// As CycoD counts.
 const BYTES_PER_TOKEN: u64 = 4;
 
-impl Watch {
+impl LimitWatch {
     /// The limits that are set; `None` when there are none.
-    pub fn configured() -> Result<Option<Watch>, CommandError> {
+    pub fn configured() -> Result<Option<LimitWatch>, CommandError> {
         let limits = Config::load()?.limits()?;
-        let watch = Watch { limits, bytes: 0, news: Vec::new(), exceeded: Vec::new() };
+        let watch = LimitWatch { limits, bytes: 0, news: Vec::new(), exceeded: Vec::new() };
         Ok((limits != Limits::NONE).then_some(watch))
     }
 
@@ -80,7 +80,7 @@ impl Watch {
     }
 }
 
-impl Sink for Watch {
+impl Sink for LimitWatch {
     fn event(&mut self, event: &Event<'_>) {
         let (news, exceeded) = (self.news.len(), self.exceeded.len());
         self.add(event);

@@ -9,7 +9,7 @@ use stenograph::query::Touch;
 use super::row::{bits, path_bytes, path_of, word};
 use super::{Catalogue, SourceId, SourceRow, Stamp};
 use crate::Error;
-use crate::session_files::Told;
+use crate::session_files::SourceRole;
 
 /// A copy of a source that does not say any more what it says.
 #[derive(Clone, Debug)]
@@ -184,7 +184,7 @@ impl Catalogue {
     }
 
     /// Says what a source is to the others of its session.
-    pub fn set_told(&self, told: &Told) -> Result<(), Error> {
+    pub fn set_told(&self, told: &SourceRole) -> Result<(), Error> {
         self.ask(|connection| {
             let sql = "UPDATE sources SET told_by = ?2, converted = ?3 WHERE id = ?1 AND (told_by IS NOT ?2 OR converted <> ?3)";
             connection.prepare_cached(sql)?.execute(params![told.source, told.by, told.converted]).map(drop)

@@ -99,12 +99,11 @@ impl Searcher {
     }
 }
 
+/// The events of a source that answer a query, by number and key.
+type Answers = (Origin, HashSet<(u64, u64)>);
+
 /// Reads sources on as many threads as there are cores, and gives the events that answer.
-fn read_all(
-    store: &Store,
-    sources: &[WholeSource],
-    query: &Query,
-) -> Result<Vec<(Origin, HashSet<(u64, u64)>)>, Error> {
+fn read_all(store: &Store, sources: &[WholeSource], query: &Query) -> Result<Vec<Answers>, Error> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(sources.len())));
     let work = || -> Result<(), Error> {
