@@ -357,7 +357,6 @@ fn damage_to_the_index_is_answered_with_the_truth_or_an_error_and_healed() {
 }
 
 #[test]
-#[ignore = "the archive still loses a commit in silence when the last one is damaged"]
 fn damage_to_the_archive_is_answered_with_the_truth_or_an_error() {
     check_all(is_of_archive);
 }
