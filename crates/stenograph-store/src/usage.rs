@@ -17,7 +17,7 @@ use crate::Error;
 use crate::archive::{Archive, CopyInfo};
 use crate::discover::{Found, Named, Places, discover};
 use crate::files::Disk;
-use crate::index::catalogue::{Catalogue, Gone, Pages, Stamp, Stamped};
+use crate::index::catalogue::{Catalogue, Gone, Paged, Pages, Stamp, Stamped};
 use crate::index::{Progress, Store, Watch, is_missing, is_unchanged};
 use crate::tail::Remark;
 use job::{Hand, Job, Outcome};
@@ -175,8 +175,8 @@ fn survey(asked: &Asked<'_>, catalogue: Option<&Catalogue>, report: &mut Report)
                 match source {
                     // What was converted was paid for once.
                     Some(source) if source.is_conversion => report.known += 1,
-                    Some(source) => found_known.push(Known::There { job, source }),
-                    None => jobs.push(job),
+                    Some(source) if !source.is_outgrown => found_known.push(Known::There { job, source }),
+                    Some(_) | None => jobs.push(job),
                 }
             }
             None if strangers.get(&path) == Some(&(stamp.size, stamp.changed)) => report.strangers.add(&path),
@@ -185,17 +185,23 @@ fn survey(asked: &Asked<'_>, catalogue: Option<&Catalogue>, report: &mut Report)
     }
     let is_below = |path: &Path| asked.below.is_empty() || asked.below.iter().any(|below| path.starts_with(below));
     let is_meant = |path: &Path| is_below(path) && is_missing(path);
+    let mut is_paged = true;
     for path in known.into_keys().filter(|path| is_meant(path)) {
-        let source = paged.get(&path).cloned();
-        found_known.extend(source.filter(|source| !source.is_conversion).map(|source| Known::Gone { path, source }));
+        match paged.get(&path).cloned() {
+            Some(source) if source.is_conversion => {}
+            Some(source) if !source.is_outgrown => found_known.push(Known::Gone { path, source }),
+            // It is read from the archive.
+            Some(_) | None => is_paged = false,
+        }
     }
     // An index that is complete knows all that the archive has, and what was forgotten on purpose.
-    let is_complete = catalogue.map(Catalogue::is_complete).transpose()?.unwrap_or(false);
+    let is_complete = catalogue.map(Catalogue::is_complete).transpose()?.unwrap_or(false) && is_paged;
     let archive = match asked.store.archive() {
         folder if folder.exists() && !(is_complete && jobs.is_empty()) => Some(Archive::open(Arc::new(Disk), &folder)?),
         _ => None,
     };
-    let is_gone = |copy: &CopyInfo| !paged.contains_key(&copy.path) && is_meant(&copy.path);
+    let is_told = |paged: &Paged| paged.is_conversion || !paged.is_outgrown;
+    let is_gone = |copy: &CopyInfo| !paged.get(&copy.path).is_some_and(is_told) && is_meant(&copy.path);
     jobs.extend(archive.iter().flat_map(Archive::copies).filter(is_gone).map(Job::Kept));
     Ok(Surveyed { jobs, known: found_known, pages, archive })
 }

@@ -23,6 +23,8 @@ pub struct Paged {
     pub session: String,
     /// Whether another source tells the same calls, of which this one was made for another agent.
     pub is_conversion: bool,
+    /// Whether its original has grown since it was copied: the pages tell of more calls than the copy does.
+    pub is_outgrown: bool,
     lots: [u64; 2],
 }
 
@@ -76,17 +78,20 @@ impl Catalogue {
         })
     }
 
-    /// Every source, with where its pages are found. A copy has those of what it is a copy of.
+    /// Every source, with where its pages are found. A copy has those of its original.
     pub fn paged(&self) -> Result<HashMap<PathBuf, Paged>, Error> {
         self.ask(|connection| {
             let sql = "SELECT sources.id, sources.path, sessions.name, coalesce(origin.lot, sources.lot), \
-                       coalesce(origin.tail, sources.tail), sources.converted FROM sources JOIN sessions ON sessions.id = sources.session \
+                       coalesce(origin.tail, sources.tail), sources.converted, \
+                       origin.size IS NOT NULL AND origin.size <> sources.size \
+                       FROM sources JOIN sessions ON sessions.id = sources.session \
                        LEFT JOIN sources AS origin ON origin.id = sources.copy_of";
             let mut statement = connection.prepare_cached(sql)?;
             let read = |row: &Row<'_>| {
                 let path = path_of(row.get_ref(1)?.as_bytes().unwrap_or_default());
                 let lots = [bits(row.get(3)?), bits(row.get(4)?)];
-                Ok((path, Paged { id: row.get(0)?, session: row.get(2)?, lots, is_conversion: row.get(5)? }))
+                let (is_conversion, is_outgrown) = (row.get(5)?, row.get(6)?);
+                Ok((path, Paged { id: row.get(0)?, session: row.get(2)?, lots, is_conversion, is_outgrown }))
             };
             statement.query_map([], read)?.collect()
         })
