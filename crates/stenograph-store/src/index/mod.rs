@@ -27,6 +27,7 @@ pub use passed::{PassedOver, PassedOverReason};
 pub(crate) use run::is_missing;
 pub use run::{Keep, Nobody, Plan, Progress, Report, Scope, Watch, remove, run};
 
+use crate::files::{Disk, Files as _};
 use crate::lock::Lock;
 use crate::{Error, Place, Problem};
 use seal::{Compare, Part, Seal};
@@ -130,16 +131,21 @@ impl Store {
     /// Both halves of the index, in step; or why they have to be rebuilt. The lock must be held.
     fn open(&self, check: Check) -> Result<Result<Pair, Made>, Error> {
         let seal = Seal::read(&self.index());
+        let text = text::TextIndex::open(&text::folder(&self.index()));
+        let is_text_empty = text.as_ref().and_then(text::TextIndex::batch_number).unwrap_or(0) == 0;
         let catalogue = match Catalogue::open(&self.database())? {
             Opened::Current(catalogue) => catalogue,
-            Opened::Missing if seal.is_none() && !text::folder(&self.index()).exists() => return Ok(Err(Made::First)),
+            // Nothing ever counted here: a first run was killed before it committed.
+            Opened::Missing if seal.is_none() && is_text_empty => return Ok(Err(Made::First)),
             Opened::Missing => return Ok(Err(Made::Again("the catalogue is missing".to_owned()))),
             Opened::Unusable(reason) => return Ok(Err(Made::Again(reason))),
             Opened::Later(found) if !is_contradicted(seal.as_ref()) => return Err(self.newer(found)),
             Opened::Later(_) => return Ok(Err(Made::Again("the catalogue is damaged".to_owned()))),
         };
-        let Some(text) = text::TextIndex::open(&text::folder(&self.index())) else {
-            return Ok(Err(Made::Again("the text index is missing or damaged".to_owned())));
+        let Some(text) = text else {
+            let is_empty = seal.is_none() && catalogue.batch_number()? == 0;
+            let again = || Made::Again("the text index is missing or damaged".to_owned());
+            return Ok(Err(if is_empty { Made::First } else { again() }));
         };
         if let Some(reason) = self.damage(&catalogue, &text, seal.as_ref(), check)? {
             return Ok(Err(Made::Again(reason)));
@@ -193,16 +199,18 @@ impl Store {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
             removed => removed,
         };
-        let emptied = removed.and_then(|()| private::folder(&text::folder(&index)));
-        let emptied = emptied.and_then(|()| private::hide(&index)).and_then(|()| private::file(&self.database()));
-        emptied.map_err(|error| Error::at(&index, Problem::Unwritable, error))?;
+        let unwritable = |error| Error::at(&index, Problem::Unwritable, error);
+        let emptied = removed.and_then(|()| private::folder(&index)).and_then(|()| private::file(&self.database()));
+        emptied.map_err(unwritable)?;
+        // The catalogue comes first and is durable before there is a text: a text without a catalogue has lost it.
+        let Opened::Current(catalogue) = Catalogue::make(&self.database())? else {
+            return Err(Error::about(&self.database(), Problem::IndexDamaged));
+        };
+        let emptied = Disk.sync_folder(&index).and_then(|()| private::folder(&text::folder(&index)));
+        emptied.map_err(unwritable)?;
         let text = text::TextIndex::make(&text::folder(&index))?;
-        match Catalogue::make(&self.database())? {
-            Opened::Current(catalogue) => Ok(Pair { catalogue, text, behind: Behind::No, made: Some(reason) }),
-            Opened::Missing | Opened::Unusable(_) | Opened::Later(_) => {
-                Err(Error::about(&self.database(), Problem::IndexDamaged))
-            }
-        }
+        Disk.sync_folder(&index).map_err(unwritable)?;
+        Ok(Pair { catalogue, text, behind: Behind::No, made: Some(reason) })
     }
 
     /// Whether an error of a run proves that the index is damaged, so that rebuilding it helps.
