@@ -91,7 +91,12 @@ impl Run<'_> {
                 let _ = read_version(archive, &row, copy.id, last, format, &mut keys);
             }
             for version in versions.into_iter().rev() {
-                self.take_in_version(&row, copy.id, version, &mut said, report)?;
+                if self.catalogue.has_earlier(row.id, version)? {
+                    let mut keys = Keys { trail: Trail::default().through(format), said: &mut said };
+                    let _ = read_version(self.archive()?, &row, copy.id, version, format, &mut keys);
+                } else {
+                    self.take_in_version(&row, copy.id, version, &mut said, report)?;
+                }
             }
         }
         Ok(())

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
 
+use xxhash_rust::xxh3::xxh3_64;
+
 use super::Store;
 use super::catalogue::{Catalogue, KeptRow, SourceId, SourceRow};
 use super::run::{Keep, Plan, is_missing};
@@ -178,8 +180,14 @@ impl Kept {
             let copy = copy.and_then(|copy| self.0.copy(copy));
             copy.is_some_and(|copy| copy.path == kept.path && copy.length >= kept.kept_length)
         };
-        let rows = catalogue.kept_rows()?;
-        let missing: Vec<&KeptRow> = rows.iter().filter(|row| !is_held(row)).collect();
+        let mut missing = Vec::new();
+        for row in catalogue.kept_rows()?.into_iter().filter(|row| !is_held(row)) {
+            match self.moved_copy(catalogue, &row)?.filter(|copy| intact.contains(&copy.id)) {
+                // A run was killed after it told the archive of a move, and before it told the catalogue.
+                Some(copy) => catalogue.set_path(row.id, &copy.path)?,
+                None => missing.push(row),
+            }
+        }
         if !missing.is_empty() {
             catalogue.set_unkept(&missing.iter().map(|row| row.id).collect::<Vec<_>>())?;
         }
@@ -197,6 +205,22 @@ impl Kept {
         Ok(())
     }
 
+    /// The copy of a source that the archive knows at a place of which the catalogue does not know: the same number, and the same bytes.
+    fn moved_copy(&self, catalogue: &Catalogue, kept: &KeptRow) -> Result<Option<CopyInfo>, Error> {
+        let copy = kept.kept.parse().ok().and_then(|copy| self.0.copy(CopyId(copy)));
+        let Some(copy) = copy.filter(|copy| copy.path != kept.path && copy.length >= kept.kept_length) else {
+            return Ok(None);
+        };
+        let Some(row) = catalogue.source(kept.id)? else { return Ok(None) };
+        if !is_missing(&kept.path) || self.0.copy_at(&kept.path).is_some() || catalogue.source_at(&copy.path)?.is_some()
+        {
+            return Ok(None);
+        }
+        let mut begin = Vec::new();
+        let read = self.0.read(copy.id, Which::Last, 0)?.take(row.head_length).read_to_end(&mut begin);
+        Ok((read.is_ok() && xxh3_64(&begin) == row.head).then_some(copy))
+    }
+
     /// The folders that the user added.
     pub(super) fn folders(&self) -> Vec<PathBuf> {
         self.0.folders().to_vec()
@@ -210,6 +234,11 @@ impl Kept {
     /// One kept copy.
     pub(super) fn copy(&self, copy: CopyId) -> Option<CopyInfo> {
         self.0.copy(copy)
+    }
+
+    /// Whether what was kept of a source was kept of itself, and not of what it is a copy of.
+    pub(super) fn has_own(&self, row: &SourceRow) -> bool {
+        copy_of(row).and_then(|copy| self.0.copy(copy)).is_some_and(|copy| copy.path == row.path)
     }
 
     /// The bytes of a version of a copy, from an offset on, where it is kept.

@@ -161,7 +161,11 @@ impl Run<'_> {
 
     /// Reads a copy that is gone out of the archive: what it was a copy of says something else now.
     pub(super) fn take_in_parted(&mut self, id: SourceId, report: &mut Report) -> Result<(), Error> {
-        let Some(copy) = self.catalogue.source(id)?.filter(|row| row.kept.is_some()) else { return Ok(()) };
+        let Some(copy) = self.catalogue.source(id)?.filter(|row| row.copy_of.is_some()) else { return Ok(()) };
+        // What was kept of its original is told by that one.
+        if !self.archive()?.has_own(&copy) {
+            return Ok(());
+        }
         let Some(format) = stenograph::format::named(&copy.format) else { return Ok(()) };
         let session = self.catalogue.session_name(copy.session)?;
         let (stamp, kept, kept_length) = (Stamp { size: copy.kept_length, ..copy.stamp }, copy.kept, copy.kept_length);

@@ -397,7 +397,9 @@ impl<'r> Run<'r> {
                 self.look_at_copies(*id)?;
             }
         }
-        for job in jobs {
+        // A copy takes the place of its original only after every new file was asked whether it is the original, moved.
+        let parted: HashSet<SourceId> = self.parted.iter().filter_map(|job| job.known).collect();
+        for job in jobs.iter().filter(|job| !job.known.is_some_and(|known| parted.contains(&known))) {
             progress.path.clone_from(&job.path);
             watch.progress(&progress);
             if watch.is_stopped() {

@@ -67,7 +67,14 @@ impl Run<'_> {
             }
         };
         let known = match job.known {
-            Some(id) => self.catalogue.source(id)?,
+            // A copy that took the place of its original has the number of that one now.
+            Some(id) => match self.catalogue.source(id)? {
+                Some(row) => Some(row),
+                None => match self.catalogue.source_at(&job.path)? {
+                    Some(row) => Some(row),
+                    None => return Ok(()),
+                },
+            },
             None => None,
         };
         let (row, start) = match known {
@@ -99,6 +106,11 @@ impl Run<'_> {
                     report.moved += 1;
                     self.keeper.moved(&row);
                     (row, Start::GoOn)
+                }
+                Recognised::MovedCopy(row) => {
+                    report.moved += 1;
+                    self.keeper.moved(&row);
+                    (row, Start::Anew)
                 }
                 Recognised::Copy(row) => {
                     report.copies += 1;
@@ -172,7 +184,7 @@ impl Run<'_> {
     }
 
     /// Whether a file that is not known by its name is known by what it says.
-    fn recognise(&self, job: &Job, file: &mut File) -> Result<Recognised, Error> {
+    fn recognise(&mut self, job: &Job, file: &mut File) -> Result<Recognised, Error> {
         let unreadable = |error| Error::at(&job.path, Problem::Unreadable, error);
         let length = job.stamp.size.min(change::PRINT_SIZE);
         if length == 0 {
@@ -194,6 +206,16 @@ impl Run<'_> {
             let same_size = copy.is_none() && row.stamp.size == job.stamp.size;
             if same_size && change::is_copy(&row.path, &job.path).unwrap_or(false) {
                 copy = Some(row);
+            }
+        }
+        for row in self.catalogue.gone_copies_with_head(head)? {
+            let mark = if row.settled > 0 { row.settled } else { row.stamp.size };
+            let grows = row.settled > 0 || row.stamp.size == job.stamp.size;
+            let may_be = grows && mark <= job.stamp.size && row.head_length == length && is_missing(&row.path);
+            let may_be = may_be && self.archive()?.has_own(&row);
+            if may_be && change::tail(file, mark).map_err(unreadable)? == row.tail_hash {
+                let (id, kept) = (row.id, row.kept);
+                return Ok(Recognised::MovedCopy(SourceRow { id, kept, ..SourceRow::new(&job.path) }));
             }
         }
         if let Some(row) = copy {
@@ -394,6 +416,8 @@ impl Run<'_> {
 enum Recognised {
     /// A source that stood somewhere else.
     Moved(SourceRow),
+    /// A source that stood somewhere else, and whose copy took its place: it is read like a new one.
+    MovedCopy(SourceRow),
     /// A copy of one that is still there.
     Copy(SourceRow),
     /// Nobody knows it.

@@ -67,7 +67,7 @@ impl Catalogue {
 
     /// Says that the archive has sources that were not read.
     pub fn set_incomplete(&self) -> Result<(), Error> {
-        self.ask(|connection| connection.execute("UPDATE state SET complete = 0", []).map(drop))
+        self.ask(|connection| connection.execute("UPDATE state SET complete = 0, commits = commits + 1", []).map(drop))
     }
 
     /// Has copies of a source looked at again, whatever their stat says: it does not say any more what they say. Gives where they stand.
@@ -236,6 +236,12 @@ impl Catalogue {
         })
     }
 
+    /// Whether what an earlier version of a source said has documents.
+    pub fn has_earlier(&self, source: SourceId, version: u32) -> Result<bool, Error> {
+        let sql = "SELECT 1 FROM earlier WHERE source = ?1 AND version = ?2";
+        self.ask(|connection| connection.prepare_cached(sql)?.exists(params![source, version]))
+    }
+
     /// Says that the documents of a lot are what an earlier version of a source said.
     pub fn put_earlier(&self, lot: u64, source: SourceId, version: u32) -> Result<(), Error> {
         self.ask(|connection| {
@@ -292,10 +298,21 @@ impl Catalogue {
         })
     }
 
+    /// Says where a source stands now.
+    pub fn set_path(&self, source: SourceId, path: &Path) -> Result<(), Error> {
+        self.ask(|connection| {
+            connection.execute_batch("BEGIN IMMEDIATE; UPDATE state SET commits = commits + 1")?;
+            let sql = "UPDATE sources SET path = ?2, gone = 0 WHERE id = ?1";
+            connection.prepare_cached(sql)?.execute(params![source, path_bytes(path)])?;
+            connection.execute_batch("COMMIT")
+        })
+    }
+
     /// Says that the archive does not have these sources.
     pub fn set_unkept(&self, sources: &[SourceId]) -> Result<(), Error> {
         self.ask(|connection| {
-            connection.execute_batch("BEGIN IMMEDIATE")?;
+            // The seal is of another commit from here on.
+            connection.execute_batch("BEGIN IMMEDIATE; UPDATE state SET commits = commits + 1")?;
             let sql = "UPDATE sources SET kept = NULL, kept_length = 0 WHERE id = ?1 OR copy_of = ?1";
             let mut statement = connection.prepare_cached(sql)?;
             sources.iter().try_for_each(|source| statement.execute([source]).map(drop))?;

@@ -189,6 +189,11 @@ impl Catalogue {
         self.sources_where("head = ?1 AND copy_of IS NULL", [word(head)])
     }
 
+    /// Sources that are gone, begin with these bytes, and were kept; copies have taken their places.
+    pub fn gone_copies_with_head(&self, head: u64) -> Result<Vec<SourceRow>, Error> {
+        self.sources_where("head = ?1 AND copy_of IS NOT NULL AND gone = 1 AND kept IS NOT NULL", [word(head)])
+    }
+
     /// Sources that are gone and began with fewer bytes than these, all they had: number, fingerprint, and of how many bytes.
     pub fn short_heads(&self, length: u64) -> Result<Vec<(SourceId, u64, u64)>, Error> {
         self.ask(|connection| {
