@@ -168,13 +168,14 @@ fn survey(asked: &Asked<'_>, catalogue: Option<&Catalogue>, report: &mut Report)
     for Found { path, stat, named } in found {
         let stamp = Stamp::from(stat);
         let is_known = |known: &Stamped| known.gone == Gone::There && is_unchanged(&known.stamp, known.seen, &stamp);
+        let is_conversion = paged.get(&path).is_some_and(|source| source.is_conversion);
         match known.remove(&path) {
+            // A conversion was paid for once, also one that was made a moment ago.
+            Some(known) if is_conversion && known.stamp == stamp => report.known += 1,
             Some(known) if is_known(&known) => {
                 let source = paged.get(&path).cloned();
                 let job = Job::File { path, size: stamp.size, named };
                 match source {
-                    // What was converted was paid for once.
-                    Some(source) if source.is_conversion => report.known += 1,
                     Some(source) if !source.is_outgrown => found_known.push(Known::There { job, source }),
                     Some(_) | None => jobs.push(job),
                 }
