@@ -3,11 +3,14 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stderr, reason = "a test may fail loudly")]
 
 use std::fs;
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use stenograph::query::{Query, Today};
+use stenograph_store::archive::{Archive, ArchiveWriter, Label, Which};
 use stenograph_store::discover::Places;
+use stenograph_store::files::Disk;
 use stenograph_store::index::search::{Depth, Order, Request};
 use stenograph_store::index::{Keep, Made, Nobody, Plan, Report, Scope, Store, run};
 
@@ -523,6 +526,30 @@ fn a_file_that_is_written_anew_and_shorter_is_kept_as_it_is_now() {
     ground.index();
     assert_eq!(ground.find("seal"), ["a seal"]);
     assert_eq!(ground.find("walrus"), ["an old walrus, and very long in the tooth"]);
+}
+
+#[test]
+fn a_file_that_grew_for_a_killed_run_and_is_short_again_is_archived_as_it_is_now() {
+    let ground = Ground::new();
+    let path = ground.session(SESSION);
+    let short = line(SESSION, 1, "user", "walrus one");
+    append(&path, &short);
+    ground.index();
+    // A run that is killed here has told the archive, and not the catalogue.
+    append(&path, &line(SESSION, 2, "assistant", "walrus two"));
+    let mut writer = ArchiveWriter::open(Arc::new(Disk), &ground.store.archive()).unwrap();
+    let label = Label { format: "claude-code".to_owned(), session: Some(SESSION.to_owned()) };
+    writer.add(&path, &label).unwrap();
+    writer.commit(1).unwrap();
+    drop(writer);
+    fs::write(&path, &short).unwrap();
+    ground.index();
+    let archive = Archive::open(Arc::new(Disk), &ground.store.archive()).unwrap();
+    let copy = archive.copy_at(&path).unwrap();
+    let mut kept = String::new();
+    archive.read(copy.id, Which::Last, 0).unwrap().read_to_string(&mut kept).unwrap();
+    assert_eq!((kept, copy.length), (short.clone(), short.len() as u64));
+    assert_eq!(ground.index().unchanged, 1);
 }
 
 #[test]

@@ -175,18 +175,31 @@ impl Kept {
     /// archived again where they still exist; the others are lost, and named. Copies that the catalogue does not know are read later.
     pub(super) fn reconcile(&self, catalogue: &Catalogue, remarks: &mut Vec<Remark>) -> Result<(), Error> {
         let intact = self.0.intact()?;
-        let is_held = |kept: &KeptRow| {
+        let held = |kept: &KeptRow| {
             let copy = kept.kept.parse().ok().map(CopyId).filter(|copy| intact.contains(copy));
             let copy = copy.and_then(|copy| self.0.copy(copy));
-            copy.is_some_and(|copy| copy.path == kept.path && copy.length >= kept.kept_length)
+            copy.filter(|copy| copy.path == kept.path && copy.length >= kept.kept_length)
         };
-        let mut missing = Vec::new();
-        for row in catalogue.kept_rows()?.into_iter().filter(|row| !is_held(row)) {
+        let (mut missing, mut longer) = (Vec::new(), Vec::new());
+        for row in catalogue.kept_rows()? {
+            match held(&row) {
+                Some(copy) if copy.length == row.kept_length => continue,
+                // A run was killed after it told the archive that a source had grown, and before it told the catalogue. The source may
+                // have been cut off since, and then the archive has to be asked again.
+                Some(copy) => {
+                    longer.push((row.id, row.kept, copy.length));
+                    continue;
+                }
+                None => {}
+            }
             match self.moved_copy(catalogue, &row)?.filter(|copy| intact.contains(&copy.id)) {
                 // A run was killed after it told the archive of a move, and before it told the catalogue.
                 Some(copy) => catalogue.set_path(row.id, &copy.path)?,
                 None => missing.push(row),
             }
+        }
+        if !longer.is_empty() {
+            catalogue.correct_kept(&longer)?;
         }
         if !missing.is_empty() {
             catalogue.set_unkept(&missing.iter().map(|row| row.id).collect::<Vec<_>>())?;

@@ -401,13 +401,10 @@ impl Run<'_> {
         self.catalogue.put(row).map(drop)
     }
 
-    /// Has a source kept, unless that was done.
+    /// Has a source archived. The archive itself knows whether it has these bytes.
     fn keep(&mut self, row: &SourceRow) -> Result<(), Error> {
-        // More may have been kept than was read, when the file grew in between; if it is shorter again, it says something else.
-        if row.kept.is_none() || row.kept_length != row.stamp.size {
-            let session = self.catalogue.session_name(row.session)?;
-            self.keeper.keep(row, session);
-        }
+        let session = self.catalogue.session_name(row.session)?;
+        self.keeper.keep(row, session);
         Ok(())
     }
 }

@@ -298,6 +298,14 @@ impl Catalogue {
         })
     }
 
+    /// Says how much of these sources the archive has, where that is more than a run had time to write down.
+    pub fn correct_kept(&self, sources: &[(SourceId, String, u64)]) -> Result<(), Error> {
+        let execute = |sql| self.ask(|connection| connection.execute_batch(sql));
+        execute("BEGIN IMMEDIATE; UPDATE state SET commits = commits + 1")?;
+        sources.iter().try_for_each(|(source, name, length)| self.set_kept(*source, name, *length))?;
+        execute("COMMIT")
+    }
+
     /// Says where a source stands now.
     pub fn set_path(&self, source: SourceId, path: &Path) -> Result<(), Error> {
         self.ask(|connection| {
