@@ -76,7 +76,7 @@ fn series(seed: u64) -> usize {
     }
     for look in 0..LOOKS {
         // Who is gone is then read from the archive, and that may be killed, too.
-        if look > 0 && random.u8(..6) == 0 {
+        if look > 0 && random.u8(..3) == 0 {
             ground.lose_index();
         }
         for _ in 0..random.usize(5..14) {

@@ -499,6 +499,26 @@ fn an_index_that_is_rebuilt_knows_a_copy_whose_original_only_the_archive_has() {
 }
 
 #[test]
+fn a_copy_of_a_file_is_archived_under_its_own_name() {
+    let ground = Ground::new();
+    let (one, other) = (ground.session(SESSION), ground.session("copied"));
+    append(&one, &line(SESSION, 1, "user", "walrus"));
+    ground.index();
+    fs::copy(&one, &other).unwrap();
+    assert_eq!(ground.index().copies, 1);
+    fs::remove_file(&one).unwrap();
+    fs::remove_file(&other).unwrap();
+    fs::remove_dir_all(ground.store.index()).unwrap();
+    ground.index();
+    let archive = Archive::open(Arc::new(Disk), &ground.store.archive()).unwrap();
+    for path in [&one, &other] {
+        assert!(archive.copy_at(path).is_some(), "{path:?}");
+        assert!(ground.store.catalogue().unwrap().source_at(path).unwrap().is_some(), "{path:?}");
+    }
+    assert_eq!(ground.find("walrus"), ["walrus"]);
+}
+
+#[test]
 fn records_that_nobody_understands_are_told_once() {
     let ground = Ground::new();
     let path = ground.session(SESSION);

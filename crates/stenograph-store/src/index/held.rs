@@ -35,12 +35,7 @@ impl Store {
         };
         let kept = Kept::open(self)?;
         let place = Place::Path(row.path.clone());
-        // Of copies that are the same byte for byte one is kept, and only until the others change.
-        let original = match (&row.kept, row.copy_of) {
-            (None, Some(original)) => self.catalogue()?.source(original)?,
-            _ => None,
-        };
-        match kept.read(original.as_ref().unwrap_or(row), 0)? {
+        match kept.read(row, 0)? {
             Some(stream) => Ok((Source::spooled(place, stream)?, Held::InArchive)),
             None => Err(missing),
         }

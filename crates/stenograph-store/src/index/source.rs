@@ -112,9 +112,10 @@ impl Run<'_> {
                     self.keeper.moved(&row);
                     (row, Start::Anew)
                 }
-                Recognised::Copy(row) => {
+                Recognised::Copy(mut row) => {
                     report.copies += 1;
-                    return self.catalogue.put(&row).map(drop);
+                    row.id = self.catalogue.put(&row)?;
+                    return self.keep(&row);
                 }
                 Recognised::New => {
                     report.added += 1;
@@ -145,8 +146,7 @@ impl Run<'_> {
         match change::of(&original, file, &job.stamp).map_err(unreadable)? {
             Change::None if !is_gone => {
                 report.unchanged += 1;
-                self.catalogue.put(&SourceRow { stamp: job.stamp, seen: self.plan.now, gone: Gone::There, ..copy })?;
-                Ok(None)
+                self.same(copy, job).map(|()| None)
             }
             same @ (Change::None | Change::Grown) if is_gone => {
                 let row = self.swap(&copy, original, job)?;
@@ -228,6 +228,8 @@ impl Run<'_> {
                 tail: 0,
                 copy_of: Some(row.id),
                 gone: Gone::There,
+                kept: None,
+                kept_length: 0,
                 ..row
             }));
         }
@@ -360,15 +362,13 @@ impl Run<'_> {
 
     /// Copies have no documents of their own: when what they are copies of is not what it was, they are read.
     pub(super) fn part_copies(&mut self, row: &SourceRow) -> Result<(), Error> {
-        for PartedCopy { id, path, kept } in self.catalogue.part_copies(row.id)? {
+        for PartedCopy { id, path } in self.catalogue.part_copies(row.id)? {
             match Stat::of(&path) {
                 Ok(stat) => {
                     let named = place_of(&path);
                     self.parted.push(Job { path, stamp: Stamp::from(stat), named, known: Some(id) });
                 }
-                // What was kept of both as one is an earlier version of this one.
-                Err(_) if kept != row.kept => self.parted_gone.push(id),
-                Err(_) => {}
+                Err(_) => self.parted_gone.push(id),
             }
         }
         Ok(())

@@ -18,8 +18,6 @@ pub struct PartedCopy {
     pub id: SourceId,
     /// Where it stands.
     pub path: PathBuf,
-    /// Its name in the archive.
-    pub kept: Option<String>,
 }
 
 impl Catalogue {
@@ -73,11 +71,11 @@ impl Catalogue {
     /// Has copies of a source looked at again, whatever their stat says: it does not say any more what they say. Gives where they stand.
     pub fn part_copies(&self, source: SourceId) -> Result<Vec<PartedCopy>, Error> {
         self.ask(|connection| {
-            let sql = "UPDATE sources SET size = 0, changed = 0 WHERE copy_of = ?1 RETURNING id, path, kept";
+            let sql = "UPDATE sources SET size = 0, changed = 0 WHERE copy_of = ?1 RETURNING id, path";
             let mut statement = connection.prepare_cached(sql)?;
             let read = |row: &Row<'_>| {
                 let path = path_of(row.get_ref(1)?.as_bytes().unwrap_or_default());
-                Ok(PartedCopy { id: row.get(0)?, path, kept: row.get(2)? })
+                Ok(PartedCopy { id: row.get(0)?, path })
             };
             statement.query_map([source], read)?.collect()
         })
@@ -289,12 +287,8 @@ impl Catalogue {
     /// Says what the archive has of a source.
     pub fn set_kept(&self, source: SourceId, name: &str, length: u64) -> Result<(), Error> {
         self.ask(|connection| {
-            // A copy that is gone has what was kept of itself.
-            for which in ["id", "gone = 0 AND copy_of"] {
-                let sql = format!("UPDATE sources SET kept = ?2, kept_length = ?3 WHERE {which} = ?1");
-                connection.prepare_cached(&sql)?.execute(params![source, name, word(length)])?;
-            }
-            Ok(())
+            let sql = "UPDATE sources SET kept = ?2, kept_length = ?3 WHERE id = ?1";
+            connection.prepare_cached(sql)?.execute(params![source, name, word(length)]).map(drop)
         })
     }
 
@@ -321,7 +315,7 @@ impl Catalogue {
         self.ask(|connection| {
             // The seal is of another commit from here on.
             connection.execute_batch("BEGIN IMMEDIATE; UPDATE state SET commits = commits + 1")?;
-            let sql = "UPDATE sources SET kept = NULL, kept_length = 0 WHERE id = ?1 OR copy_of = ?1";
+            let sql = "UPDATE sources SET kept = NULL, kept_length = 0 WHERE id = ?1";
             let mut statement = connection.prepare_cached(sql)?;
             sources.iter().try_for_each(|source| statement.execute([source]).map(drop))?;
             connection.execute_batch("COMMIT")

@@ -114,7 +114,7 @@ impl Catalogue {
     /// What a stat must say of each known file for it to be unchanged.
     pub fn stamps(&self) -> Result<HashMap<PathBuf, Stamped>, Error> {
         self.ask(|connection| {
-            let sql = "SELECT path, id, device, inode, size, changed, seen, gone, copy_of IS NOT NULL OR (kept IS NOT NULL AND kept_length = size) FROM sources";
+            let sql = "SELECT path, id, device, inode, size, changed, seen, gone, kept IS NOT NULL AND kept_length = size FROM sources";
             let mut statement = connection.prepare_cached(sql)?;
             let read = |row: &Row<'_>| {
                 let stamp = Stamp {
@@ -131,10 +131,10 @@ impl Catalogue {
         })
     }
 
-    /// Sources that the archive is said to have; those that are copies of others are not among them.
+    /// Sources that the archive is said to have.
     pub fn kept_rows(&self) -> Result<Vec<KeptRow>, Error> {
         self.ask(|connection| {
-            let sql = "SELECT id, path, kept, kept_length FROM sources WHERE kept IS NOT NULL AND copy_of IS NULL";
+            let sql = "SELECT id, path, kept, kept_length FROM sources WHERE kept IS NOT NULL";
             let mut statement = connection.prepare_cached(sql)?;
             let read = |row: &Row<'_>| {
                 let path = path_of(row.get_ref(1)?.as_bytes().unwrap_or_default());
