@@ -155,18 +155,26 @@ fn what_is_recorded_is_for_its_owner_only() {
 fn of_two_edits_at_once_none_is_lost() {
     for round in 0..30 {
         let folder = Folder::with("in.jsonl", input());
-        let edits = ["cut in.jsonl --events 2 --in-place", "cut in.jsonl --events 6 --in-place"];
-        let running = edits.map(|line| folder.command(line).stderr(std::process::Stdio::piped()).spawn().unwrap());
+        let edits = ["cut in.jsonl --events 2 --in-place --json", "cut in.jsonl --events 6 --in-place --json"];
+        let running = edits.map(|line| {
+            let mut command = folder.command(line);
+            command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap()
+        });
         let done = running.map(|child| child.wait_with_output().unwrap());
-        let went = done.iter().filter(|done| done.status.success()).count();
-        for refused in done.iter().filter(|done| !done.status.success()) {
-            let talk = String::from_utf8_lossy(&refused.stderr);
-            assert!(refused.status.code() == Some(2) && talk.contains("process "), "{round}: {talk}");
+        let (mut went, mut removed) = (0, 0);
+        for done in done {
+            if done.status.success() {
+                // Who comes second counts the events that are left, and may take out a call with its result.
+                let report: serde_json::Value = serde_json::from_slice(&done.stdout).unwrap();
+                (went, removed) = (went + 1, removed + report["went"].as_array().unwrap().len());
+            } else {
+                let talk = String::from_utf8_lossy(&done.stderr);
+                assert!(done.status.code() == Some(2) && talk.contains("process "), "{round}: {talk}");
+            }
         }
-        assert!(went >= 1, "{round}");
-        // Each edit took one event out, and can be undone.
+        assert!(went >= 1 && removed >= went, "{round}");
         let lines = folder.read("in.jsonl").iter().filter(|byte| **byte == b'\n').count();
-        assert_eq!(lines, 8 - went, "{round}");
+        assert_eq!(lines, 8 - removed, "{round}");
         for _ in 0..went {
             folder.run("cut in.jsonl --undo").ends(0);
         }
