@@ -639,6 +639,29 @@ fn a_small_file_that_moved_and_grew_stays_one_in_index_and_archive() {
 }
 
 #[test]
+fn a_small_copy_that_moved_and_grew_stays_one_in_index_and_archive() {
+    let ground = Ground::new();
+    let (path, copy, moved) = (ground.session(SESSION), ground.session("copied"), ground.session("moved"));
+    append(&path, &line(SESSION, 1, "user", "a walrus"));
+    ground.index();
+    fs::copy(&path, &copy).unwrap();
+    ground.index();
+    fs::rename(&copy, &moved).unwrap();
+    append(&moved, &line(SESSION, 2, "user", "a seal"));
+    assert_eq!(ground.index().moved, 1);
+    for _ in 0..2 {
+        // What the file was copied from says something else, and the index is rebuilt.
+        fs::write(&path, line(SESSION, 3, "user", "nobody")).unwrap();
+        ground.index();
+        let sources = ground.store.catalogue().unwrap().sources().unwrap();
+        let mut paths: Vec<_> = sources.iter().map(|source| source.path.clone()).collect();
+        paths.sort();
+        assert_eq!(paths, [path.clone(), moved.clone()]);
+        fs::remove_dir_all(ground.store.index()).unwrap();
+    }
+}
+
+#[test]
 fn a_file_whose_place_a_folder_takes_is_gone() {
     let ground = Ground::new();
     let path = ground.session(SESSION);

@@ -2,6 +2,7 @@
 //! `reading.rs`.
 
 use std::fs::File;
+use std::path::Path;
 
 use stenograph::format::{Format, Head, named};
 
@@ -200,7 +201,7 @@ impl Run<'_> {
             }
             let grows = row.settled > 0 || row.stamp.size == job.stamp.size;
             if is_missing(&row.path) && grows {
-                return Ok(Recognised::Moved(SourceRow { path: job.path.clone(), gone: Gone::There, ..row }));
+                return Ok(Recognised::moved(row, &job.path));
             }
             // Another one that says the same may be the one that moved.
             let same_size = copy.is_none() && row.stamp.size == job.stamp.size;
@@ -214,8 +215,7 @@ impl Run<'_> {
             let may_be = grows && mark <= job.stamp.size && row.head_length == length && is_missing(&row.path);
             let may_be = may_be && self.archive()?.has_own(&row);
             if may_be && change::tail(file, mark).map_err(unreadable)? == row.tail_hash {
-                let (id, kept) = (row.id, row.kept);
-                return Ok(Recognised::MovedCopy(SourceRow { id, kept, ..SourceRow::new(&job.path) }));
+                return Ok(Recognised::moved(row, &job.path));
             }
         }
         if let Some(row) = copy {
@@ -239,8 +239,9 @@ impl Run<'_> {
                 && row.settled <= job.stamp.size
                 && change::tail(file, row.settled).map_err(unreadable)? == row.tail_hash
                 && is_missing(&row.path)
+                && (row.copy_of.is_none() || self.archive()?.has_own(&row))
             {
-                return Ok(Recognised::Moved(SourceRow { path: job.path.clone(), gone: Gone::There, ..row }));
+                return Ok(Recognised::moved(row, &job.path));
             }
         }
         Ok(Recognised::New)
@@ -419,4 +420,14 @@ enum Recognised {
     Copy(SourceRow),
     /// Nobody knows it.
     New,
+}
+
+impl Recognised {
+    /// A source that stands at this path now.
+    fn moved(row: SourceRow, path: &Path) -> Recognised {
+        match row.copy_of {
+            Some(_) => Recognised::MovedCopy(SourceRow { id: row.id, kept: row.kept, ..SourceRow::new(path) }),
+            None => Recognised::Moved(SourceRow { path: path.to_owned(), gone: Gone::There, ..row }),
+        }
+    }
 }

@@ -194,11 +194,12 @@ impl Catalogue {
         self.sources_where("head = ?1 AND copy_of IS NOT NULL AND gone = 1 AND kept IS NOT NULL", [word(head)])
     }
 
-    /// Sources that are gone and began with fewer bytes than these, all they had: number, fingerprint, and of how many bytes.
+    /// Sources that are gone and began with fewer bytes than these, all they had: number, fingerprint, and of how many bytes. Copies of
+    /// others come last.
     pub fn short_heads(&self, length: u64) -> Result<Vec<(SourceId, u64, u64)>, Error> {
         self.ask(|connection| {
             let sql = "SELECT id, head, head_length FROM sources INDEXED BY sources_short WHERE gone = 1 AND head_length < 4096 \
-                       AND head_length > 0 AND head_length < ?1 AND copy_of IS NULL AND settled > 0";
+                       AND head_length > 0 AND head_length < ?1 AND settled > 0 ORDER BY copy_of IS NOT NULL, id";
             let mut statement = connection.prepare_cached(sql)?;
             let read = |row: &Row<'_>| Ok((row.get(0)?, bits(row.get(1)?), bits(row.get(2)?)));
             statement.query_map([word(length)], read)?.collect()
