@@ -39,8 +39,6 @@ pub struct SourceRole {
     pub source: SourceId,
     /// The source that tells the same and more, where there is one: this one is neither read nor counted.
     pub by: Option<SourceId>,
-    /// Whether it is a conversion of that one, made for another agent.
-    pub converted: bool,
 }
 
 /// The name of a journal that tells all that happens in its folder.
@@ -59,23 +57,12 @@ pub(crate) fn resolve(rows: &[SourceRow]) -> Vec<SourceRole> {
     let mut told: Vec<SourceRole> = Vec::new();
     for (at, row) in rows.iter().enumerate() {
         let others = rows.iter().enumerate().filter(|(other, _)| *other != at);
-        let tellers = others.filter_map(|(_, other)| Some((tells_more(other, row)?, *other)));
+        let tellers = others.map(|(_, other)| *other).filter(|other| tells_more(other, row));
         // Whoever tells it is told by nobody: of several, the best one.
-        let by = tellers.min_by_key(|(_, other)| order(other));
-        told.push(SourceRole {
-            source: row.id,
-            by: by.map(|(_, other)| other.id),
-            converted: by.is_some_and(|(how, _)| how == How::Converted),
-        });
+        let by = tellers.min_by_key(|other| order(other)).map(|other| other.id);
+        told.push(SourceRole { source: row.id, by });
     }
     told
-}
-
-/// How one source tells another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum How {
-    Whole,
-    Converted,
 }
 
 /// The best source of a session comes first.
@@ -85,24 +72,24 @@ fn order(row: &SourceRow) -> (Tells, std::cmp::Reverse<u64>, std::cmp::Reverse<u
     (row.tells, Reverse(row.tally.messages), Reverse(events), row.stamp.changed, row.id)
 }
 
-/// How one source tells all that another does, if it does.
-fn tells_more(one: &SourceRow, other: &SourceRow) -> Option<How> {
+/// Whether one source tells all that another does.
+fn tells_more(one: &SourceRow, other: &SourceRow) -> bool {
     // A log tells of all agents of its session, and of nothing that they do not tell themselves.
     if other.tells == Tells::Log && one.tells != Tells::Log {
-        return Some(How::Whole);
+        return true;
     }
     if one.thread != other.thread {
-        return None;
+        return false;
     }
     if agent(one) != agent(other) && !recover::is_journal_name(&one.path) && !recover::is_journal_name(&other.path) {
-        let older = (one.stamp.changed, one.id) < (other.stamp.changed, other.id);
-        return (older && is_conversion(one, other)).then_some(How::Converted);
+        let is_older = (one.stamp.changed, one.id) < (other.stamp.changed, other.id);
+        return is_older && is_conversion(one, other);
     }
     if one.tells != other.tells {
-        return (one.tells < other.tells).then_some(How::Whole);
+        return one.tells < other.tells;
     }
     let related = is_journal_of(&one.path, &other.path) || is_journal_of(&other.path, &one.path);
-    ((related || begins_alike(one, other)) && order(one) < order(other)).then_some(How::Whole)
+    (related || begins_alike(one, other)) && order(one) < order(other)
 }
 
 fn agent(row: &SourceRow) -> Option<&'static str> {
@@ -170,8 +157,8 @@ mod tests {
         row
     }
 
-    fn told(rows: &[SourceRow]) -> Vec<(Option<SourceId>, bool)> {
-        resolve(rows).into_iter().map(|told| (told.by, told.converted)).collect()
+    fn told(rows: &[SourceRow]) -> Vec<Option<SourceId>> {
+        resolve(rows).into_iter().map(|told| told.by).collect()
     }
 
     #[test]
@@ -181,7 +168,7 @@ mod tests {
             row(2, "/c/transcript.jsonl", "chibi", 4),
             row(3, "/c/inbox.jsonl", "chibi-inbox", 7),
         ];
-        assert_eq!(told(&rows), [(Some(2), false), (None, false), (Some(2), false)]);
+        assert_eq!(told(&rows), [Some(2), None, Some(2)]);
     }
 
     #[test]
@@ -189,24 +176,24 @@ mod tests {
         let mut journal = row(1, "/runs/r/journal.steno", "steno", 6);
         let document = row(2, "/runs/r/transcript.json", "devflow", 6);
         journal.lot_events = 10;
-        assert_eq!(told(&[journal.clone(), document.clone()]), [(None, false), (Some(1), false)]);
+        assert_eq!(told(&[journal.clone(), document.clone()]), [None, Some(1)]);
         let longer = row(2, "/runs/r/transcript.json", "devflow", 8);
-        assert_eq!(told(&[journal, longer]), [(Some(2), false), (None, false)]);
+        assert_eq!(told(&[journal, longer]), [Some(2), None]);
     }
 
     #[test]
     fn a_conversion_is_told_by_the_older_file_until_it_goes_on() {
         let (one, copy) = (row(1, "/a.jsonl", "claude-code", 6), row(2, "/b.jsonl", "codex", 7));
-        assert_eq!(told(&[one.clone(), copy.clone()]), [(None, false), (Some(1), true)]);
+        assert_eq!(told(&[one.clone(), copy.clone()]), [None, Some(1)]);
         let mut on = copy;
         on.tally.ended = Some(10_000);
-        assert_eq!(told(&[one, on]), [(None, false), (None, false)]);
+        assert_eq!(told(&[one, on]), [None, None]);
     }
 
     #[test]
     fn files_that_follow_each_other_are_all_counted() {
         let (one, mut next) = (row(1, "/c/p/1.jsonl", "chibi", 6), row(2, "/c/p/2.jsonl", "chibi", 7));
         next.tally.started = Some(2000);
-        assert_eq!(told(&[one, next]), [(None, false), (None, false)]);
+        assert_eq!(told(&[one, next]), [None, None]);
     }
 }

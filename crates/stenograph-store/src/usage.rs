@@ -15,7 +15,7 @@ use stenograph::ledger::{Calls, Page};
 
 use crate::Error;
 use crate::archive::{Archive, CopyInfo};
-use crate::discover::{Found, Named, Places, discover};
+use crate::discover::{Found, Named, Places, Stat, discover};
 use crate::files::Disk;
 use crate::index::catalogue::{Catalogue, Gone, Paged, Pages, Stamp, Stamped};
 use crate::index::{Progress, Store, Watch, is_missing, is_unchanged};
@@ -60,6 +60,8 @@ pub struct Told {
     pub path: PathBuf,
     /// The session that the place of the source names.
     pub session: Option<String>,
+    /// When the source was last written, in nanoseconds since 1970.
+    pub written: i64,
     /// The page.
     pub page: Page,
 }
@@ -159,8 +161,8 @@ fn survey(asked: &Asked<'_>, catalogue: Option<&Catalogue>, report: &mut Report)
     report.remarks.extend(remarks);
     let (mut jobs, mut found_known) = (Vec::new(), Vec::new());
     for path in asked.files {
-        let size = std::fs::metadata(path).map(|metadata| metadata.len()).unwrap_or(0);
-        jobs.push(Job::File { path: path.clone(), size, named: Named::default() });
+        let (size, changed) = Stat::of(path).map_or((0, 0), |stat| (stat.size, stat.modified_ns));
+        jobs.push(Job::File { path: path.clone(), size, changed, named: Named::default() });
     }
     if asked.places.is_none() {
         return Ok(Surveyed { jobs, known: found_known, pages, archive: None });
@@ -168,29 +170,28 @@ fn survey(asked: &Asked<'_>, catalogue: Option<&Catalogue>, report: &mut Report)
     for Found { path, stat, named } in found {
         let stamp = Stamp::from(stat);
         let is_known = |known: &Stamped| known.gone == Gone::There && is_unchanged(&known.stamp, known.seen, &stamp);
-        let is_conversion = paged.get(&path).is_some_and(|source| source.is_conversion);
+        let (size, changed) = (stamp.size, stamp.changed);
         match known.remove(&path) {
-            // A conversion was paid for once, also one that was made a moment ago.
-            Some(known) if is_conversion && known.stamp == stamp => report.known += 1,
             Some(known) if is_known(&known) => {
                 let source = paged.get(&path).cloned();
-                let job = Job::File { path, size: stamp.size, named };
+                let job = Job::File { path, size, changed, named };
                 match source {
                     Some(source) if !source.is_outgrown => found_known.push(Known::There { job, source }),
                     Some(_) | None => jobs.push(job),
                 }
             }
             None if strangers.get(&path) == Some(&(stamp.size, stamp.changed)) => report.strangers.add(&path),
-            Some(_) | None => jobs.push(Job::File { path, size: stamp.size, named }),
+            Some(_) | None => jobs.push(Job::File { path, size, changed, named }),
         }
     }
     let is_below = |path: &Path| asked.below.is_empty() || asked.below.iter().any(|below| path.starts_with(below));
     let is_meant = |path: &Path| is_below(path) && is_missing(path);
     let mut is_paged = true;
-    for path in known.into_keys().filter(|path| is_meant(path)) {
+    for (path, known) in known.into_iter().filter(|(path, _)| is_meant(path)) {
         match paged.get(&path).cloned() {
-            Some(source) if source.is_conversion => {}
-            Some(source) if !source.is_outgrown => found_known.push(Known::Gone { path, source }),
+            Some(source) if !source.is_outgrown => {
+                found_known.push(Known::Gone { path, changed: known.stamp.changed, source });
+            }
             // It is read from the archive.
             Some(_) | None => is_paged = false,
         }
@@ -201,7 +202,7 @@ fn survey(asked: &Asked<'_>, catalogue: Option<&Catalogue>, report: &mut Report)
         folder if folder.exists() && !(is_complete && jobs.is_empty()) => Some(Archive::open(Arc::new(Disk), &folder)?),
         _ => None,
     };
-    let is_told = |paged: &Paged| paged.is_conversion || !paged.is_outgrown;
+    let is_told = |paged: &Paged| !paged.is_outgrown;
     let is_gone = |copy: &CopyInfo| !paged.get(&copy.path).is_some_and(is_told) && is_meant(&copy.path);
     jobs.extend(archive.iter().flat_map(Archive::copies).filter(is_gone).map(Job::Kept));
     Ok(Surveyed { jobs, known: found_known, pages, archive })

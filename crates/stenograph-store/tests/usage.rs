@@ -122,7 +122,7 @@ fn usage(store: &Store, home: &Path, index: UseIndex, calls: Calls) -> (Report, 
     let asked = Asked { places: Some(&places), files: &[], below: &below, store, index, calls, threads: 2 };
     let mut book = Book::default();
     let report = pages(&asked, &mut Nobody, &mut |told| {
-        book.add(&told.path.to_string_lossy(), told.session.as_deref(), told.page);
+        book.add(&told.path.to_string_lossy(), told.session.as_deref(), told.written, told.page);
     })
     .unwrap();
     (report, book.close())

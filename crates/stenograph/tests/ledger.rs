@@ -111,7 +111,7 @@ fn sources(folder: &Path) -> Result<Vec<Source>, Failed> {
 fn ledger<'s>(pages: impl IntoIterator<Item = (&'s Source, Page)>) -> Ledger {
     let mut book = Book::default();
     for (source, page) in pages {
-        book.add(&source.name, Some(source.session()), page);
+        book.add(&source.name, Some(source.session()), 0, page);
     }
     book.close()
 }

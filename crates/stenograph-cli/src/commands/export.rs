@@ -233,7 +233,7 @@ fn counted_calls(options: &Options, chapters: &mut [Chapter]) -> Result<Ledger, 
             counting.add(event);
             Ok(())
         })?;
-        book.add(&chapter.conversation.name, Some(&options.name()), counting.page());
+        book.add(&chapter.conversation.name, Some(&options.name()), 0, counting.page());
     }
     Ok(book.close())
 }

@@ -322,7 +322,7 @@ impl Options {
         let mut book = Book::default();
         let mut bar = Bar::new("counting", &stop);
         let report = pages(&asked, &mut bar, &mut |told| {
-            book.add(&told.path.to_string_lossy(), told.session.as_deref(), told.page);
+            book.add(&told.path.to_string_lossy(), told.session.as_deref(), told.written, told.page);
         })?;
         drop(bar);
         let remarks = report.remarks.iter().map(|remark| format!("{}: {}", remark.path.display(), remark.text));

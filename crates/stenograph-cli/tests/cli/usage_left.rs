@@ -108,3 +108,85 @@ fn calls_that_are_not_asked_about_are_told_from_none_at_all() {
     fs::remove_file(folder.path("home/a.jsonl")).unwrap();
     folder.run("usage --root home").ends(1).talks("no model call is told of there");
 }
+
+/// A Claude Code session of so many calls, from a number on.
+fn claude_calls(numbers: std::ops::Range<u32>) -> String {
+    let session = "0f8fad5b-d9cb-469f-a165-70867728950e";
+    let each = |number: u32| {
+        let (minute, asked, answered) = (number + 10, number * 2, number * 2 + 1);
+        let head = |id: u32, kind: &str, second: u32| {
+            format!(
+                r#"{{"type":"{kind}","uuid":"u{id:07}","parentUuid":"u{:07}","sessionId":"{session}","timestamp":"2026-01-02T03:{minute}:0{second}.000Z","cwd":"/work/app","version":"2.0.0","message":"#,
+                id - 1
+            )
+        };
+        let question = format!(r#"{{"role":"user","content":"question {number}"}}}}"#);
+        let usage = format!(
+            r#"{{"input_tokens":{number},"output_tokens":{},"cache_read_input_tokens":{},"cache_creation_input_tokens":50}}"#,
+            number * 7,
+            number * 1000
+        );
+        let answer = format!(
+            r#"{{"id":"m{number}","role":"assistant","model":"claude-opus-4-1","content":[{{"type":"text","text":"answer {number}"}}],"usage":{usage}}}}}"#
+        );
+        format!("{}{question}\n{}{answer}\n", head(asked, "user", 1), head(answered, "assistant", 2))
+    };
+    numbers.map(each).collect()
+}
+
+#[test]
+fn a_conversion_and_what_it_was_made_of_are_paid_for_once_however_they_are_counted() {
+    let session = "0f8fad5b-d9cb-469f-a165-70867728950e";
+    let source = format!(".claude/projects/-work-app/{session}.jsonl");
+    for (to, target) in [
+        ("codex", format!(".codex/sessions/rollout-2026-01-02T03-11-00-{session}.jsonl")),
+        ("codex --carry", format!(".codex/sessions/rollout-2026-01-02T03-11-00-{session}.jsonl")),
+        ("steno", "session.steno.jsonl".to_owned()),
+    ] {
+        let folder = Folder::new();
+        std::fs::create_dir_all(folder.path(".claude/projects/-work-app")).unwrap();
+        std::fs::create_dir_all(folder.path(".codex/sessions")).unwrap();
+        folder.write(&source, claude_calls(1..5));
+        let totals = |line: &str| {
+            let report = folder.run(&format!("usage --root . --json --by session {line}")).ends(0).json().remove(0);
+            report["total"].clone()
+        };
+        let alone = totals("--no-index");
+        assert_eq!(alone["calls"], 4, "{to}");
+        folder.run(&format!("convert {source} --to {to} -o {target}"));
+        assert_eq!(totals("--no-index"), alone, "{to}");
+        folder.run("index --root .").ends(0);
+        assert_eq!(totals(""), alone, "{to}");
+        // The original goes on, and so is written last.
+        folder.write(&source, claude_calls(1..6));
+        assert_eq!(totals("--no-index")["calls"], 5, "{to}");
+        folder.run("index --root .").ends(0);
+        assert_eq!(totals("")["calls"], 5, "{to}");
+        let explained = folder.run("usage --root . --explain").ends(0).text().to_owned();
+        assert!(to == "steno" || explained.contains("a conversion for another agent"), "{to}: {explained}");
+    }
+}
+
+#[test]
+fn a_session_that_goes_on_in_another_agent_pays_its_beginning_once() {
+    let session = "0f8fad5b-d9cb-469f-a165-70867728950e";
+    let folder = Folder::new();
+    std::fs::create_dir_all(folder.path(".claude/projects/-work-app")).unwrap();
+    std::fs::create_dir_all(folder.path(".codex/sessions")).unwrap();
+    let source = format!(".claude/projects/-work-app/{session}.jsonl");
+    folder.write(&source, claude_calls(1..5));
+    // What goes on is converted with its beginning, and the original has only the beginning.
+    let target = format!(".codex/sessions/rollout-2026-01-02T03-11-00-{session}.jsonl");
+    folder.write("longer.jsonl", claude_calls(1..8));
+    folder.run(&format!("convert longer.jsonl --to codex -o {target}"));
+    std::fs::remove_file(folder.path("longer.jsonl")).unwrap();
+    for index in [false, true] {
+        if index {
+            folder.run("index --root .").ends(0);
+        }
+        let line = format!("usage --root . --json --by agent {}", if index { "" } else { "--no-index" });
+        let report = folder.run(&line).ends(0).json().remove(0);
+        assert_eq!(report["total"]["calls"], 7, "{report:#}");
+        assert_eq!(report["rows"].as_array().unwrap().len(), 2, "{report:#}");
+    }
+}

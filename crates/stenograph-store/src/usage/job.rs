@@ -24,7 +24,7 @@ const ROWS_MAX: usize = 4096;
 
 /// What has to be read.
 pub(super) enum Job {
-    File { path: PathBuf, size: u64, named: Named },
+    File { path: PathBuf, size: u64, changed: i64, named: Named },
     Kept(CopyInfo),
 }
 
@@ -51,6 +51,14 @@ impl Job {
         }
     }
 
+    /// When the source was last written, in nanoseconds since 1970.
+    pub fn changed(&self) -> i64 {
+        match self {
+            Job::File { changed, .. } => *changed,
+            Job::Kept(copy) => copy.modified_ns,
+        }
+    }
+
     /// Gives what was counted.
     pub fn hand_in(&self, outcome: Result<Outcome, Error>, give: &mut dyn FnMut(Told), report: &mut Report) {
         match outcome {
@@ -61,7 +69,7 @@ impl Job {
                 }
                 let session = self.session();
                 for page in pages {
-                    give(Told { path: self.path().to_owned(), session: session.clone(), page });
+                    give(Told { path: self.path().to_owned(), session: session.clone(), written: self.changed(), page });
                 }
                 report.remarks.extend(damage.map(|damage| Remark::new(self.path(), said(self.path(), &damage))));
             }

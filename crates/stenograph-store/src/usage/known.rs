@@ -17,7 +17,7 @@ pub(super) enum Known {
     /// It stands where it stood.
     There { job: Job, source: Paged },
     /// It is gone.
-    Gone { path: PathBuf, source: Paged },
+    Gone { path: PathBuf, changed: i64, source: Paged },
 }
 
 impl Known {
@@ -25,6 +25,13 @@ impl Known {
         match self {
             Known::There { job, .. } => job.path(),
             Known::Gone { path, .. } => path,
+        }
+    }
+
+    fn changed(&self) -> i64 {
+        match self {
+            Known::There { job, .. } => job.changed(),
+            Known::Gone { changed, .. } => *changed,
         }
     }
 
@@ -42,8 +49,9 @@ impl Known {
                     Known::Gone { .. } => report.kept += 1,
                 }
                 let (path, session) = (known.path(), Some(known.source().session.clone()));
+                let written = known.changed();
                 for page in pages {
-                    give(Told { path: path.to_owned(), session: session.clone(), page });
+                    give(Told { path: path.to_owned(), session: session.clone(), written, page });
                 }
             }
             (None, Known::There { job, .. }) => jobs.push(job),

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use hashbrown::HashTable;
 
-use super::Tallied;
+use super::{Tallied, conversions};
 use super::page::{Name, Names, Page, Reason};
 use super::row::{How, Row};
 
@@ -20,6 +20,8 @@ const FORKS_MAX: usize = 64;
 pub struct Book {
     names: Names,
     sources: Vec<String>,
+    /// When each source was last written; nothing where a call of it is never another agent's call as well.
+    written: Vec<Option<i64>>,
     entries: Vec<Entry>,
     by_key: ByKey,
     /// Calls that a session only replays, and whose they are.
@@ -96,11 +98,13 @@ pub struct Decision {
 }
 
 impl Book {
-    /// Takes in the page of a source. Pages of one source follow each other. Rows that name no session are of `session`.
-    pub fn add(&mut self, source: &str, session: Option<&str>, page: Page) {
+    /// Takes in the page of a source, which was last written at that time. Pages of one source follow each other. Rows that name no
+    /// session are of `session`.
+    pub fn add(&mut self, source: &str, session: Option<&str>, written: i64, page: Page) {
         let is_next = self.sources.last().is_some_and(|last| last == source);
         if !is_next {
             self.sources.push(source.to_owned());
+            self.written.push(Some(written));
         }
         let number = u32::try_from(self.sources.len() - 1).unwrap_or(u32::MAX);
         let names: Vec<Name> = page.names.iter().map(|name| self.names.number(name)).collect();
@@ -129,6 +133,7 @@ impl Book {
     pub fn lay(&mut self, sources: &[String], tallied: Tallied) {
         let base = u32::try_from(self.sources.len()).unwrap_or(u32::MAX);
         self.sources.extend_from_slice(sources);
+        self.written.resize(self.sources.len(), None);
         let names: Vec<Name> = tallied.names.list.iter().map(|name| self.names.number(name)).collect();
         for (source, row) in tallied.rows {
             let row = Row { key: self.entries.len() as u128, ..row.renamed(&names) };
@@ -256,10 +261,32 @@ impl Book {
         }
     }
 
+    /// Leaves out calls that a converted session repeats.
+    fn leave_conversions(&mut self) {
+        let written = |entry: &Entry| {
+            let at = usize::try_from(entry.source).ok()?;
+            Some((self.written.get(at).copied()??, self.sources.get(at)?.as_str()))
+        };
+        let mut repeated = conversions::repeated(&self.entries, &written).into_iter();
+        let mut left = Vec::new();
+        self.entries.retain(|entry| {
+            let is_repeated = repeated.next() == Some(true);
+            if is_repeated {
+                let tellings = u64::from(entry.own) + u64::from(entry.replayed) + u64::from(entry.passed);
+                left.push(((entry.source, entry.row.line), tellings));
+            }
+            !is_repeated
+        });
+        for (place, tellings) in left {
+            self.decide(Reason::Converted, tellings, std::iter::once(place));
+        }
+    }
+
     /// The ledger, when all pages are in it.
     pub fn close(mut self) -> Ledger {
         self.trace_back();
         self.leave_to_runs();
+        self.leave_conversions();
         let mut merged = [(Reason::Copied, 0_u64), (Reason::Replayed, 0), (Reason::PassedOn, 0)];
         for entry in &self.entries {
             // One telling is the call itself; the best one.

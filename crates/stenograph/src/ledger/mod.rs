@@ -4,6 +4,7 @@
 //! [`Counting`] makes a [`Page`] of one source, [`Book`] one ledger of all pages; a format says in [`Told`] what only it knows.
 
 mod book;
+mod conversions;
 mod counting;
 mod key;
 mod money;

@@ -123,13 +123,16 @@ pub enum Reason {
     Odd,
     /// A record is too large to be read.
     Oversize,
+    /// A conversion for another agent repeats it.
+    Converted,
 }
 
 impl Reason {
     /// Every reason.
-    pub const ALL: [Reason; 10] = [
+    pub const ALL: [Reason; 11] = [
         Reason::Streamed,
         Reason::Copied,
+        Reason::Converted,
         Reason::PassedOn,
         Reason::Replayed,
         Reason::RepeatedTotal,
@@ -145,6 +148,7 @@ impl Reason {
         match self {
             Reason::Streamed => "streamed",
             Reason::Copied => "copied",
+            Reason::Converted => "converted",
             Reason::PassedOn => "passed_on",
             Reason::Replayed => "replayed",
             Reason::RepeatedTotal => "repeated_total",
@@ -161,6 +165,7 @@ impl Reason {
         match self {
             Reason::Streamed => "the same answer again, written piece by piece; of each counter the largest counts",
             Reason::Copied => "a copy in another source: resumed, forked or copied; it counts once",
+            Reason::Converted => "a call that a conversion for another agent repeats; it counts once, for the original",
             Reason::PassedOn => "a sub-agent's call, passed on by its caller's record; the sub-agent's own counts",
             Reason::Replayed => "the history of the session it came from, replayed; it counts once, for that session",
             Reason::RepeatedTotal => "the same running total again; nothing was called in between",
@@ -177,7 +182,7 @@ impl Reason {
     /// Whether it was joined with a row that counts, or left out.
     pub fn is_merged(self) -> bool {
         match self {
-            Reason::Streamed | Reason::Copied | Reason::PassedOn | Reason::Replayed => true,
+            Reason::Streamed | Reason::Copied | Reason::Converted | Reason::PassedOn | Reason::Replayed => true,
             Reason::RepeatedTotal | Reason::WithinTotal | Reason::Sum | Reason::Synthetic => false,
             Reason::Odd | Reason::Oversize => false,
         }

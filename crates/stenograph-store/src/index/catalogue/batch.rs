@@ -184,8 +184,8 @@ impl Catalogue {
     /// Says what a source is to the others of its session.
     pub fn set_told(&self, told: &SourceRole) -> Result<(), Error> {
         self.ask(|connection| {
-            let sql = "UPDATE sources SET told_by = ?2, converted = ?3 WHERE id = ?1 AND (told_by IS NOT ?2 OR converted <> ?3)";
-            connection.prepare_cached(sql)?.execute(params![told.source, told.by, told.converted]).map(drop)
+            let sql = "UPDATE sources SET told_by = ?2 WHERE id = ?1 AND told_by IS NOT ?2";
+            connection.prepare_cached(sql)?.execute(params![told.source, told.by]).map(drop)
         })
     }
 

@@ -21,8 +21,6 @@ pub struct Paged {
     pub id: SourceId,
     /// The name of its session.
     pub session: String,
-    /// Whether another source tells the same calls, of which this one was made for another agent.
-    pub is_conversion: bool,
     /// Whether its original has grown since it was copied: the pages tell of more calls than the copy does.
     pub is_outgrown: bool,
     lots: [u64; 2],
@@ -82,7 +80,7 @@ impl Catalogue {
     pub fn paged(&self) -> Result<HashMap<PathBuf, Paged>, Error> {
         self.ask(|connection| {
             let sql = "SELECT sources.id, sources.path, sessions.name, coalesce(origin.lot, sources.lot), \
-                       coalesce(origin.tail, sources.tail), sources.converted, \
+                       coalesce(origin.tail, sources.tail), \
                        origin.size IS NOT NULL AND origin.size <> sources.size \
                        FROM sources JOIN sessions ON sessions.id = sources.session \
                        LEFT JOIN sources AS origin ON origin.id = sources.copy_of";
@@ -90,8 +88,7 @@ impl Catalogue {
             let read = |row: &Row<'_>| {
                 let path = path_of(row.get_ref(1)?.as_bytes().unwrap_or_default());
                 let lots = [bits(row.get(3)?), bits(row.get(4)?)];
-                let (is_conversion, is_outgrown) = (row.get(5)?, row.get(6)?);
-                Ok((path, Paged { id: row.get(0)?, session: row.get(2)?, lots, is_conversion, is_outgrown }))
+                Ok((path, Paged { id: row.get(0)?, session: row.get(2)?, lots, is_outgrown: row.get(5)? }))
             };
             statement.query_map([], read)?.collect()
         })

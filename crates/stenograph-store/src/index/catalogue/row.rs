@@ -127,8 +127,6 @@ pub struct SourceRow {
     pub tells: Tells,
     /// The source that tells the same and more, as [`crate::session_files`] decides.
     pub told_by: Option<SourceId>,
-    /// Whether it is a conversion of that one, made for another agent.
-    pub converted: bool,
     /// Its name in the archive.
     pub kept: Option<String>,
     /// How much of it the archive has.
@@ -202,7 +200,7 @@ impl ToSql for Tells {
 pub(super) const COLUMNS: &str = "id, path, format, session, thread, device, inode, size, changed, seen, access, head, head_length, \
      tail_hash, settled, line, lot, lot_events, tail, tail_events, trail, first_key, gone, copy_of, kept, kept_length, title, query, cwd, \
      branch, model, version, started, ended, messages, calls, errors, notes, \
-     tells, told_by, converted, content";
+     tells, told_by, content";
 
 impl SourceRow {
     /// A source of which nothing is known yet.
@@ -232,7 +230,6 @@ impl SourceRow {
             copy_of: None,
             tells: Tells::Session,
             told_by: None,
-            converted: false,
             kept: None,
             kept_length: 0,
             tally: Tally::default(),
@@ -287,8 +284,7 @@ impl SourceRow {
             },
             tells: row.get(38)?,
             told_by: row.get(39)?,
-            converted: row.get(40)?,
-            content: row.get(41)?,
+            content: row.get(40)?,
         })
     }
 
@@ -312,8 +308,7 @@ impl SourceRow {
             ":query": self.tally.query, ":cwd": self.tally.cwd, ":branch": self.tally.branch, ":model": self.tally.model,
             ":version": self.tally.version, ":started": self.tally.started, ":ended": self.tally.ended,
             ":messages": word(self.tally.messages), ":calls": word(self.tally.calls), ":errors": word(self.tally.errors),
-            ":notes": word(self.tally.notes), ":tells": self.tells, ":told_by": self.told_by, ":converted": self.converted,
-            ":content": self.content,
+            ":notes": word(self.tally.notes), ":tells": self.tells, ":told_by": self.told_by, ":content": self.content,
         })?;
         Ok(id.unwrap_or_else(|| connection.last_insert_rowid()))
     }

@@ -34,7 +34,7 @@ CREATE TABLE sources (
   copy_of INTEGER REFERENCES sources, kept TEXT, kept_length INTEGER NOT NULL DEFAULT 0,
   title TEXT, query TEXT, cwd TEXT, branch TEXT, model TEXT, version TEXT, started INTEGER, ended INTEGER,
   messages INTEGER NOT NULL, calls INTEGER NOT NULL, errors INTEGER NOT NULL, notes INTEGER NOT NULL,
-  tells INTEGER NOT NULL, told_by INTEGER, converted INTEGER NOT NULL, content INTEGER NOT NULL) STRICT;
+  tells INTEGER NOT NULL, told_by INTEGER, content INTEGER NOT NULL) STRICT;
 CREATE INDEX sources_session ON sources (session);
 CREATE INDEX sources_head ON sources (head);
 -- What is gone may have moved and grown since, so that it begins with more than it had.
