@@ -11,7 +11,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use stenograph::status::{Patience, State};
+use stenograph_store::discover::Found;
 use stenograph_store::follow::Bell;
+use stenograph_store::index::FilesAtRest;
 
 use crate::error::{CommandError, Status};
 use crate::live::{self, Processes};
@@ -67,6 +69,9 @@ pub struct Options {
     #[arg(long)]
     json: bool,
 }
+
+/// With more files than this, the index is asked in which of them nothing happened lately.
+const FILES_MAX: usize = 16;
 
 /// How long to wait between two looks: silence changes states too, so it is not left to the bell alone.
 const SWEEP: Duration = Duration::from_millis(1000);
@@ -188,12 +193,14 @@ impl Options {
         for path in &self.files {
             let looked = live::agents(&self.place, path).and_then(|agents| {
                 let one = |agent: live::AgentFile| {
-                    let mut run = look::at(&agent.path, self.from.as_deref(), now_ms, &patience)?;
+                    let Some(mut run) = look::at(&agent.path, self.from.as_deref(), now_ms, i64::MIN, &patience)? else {
+                        return Ok(None);
+                    };
                     run.status.session = agent.session.or(run.status.session);
                     run.status.thread = run.status.thread.or(agent.thread);
-                    Ok(run)
+                    Ok(Some(run))
                 };
-                agents.into_iter().map(one).collect::<Result<Vec<Run>, CommandError>>()
+                agents.into_iter().filter_map(|agent| one(agent).transpose()).collect::<Result<Vec<Run>, _>>()
             });
             match looked {
                 Ok(mut found) => {
@@ -215,13 +222,20 @@ impl Options {
         let since_ms = now_ms.saturating_sub_unsigned(self.active_within);
         let mut agents: HashMap<AgentKey, Run> = HashMap::new();
         // The newest comes first, and a file that was not written lately has no new records.
-        let found = live::files(self.place.home())?;
-        for found in found.into_iter().take_while(|found| found.stat.modified_ns / 1_000_000 >= since_ms) {
+        let found = live::files(self.place.home())?.into_iter();
+        let found: Vec<Found> = found.take_while(|found| found.stat.modified_ns / 1_000_000 >= since_ms).collect();
+        let at_rest = match self.place.store() {
+            // A few are looked at faster than the index is opened.
+            Ok(store) if found.len() > FILES_MAX => store.files_at_rest(since_ms),
+            Ok(_) | Err(_) => FilesAtRest::default(),
+        };
+        for found in found.into_iter().filter(|found| !at_rest.contains(&found.path, &found.stat)) {
             // What cannot be read here was not asked for by name.
-            let Ok(mut run) = look::at(&found.path, self.from.as_deref(), now_ms, &patience) else { continue };
+            let looked = look::at(&found.path, self.from.as_deref(), now_ms, since_ms, &patience);
+            let Ok(Some(mut run)) = looked else { continue };
             let is_log = run.format.is_some_and(|format| format.info().traits.log);
             let is_telling = run.status.state != State::Unknown || run.format.is_some();
-            if is_log || !is_telling || run.active_ms() < since_ms {
+            if is_log || !is_telling {
                 continue;
             }
             run.status.session = run.status.session.or(found.named.session.clone());

@@ -191,6 +191,31 @@ fn without_names_all_are_told_that_were_written_lately() {
 }
 
 #[test]
+fn what_the_index_knows_to_be_over_is_not_told_until_it_goes_on() {
+    let folder = Folder::new();
+    fs::create_dir_all(folder.path(".claude/projects/-work-app")).unwrap();
+    let path = |number: u32| format!(".claude/projects/-work-app/{number:08}-d9cb-469f-a165-70867728950e.jsonl");
+    let line = |number: u32, time: &str| {
+        format!(
+            "{{\"type\":\"user\",\"uuid\":\"u\",\"sessionId\":\"{number:08}-d9cb-469f-a165-70867728950e\",\"timestamp\":\"{time}\",\"message\":{{\"role\":\"user\",\"content\":\"Build it\"}}}}\n"
+        )
+    };
+    for number in 0..40 {
+        folder.write(&path(number), line(number, "2025-01-02T03:04:05.000Z"));
+        // Written a minute ago, so that the index need not doubt the file's time.
+        age(&folder, &path(number), 1);
+    }
+    folder.run("status --root .").finds_nothing("no transcripts");
+    folder.run("index --root .").ends(0);
+    folder.run("status --root .").finds_nothing("no transcripts");
+    let now = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S.000Z").to_string();
+    let mut file = OpenOptions::new().append(true).open(folder.path(&path(7))).unwrap();
+    file.write_all(line(7, &now).as_bytes()).unwrap();
+    let told = folder.run("status --root . --json").ends(0).json();
+    assert_eq!((told.len(), &told[0]["session"]), (1, &"00000007-d9cb-469f-a165-70867728950e".into()));
+}
+
+#[test]
 fn the_end_of_a_run_can_be_waited_for() {
     let folder = Folder::with("a", CALL);
     let mut waiting = folder.command("status a --wait --json").stdout(Stdio::piped()).spawn().unwrap();

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::path::{Component, Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::{fs, io};
 
 use stenograph::formats::FORMATS;
@@ -85,19 +85,20 @@ pub(super) fn walk(places: &Places, ignored: &mut dyn FnMut(&Path), each: &mut d
 
 /// What the place of one file says of it, wherever the homes of agents are: any folder may stand in for a home folder or a project.
 pub(super) fn place_of(path: &Path) -> Named {
+    static ANYWHERE: OnceLock<Map> = OnceLock::new();
+    let map = ANYWHERE.get_or_init(|| Map::of(&Places::of(Machine::rooted(PathBuf::new()))));
     let path = absolute(path);
-    let map = Map::of(&Places::of(Machine::rooted(PathBuf::new())));
     let (mut states, mut folder) = (Vec::new(), PathBuf::new());
     let Some(name) = path.file_name() else { return Named::default() };
     for step in path.parent().into_iter().flat_map(Path::components) {
         let within: Arc<Path> = Arc::from(folder.as_path());
         if let Component::Normal(step) = step {
-            states = next(&map, &within, &step.to_string_lossy(), &states);
+            states = next(map, &within, &step.to_string_lossy(), &states);
         }
         folder.push(step);
         states.push(State::new(map.anywhere, &Arc::from(folder.as_path())));
     }
-    fitting(&map, &Arc::from(folder.as_path()), bare(&name.to_string_lossy()), &states).unwrap_or_default()
+    fitting(map, &Arc::from(folder.as_path()), bare(&name.to_string_lossy()), &states).unwrap_or_default()
 }
 
 /// The name of a file without the ending that says how it is compressed.

@@ -1,6 +1,7 @@
 //! The index: what was said where, derived from sources and archive, and deletable at any time. [`catalogue`] is the authority,
 //! [`text`] finds words; [`run`] brings both up to date and [`search`] asks them. `docs/design/011` says how the two commit as one.
 
+mod at_rest;
 pub mod catalogue;
 mod change;
 mod earlier;
@@ -20,6 +21,7 @@ mod text;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+pub use at_rest::FilesAtRest;
 use catalogue::{Catalogue, Opened};
 pub(crate) use change::is_unchanged;
 pub use held::Held;

@@ -38,36 +38,61 @@ pub struct Run {
     pub status: Status,
 }
 
-/// Looks at a file.
-pub fn at(path: &Path, from: Option<&str>, now_ms: i64, patience: &Patience) -> Result<Run, CommandError> {
+/// Looks at a file. One whose last record is older than `since_ms` is passed over.
+pub fn at(
+    path: &Path,
+    from: Option<&str>,
+    now_ms: i64,
+    since_ms: i64,
+    patience: &Patience,
+) -> Result<Option<Run>, CommandError> {
     let stat = Stat::of(path).map_err(|error| Error::at(path, Problem::Unreadable, error))?;
     let changed_ms = stat.modified_ns / 1_000_000;
     let source = Source::open(path, Passes::Once)?;
     let format = input::format_so_far(&source, from)?;
-    let beginning = format.map(|format| beginning(format, source.head())).unwrap_or_default();
     let mut follow = Follow::open(path, format)?;
     let mut watch = Watch::default();
     // A whole last line may lack its newline, and half of one says nothing that is listened to.
     let last = follow.last(EVENTS_MAX, LastLine::Given, &mut |event| Some(event.clone().into_owned()))?;
     last.kept.iter().for_each(|event: &Event<'static>| watch.add(event));
+    if watch.active_ms().unwrap_or(changed_ms) < since_ms {
+        return Ok(None);
+    }
     let stated_ms = watch.active_ms().filter(|active_ms| *active_ms <= now_ms.saturating_add(AHEAD_MAX_MS));
     // A clock that runs behind another's is no reason to wait for it.
     let silence_ms = u64::try_from(now_ms.saturating_sub(stated_ms.unwrap_or(changed_ms))).unwrap_or(0);
     let mut status = watch.status(Some(silence_ms), patience);
+    let beginning = format.map(|format| beginning(format, source.head(), &status)).unwrap_or_default();
     // The first one stated is the session's own: later ones may be copies of what another session said.
     status.session = beginning.session.or(status.session);
     status.title = status.title.or(beginning.title);
     status.cwd = status.cwd.or(beginning.cwd);
     status.branch = status.branch.or(beginning.branch);
     status.model = status.model.or(beginning.model);
-    Ok(Run { path: path.to_owned(), format, file: stat.id, changed_ms, status })
+    Ok(Some(Run { path: path.to_owned(), format, file: stat.id, changed_ms, status }))
 }
 
-/// What the head of a file says. Some systems state the session and its folder there and nowhere else.
-fn beginning(format: &'static dyn Format, head: &[u8]) -> Outline {
+/// How many bytes of a head are read before it is asked whether they are enough.
+const HEAD_PIECE: usize = 4 << 10;
+
+/// What the head of a file says beyond what is known. Some systems state the session and its folder there and nowhere else.
+fn beginning(format: &'static dyn Format, head: &[u8], known: &Status) -> Outline {
     let mut outlining = Outlining(Outline::new(format.info().name));
+    let mut reading = Reading::new(format, Want::All);
     // It is not ended: its last record is most likely cut.
-    Reading::new(format, Want::All).feed(head, &mut outlining);
+    for piece in head.chunks(HEAD_PIECE) {
+        reading.feed(piece, &mut outlining);
+        let Outlining(found) = &outlining;
+        let is_known = |known: &Option<String>, found: bool| known.is_some() || found;
+        if found.session.is_some()
+            && is_known(&known.title, found.title.is_some())
+            && is_known(&known.cwd, found.cwd.is_some())
+            && is_known(&known.branch, found.branch.is_some())
+            && is_known(&known.model, found.model.is_some())
+        {
+            break;
+        }
+    }
     outlining.0
 }
 

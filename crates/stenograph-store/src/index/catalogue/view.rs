@@ -57,7 +57,7 @@ pub struct Stamped {
     pub seen: i64,
     /// Whether it is there.
     pub gone: Gone,
-    /// Whether the archive has it, or the source it is a copy of.
+    /// Whether the archive has all of it.
     pub is_kept: bool,
 }
 
@@ -113,9 +113,21 @@ pub struct Unknown {
 impl Catalogue {
     /// What a stat must say of each known file for it to be unchanged.
     pub fn stamps(&self) -> Result<HashMap<PathBuf, Stamped>, Error> {
+        self.stamps_where("1", [])
+    }
+
+    /// The same of files that are there and whose last records are older than a moment, in milliseconds since 1970.
+    pub fn ended_before(&self, moment_ms: i64) -> Result<HashMap<PathBuf, Stamped>, Error> {
+        self.stamps_where("gone = 0 AND ended < ?1", [moment_ms])
+    }
+
+    fn stamps_where(&self, which: &str, values: impl rusqlite::Params) -> Result<HashMap<PathBuf, Stamped>, Error> {
         self.ask(|connection| {
-            let sql = "SELECT path, id, device, inode, size, changed, seen, gone, kept IS NOT NULL AND kept_length = size FROM sources";
-            let mut statement = connection.prepare_cached(sql)?;
+            let sql = format!(
+                "SELECT path, id, device, inode, size, changed, seen, gone, kept IS NOT NULL AND kept_length = size \
+                 FROM sources WHERE {which}"
+            );
+            let mut statement = connection.prepare_cached(&sql)?;
             let read = |row: &Row<'_>| {
                 let stamp = Stamp {
                     device: bits(row.get(2)?),
@@ -127,7 +139,7 @@ impl Catalogue {
                 let (id, seen, gone, is_kept) = (row.get(1)?, row.get(6)?, row.get(7)?, row.get(8)?);
                 Ok((path, Stamped { id, stamp, seen, gone, is_kept }))
             };
-            statement.query_map([], read)?.collect()
+            statement.query_map(values, read)?.collect()
         })
     }
 
