@@ -662,6 +662,27 @@ fn a_small_copy_that_moved_and_grew_stays_one_in_index_and_archive() {
 }
 
 #[test]
+fn a_file_that_a_killed_run_archived_does_not_take_the_place_of_one_that_moved() {
+    let ground = Ground::new();
+    let [one, copy, moved] = ["one", "copy", "moved"].map(|name| ground.session(name));
+    (0..30).for_each(|number| append(&one, &line(SESSION, number, "user", &format!("a walrus {number}"))));
+    ground.index();
+    fs::copy(&one, &copy).unwrap();
+    // A run that is killed here has told the archive, and not the catalogue.
+    let mut writer = ArchiveWriter::open(Arc::new(Disk), &ground.store.archive()).unwrap();
+    writer.add(&copy, &Label { format: "claude-code".to_owned(), session: Some(SESSION.to_owned()) }).unwrap();
+    writer.commit(1).unwrap();
+    drop(writer);
+    fs::rename(&one, &moved).unwrap();
+    append(&copy, &line(SESSION, 41, "user", "an otter"));
+    ground.index();
+    let archive = Archive::open(Arc::new(Disk), &ground.store.archive()).unwrap();
+    let mut paths: Vec<_> = archive.copies().map(|copy| copy.path).collect();
+    paths.sort();
+    assert_eq!(paths, [copy, moved]);
+}
+
+#[test]
 fn a_file_whose_place_a_folder_takes_is_gone() {
     let ground = Ground::new();
     let path = ground.session(SESSION);

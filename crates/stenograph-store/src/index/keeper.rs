@@ -249,6 +249,11 @@ impl Kept {
         self.0.copy(copy)
     }
 
+    /// Whether there is a copy of a file at this path.
+    pub(super) fn has_copy_at(&self, path: &Path) -> bool {
+        self.0.copy_at(path).is_some()
+    }
+
     /// Whether what was kept of a source was kept of itself, and not of what it is a copy of.
     pub(super) fn has_own(&self, row: &SourceRow) -> bool {
         copy_of(row).and_then(|copy| self.0.copy(copy)).is_some_and(|copy| copy.path == row.path)

@@ -192,6 +192,8 @@ impl Run<'_> {
             return Ok(Recognised::New);
         }
         let head = change::head(file, length).map_err(unreadable)?;
+        // A file that the archive has under this name did not move here: a run that was killed has seen it.
+        let may_have_moved = !self.archive()?.has_copy_at(&job.path);
         let mut copy = None;
         for row in self.catalogue.sources_with_head(head)? {
             let mark = if row.settled > 0 { row.settled } else { row.stamp.size };
@@ -200,7 +202,7 @@ impl Run<'_> {
                 continue;
             }
             let grows = row.settled > 0 || row.stamp.size == job.stamp.size;
-            if is_missing(&row.path) && grows {
+            if may_have_moved && is_missing(&row.path) && grows {
                 return Ok(Recognised::moved(row, &job.path));
             }
             // Another one that says the same may be the one that moved.
@@ -213,7 +215,7 @@ impl Run<'_> {
             let mark = if row.settled > 0 { row.settled } else { row.stamp.size };
             let grows = row.settled > 0 || row.stamp.size == job.stamp.size;
             let may_be = grows && mark <= job.stamp.size && row.head_length == length && is_missing(&row.path);
-            let may_be = may_be && self.archive()?.has_own(&row);
+            let may_be = may_be && may_have_moved && self.archive()?.has_own(&row);
             if may_be && change::tail(file, mark).map_err(unreadable)? == row.tail_hash {
                 return Ok(Recognised::moved(row, &job.path));
             }
@@ -233,7 +235,8 @@ impl Run<'_> {
                 ..row
             }));
         }
-        for (id, head, length) in self.catalogue.short_heads(length)? {
+        let short_heads = if may_have_moved { self.catalogue.short_heads(length)? } else { Vec::new() };
+        for (id, head, length) in short_heads {
             if change::head(file, length).map_err(unreadable)? == head
                 && let Some(row) = self.catalogue.source(id)?
                 && row.settled <= job.stamp.size
