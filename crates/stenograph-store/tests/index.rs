@@ -12,7 +12,7 @@ use stenograph_store::archive::{Archive, ArchiveWriter, Label, Which};
 use stenograph_store::discover::Places;
 use stenograph_store::files::Disk;
 use stenograph_store::index::search::{Depth, Order, Request};
-use stenograph_store::index::{Keep, Made, Nobody, Plan, Report, Scope, Store, run};
+use stenograph_store::index::{Keep, Made, Nobody, Plan, Progress, Report, Scope, Store, Watch, run};
 
 struct Ground {
     _folder: tempfile::TempDir,
@@ -40,11 +40,15 @@ impl Ground {
     }
 
     fn index_keeping(&self, keep: Keep) -> Report {
+        self.index_watched(keep, &mut Nobody)
+    }
+
+    fn index_watched(&self, keep: Keep, watch: &mut dyn Watch) -> Report {
         let places = Places::below(self.home.clone());
         // Far in the future, so that no file was changed just now.
         let now = 4_000_000_000_000_000_000;
         let plan = Plan { places: &places, scope: Scope::All, keep, memory: 256 << 20, threads: 1, now };
-        run(&self.store, &plan, &mut Nobody).unwrap()
+        run(&self.store, &plan, watch).unwrap()
     }
 
     fn find(&self, query: &str) -> Vec<String> {
@@ -680,6 +684,43 @@ fn a_file_that_a_killed_run_archived_does_not_take_the_place_of_one_that_moved()
     let mut paths: Vec<_> = archive.copies().map(|copy| copy.path).collect();
     paths.sort();
     assert_eq!(paths, [copy, moved]);
+}
+
+/// Writes a file anew as soon as some of it was read, so many times.
+struct Rewriting {
+    path: PathBuf,
+    texts: Vec<String>,
+}
+
+impl Watch for Rewriting {
+    fn progress(&mut self, progress: &Progress) {
+        if progress.bytes_done > 0
+            && let Some(text) = self.texts.pop()
+        {
+            fs::write(&self.path, text).unwrap();
+        }
+    }
+
+    fn is_stopped(&self) -> bool {
+        false
+    }
+}
+
+#[test]
+fn a_file_that_is_rewritten_while_it_is_read_is_read_again() {
+    let version = |word: &str| (0..20).map(|number| line(SESSION, number, "user", &format!("{word} {number}"))).collect();
+    for (texts, is_right_at_once) in [(vec![version("otter")], true), (vec![version("otter"), version("raven")], false)]
+    {
+        let ground = Ground::new();
+        let path = ground.session(SESSION);
+        append(&path, &line(SESSION, 1, "user", "a walrus"));
+        ground.index_watched(Keep::Yes, &mut Rewriting { path, texts });
+        let found = |word: &str| ground.find(word).len();
+        assert!(!is_right_at_once || (found("otter"), found("walrus")) == (20, 0));
+        ground.index();
+        assert_eq!((found("otter"), found("walrus"), found("raven")), (20, 0, 0));
+        assert_eq!(ground.index().unchanged, 1);
+    }
 }
 
 #[test]

@@ -61,6 +61,7 @@ impl Run<'_> {
         let mut reading = Reading::from_line(format, Want::All, at);
         file.seek(SeekFrom::Start(row.settled)).map_err(unreadable)?;
         let mut left = job.stamp.size.saturating_sub(row.settled);
+        let mut content = crc32fast::Hasher::new_with_initial(if row.settled > 0 { row.content.settled } else { 0 });
         let (mut buffer, mut taken) = (vec![0; CHUNK_SIZE], 0_u64);
         let mut reach = Reach::End;
         while left > 0 {
@@ -72,6 +73,7 @@ impl Run<'_> {
                 Err(error) => return Err(unreadable(error)),
             };
             let chunk = buffer.get(..length).unwrap_or_default();
+            content.update(chunk);
             row.line += memchr::memchr_iter(b'\n', chunk).count() as u64;
             reading.feed(chunk, &mut intake);
             left -= length as u64;
@@ -92,6 +94,7 @@ impl Run<'_> {
                 break;
             }
         }
+        self.content_read = (reach == Reach::End).then(|| content.finalize());
         report.events += intake.event - row.lot_events;
         report.bytes += taken;
         row.settled = reading.settled();

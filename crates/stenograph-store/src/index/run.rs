@@ -304,6 +304,10 @@ pub(super) struct Run<'r> {
     pub unresolved: HashSet<SessionId>,
     /// The same, of those that only the archive has.
     pub parted_gone: Vec<SourceId>,
+    /// The checksum of all bytes up to the last one that was read of the source at hand, where it was read to its end.
+    pub content_read: Option<u32>,
+    /// Sources that changed while they were read, and are read once more in this run.
+    pub read_again: HashSet<SourceId>,
     /// The keys of what the source at hand says, where it replaces an earlier version of itself.
     pub said: Option<HashSet<u64>>,
     /// The archive as it was, opened when it is first asked.
@@ -335,6 +339,8 @@ impl<'r> Run<'r> {
             parted: Vec::new(),
             unresolved: HashSet::new(),
             parted_gone: Vec::new(),
+            content_read: None,
+            read_again: HashSet::new(),
             said: None,
             archive: None,
             projects: HashMap::new(),

@@ -272,6 +272,7 @@ impl Run<'_> {
         let mut file = file;
         loop {
             self.reading = (row.id != 0).then_some(row.id);
+            self.content_read = None;
             let from = row.settled;
             let writer = self.take_writer()?;
             let read = match access {
@@ -283,6 +284,9 @@ impl Run<'_> {
             self.give_writer(writer);
             let reach = read?;
             self.print(job, &mut file, &mut row, reach, start, from)?;
+            if reach == Reach::End && self.has_changed(job, &row) {
+                self.read_again(job, &mut row)?;
+            }
             self.keep(&row)?;
             if reach == Reach::End {
                 return match (before, self.said.take()) {
@@ -403,6 +407,30 @@ impl Run<'_> {
         row.content.settled = change::sum(file, before, summed..row.settled).map_err(unreadable)?;
         row.content.whole = change::sum(file, row.content.settled, row.settled..row.stamp.size).map_err(unreadable)?;
         self.catalogue.put(row).map(drop)
+    }
+
+    /// Whether a file says something else than what was read of it a moment ago.
+    fn has_changed(&self, job: &Job, row: &SourceRow) -> bool {
+        match (self.content_read, row.access) {
+            (Some(read), Access::ByRecord) => read != row.content.whole,
+            (_, Access::ByRecord | Access::Whole) => {
+                Stat::of(&job.path).map_or(true, |stat| Stamp::from(stat) != job.stamp)
+            }
+        }
+    }
+
+    /// Has a file read anew that changed while it was read: once more in this run, and else in the next one. What was remembered of it is
+    /// not what was read.
+    fn read_again(&mut self, job: &Job, row: &mut SourceRow) -> Result<(), Error> {
+        row.head = !row.head;
+        row.id = self.catalogue.put(row)?;
+        if self.read_again.insert(row.id)
+            && let Ok(stat) = Stat::of(&job.path)
+        {
+            let (path, stamp, named) = (job.path.clone(), Stamp::from(stat), job.named.clone());
+            self.parted.push(Job { path, stamp, named, known: Some(row.id) });
+        }
+        Ok(())
     }
 
     /// Has a source archived. The archive itself knows whether it has these bytes.
