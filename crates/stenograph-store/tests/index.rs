@@ -778,6 +778,25 @@ fn what_only_the_text_knows_never_counts_whoever_comes_next() {
 }
 
 #[test]
+fn a_phrase_that_may_end_in_thousands_of_words_finds_all_of_them_and_nothing_else() {
+    let ground = Ground::new();
+    let path = ground.session(SESSION);
+    let mut text = line(SESSION, 1, "user", "the otter w0001 and no walrus") + &line(SESSION, 2, "user", "walrus v1");
+    (0..900).for_each(|number| text += &line(SESSION, number, "user", &format!("the walrus w{number} swims")));
+    append(&path, &text);
+    ground.index();
+    assert_eq!(ground.find("\"walrus w1\"*").len(), 111);
+    assert_eq!(ground.find("\"the walrus w\"*").len(), 900);
+    text.clear();
+    (900..4000).for_each(|number| text += &line(SESSION, number, "user", &format!("the walrus w{number} swims")));
+    append(&path, &text);
+    ground.index();
+    // More words than the engine is asked for at once.
+    assert_eq!(ground.find("\"walrus w1\"*").len(), 1000);
+    assert_eq!(ground.find("\"the walrus w\"* -w17").len(), 1000);
+}
+
+#[test]
 fn a_text_for_people_beside_its_exact_twin_is_not_found_twice() {
     let ground = Ground::new();
     let context = ground.home.join(".chibi/contexts/research");

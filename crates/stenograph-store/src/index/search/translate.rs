@@ -3,7 +3,7 @@
 use std::ops::Bound;
 
 use stenograph::query::{Expr, Field, How, SessionFacts, Words};
-use tantivy::Term;
+use tantivy::{SegmentReader, Term};
 use tantivy::query::{
     AllQuery, BooleanQuery, ConstScoreQuery, EmptyQuery, FuzzyTermQuery, InvertedIndexRangeQuery, Occur,
     PhrasePrefixQuery, PhraseQuery, Query as EngineQuery, RangeQuery, TermQuery, TermSetQuery,
@@ -74,7 +74,7 @@ impl Searcher {
             }
         };
         let depth = if is_of_record(expr) { Depth::Texts } else { Depth::Everything };
-        Ok(Translated { query, is_wider: if is_wider(expr) { Wider::Yes } else { Wider::No }, depth })
+        Ok(Translated { query, is_wider: if self.is_wider(expr) { Wider::Yes } else { Wider::No }, depth })
     }
 
     pub(super) fn facts(&mut self, session: SessionId) -> Result<Facts, Error> {
@@ -87,7 +87,7 @@ impl Searcher {
                 let mut clauses = Vec::new();
                 for part in parts {
                     clauses.push(match part {
-                        Expr::Not(inner) if !is_wider(inner) => (Occur::MustNot, self.expr(inner)?),
+                        Expr::Not(inner) if !self.is_wider(inner) => (Occur::MustNot, self.expr(inner)?),
                         other => (Occur::Must, self.expr(other)?),
                     });
                 }
@@ -101,7 +101,7 @@ impl Searcher {
                     parts.iter().map(|part| Ok((Occur::Should, self.expr(part)?))).collect();
                 Box::new(BooleanQuery::new(clauses?))
             }
-            Expr::Not(inner) if is_wider(inner) => Box::new(AllQuery),
+            Expr::Not(inner) if self.is_wider(inner) => Box::new(AllQuery),
             Expr::Not(inner) => Box::new(BooleanQuery::new(vec![
                 (Occur::Must, Box::new(AllQuery) as Box<dyn EngineQuery>),
                 (Occur::MustNot, self.expr(inner)?),
@@ -165,9 +165,15 @@ impl Searcher {
                 let end = Term::from_field_text(column, &format!("{word}{}", char::MAX));
                 Box::new(InvertedIndexRangeQuery::new(Bound::Included(term(word)), Bound::Excluded(end)))
             }
-            (phrase, How::Prefix) => {
-                let mut query = PhrasePrefixQuery::new(phrase.iter().map(term).collect());
-                query.set_max_expansions(u32::MAX);
+            ([first @ .., last], How::Prefix) => {
+                let expansions = self.expansions(column, last);
+                if expansions > EXPANSIONS_MAX {
+                    let words = |words: &[String], how| self.words(column, &Words { words: words.to_vec(), how });
+                    let both = vec![words(first, How::Exact), words(std::slice::from_ref(last), How::Prefix)];
+                    return Box::new(BooleanQuery::intersection(both));
+                }
+                let mut query = PhrasePrefixQuery::new(words.words.iter().map(term).collect());
+                query.set_max_expansions(expansions.max(1));
                 Box::new(query)
             }
             (phrase, How::Fuzzy(distance)) => {
@@ -179,6 +185,50 @@ impl Searcher {
         }
     }
 }
+
+impl Searcher {
+    /// Whether the engine finds more than this asks for.
+    fn is_wider(&self, expr: &Expr) -> bool {
+        match expr {
+            Expr::All(parts) | Expr::Any(parts) => parts.iter().any(|part| self.is_wider(part)),
+            Expr::Not(inner) => self.is_wider(inner),
+            Expr::Words(words) => self.are_wider(self.fields.text, words),
+            Expr::Pattern(_) => true,
+            Expr::Field(Field::Tool(words)) => self.are_wider(self.fields.tool, words),
+            Expr::Field(Field::File(words)) => self.are_wider(self.fields.file, words),
+            Expr::Field(Field::Model(words)) => self.are_wider(self.fields.model, words),
+            Expr::Field(Field::Branch(words)) => self.are_wider(self.fields.branch, words),
+            Expr::Field(_) => false,
+        }
+    }
+
+    fn are_wider(&self, column: Column, words: &Words) -> bool {
+        match (words.words.as_slice(), words.how) {
+            ([] | [_], _) | (_, How::Exact) => false,
+            (_, How::Fuzzy(_)) => true,
+            ([.., last], How::Prefix) => self.expansions(column, last) > EXPANSIONS_MAX,
+        }
+    }
+
+    /// How many words of a column begin with this one, in the segment that has most of them; more than can be asked for are not counted.
+    /// A segment that cannot be read fails the search itself.
+    fn expansions(&self, column: Column, prefix: &str) -> u32 {
+        let end = format!("{prefix}{}", char::MAX);
+        let count = |segment: &SegmentReader| {
+            let words = segment.inverted_index(column).ok()?;
+            let mut found = words.terms().range().ge(prefix.as_bytes()).lt(end.as_bytes()).into_stream().ok()?;
+            let mut count = 0;
+            while count <= EXPANSIONS_MAX && found.advance() {
+                count += 1;
+            }
+            Some(count)
+        };
+        self.engine.segment_readers().iter().filter_map(count).max().unwrap_or(0)
+    }
+}
+
+/// The engine holds about 2 KB for each word that a phrase may end with.
+const EXPANSIONS_MAX: u32 = 2048;
 
 /// Whether a record alone answers, without those before it.
 fn is_of_record(expr: &Expr) -> bool {
@@ -196,20 +246,5 @@ fn is_of_record(expr: &Expr) -> bool {
             | Field::After(_)
             | Field::Before(_) => true,
         },
-    }
-}
-
-/// Whether the engine finds more than this asks for.
-fn is_wider(expr: &Expr) -> bool {
-    let of_words = |words: &Words| matches!(words.how, How::Fuzzy(_)) && words.words.len() > 1;
-    match expr {
-        Expr::All(parts) | Expr::Any(parts) => parts.iter().any(is_wider),
-        Expr::Not(inner) => is_wider(inner),
-        Expr::Words(words) => of_words(words),
-        Expr::Pattern(_) => true,
-        Expr::Field(Field::Tool(words) | Field::File(words) | Field::Model(words) | Field::Branch(words)) => {
-            of_words(words)
-        }
-        Expr::Field(_) => false,
     }
 }
