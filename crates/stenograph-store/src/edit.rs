@@ -9,7 +9,7 @@ use std::sync::Arc;
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::error::{Error, Place, Problem};
-use crate::files::{Disk, FileMode, Files, behind_links, folder_of};
+use crate::files::{Disk, FileMode, Files, behind_links, folder_of, write_all};
 use crate::identity::Identity;
 use crate::journal;
 use crate::lock::{self, Lock};
@@ -126,8 +126,7 @@ impl FileEdit {
         let mut now = now.map_err(|error| Error::from_system(&place, Problem::Unreadable, error))?;
         let step = undo::UndoStep { before: &self.before, after: &after, by };
         let undo = undo::keep_on(&self.files, &self.path, &step, now.as_mut())?;
-        let replaced = self.refuse_changed().and_then(|()| output.file.commit());
-        if let Err(error) = replaced {
+        if let Err(error) = self.replace(output.file) {
             // What was kept of an edit that did not happen is of no use. A disk may do what it says it did not.
             let is_after = state_at(self.files.as_ref(), &self.path, &place).map_or(true, |(_, now)| now == after);
             if !is_after {
@@ -146,8 +145,41 @@ impl FileEdit {
 
     /// Puts the new content in the place of the file, and nothing beside it: what it was is had back another way.
     pub(crate) fn restore(&self, output: EditOutput) -> Result<(), Error> {
+        self.replace(output.file)
+    }
+
+    /// Puts a new file in the place of the edited one, unless that changed. Agents append without a lock: what one appends between the
+    /// last look and the replacement goes to the end of the new file.
+    fn replace(&self, mut new: NewFile) -> Result<(), Error> {
+        let place = Place::Path(self.path.clone());
+        let failed = |error| Error::from_system(&place, Problem::Unwritable, error);
+        new.sync()?;
+        // It reads the old file, whatever has its name.
+        let mut old = self.files.reader(&self.path, self.before.size).map_err(failed)?;
         self.refuse_changed()?;
-        output.file.commit()
+        new.commit()?;
+        let writer = self.wait_for_writers();
+        let mut appended = Vec::new();
+        old.read_to_end(&mut appended).map_err(failed)?;
+        if !appended.is_empty() {
+            let mut file = self.files.open(&self.path).map_err(failed)?;
+            write_all(file.as_mut(), &appended).and_then(|()| file.sync()).map_err(failed)?;
+        }
+        writer.map_or(Ok(()), |process| Err(Error::new(&place, Problem::OpenElsewhere { process })))
+    }
+
+    /// Waits until nobody writes to the file that was replaced. Gives a process that does not end it.
+    fn wait_for_writers(&self) -> Option<u32> {
+        const LOOKS: u32 = 100;
+        const PAUSE: std::time::Duration = std::time::Duration::from_millis(10);
+        let identity = self.identity.as_ref()?;
+        let mut writer = writer_of(identity);
+        for _ in 1..LOOKS {
+            writer?;
+            std::thread::sleep(PAUSE);
+            writer = writer_of(identity);
+        }
+        writer
     }
 
     /// Refuses to go on when the file is no longer what it was when the edit began.
@@ -185,7 +217,7 @@ impl std::fmt::Debug for StateOf {
 }
 
 fn refuse_writers(path: &Path, place: &Place) -> Result<(), Error> {
-    match writer_of(path) {
+    match Identity::of_path(path).as_ref().and_then(writer_of) {
         Some(process) => Err(Error::new(place, Problem::OpenElsewhere { process })),
         None => Ok(()),
     }

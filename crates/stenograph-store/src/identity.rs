@@ -4,9 +4,46 @@ use std::fs::{File, Metadata};
 use std::io;
 use std::path::Path;
 
+use stenograph::format::{Format, Want};
+use stenograph::model::{Event, Note};
+use stenograph::read::{Reading, Sink};
+
 /// Whether the name of a session is one of its kind in the world: long, with digits, such as a UUID.
 pub(crate) fn is_unique(name: &str) -> bool {
     name.len() >= 16 && name.bytes().filter(u8::is_ascii_hexdigit).count() >= 16
+}
+
+/// The session of a source that begins like this: the one that its name says, where that is unique in the world, else the one that its
+/// first records state.
+pub(crate) fn session_of(named: Option<&str>, format: Option<&dyn Format>, head: &[u8]) -> Option<String> {
+    let named = named.map(str::to_owned);
+    match named.as_deref().is_some_and(is_unique) {
+        true => named,
+        false => format.and_then(|format| stated_session(format, head)).or(named),
+    }
+}
+
+fn stated_session(format: &dyn Format, head: &[u8]) -> Option<String> {
+    const PIECE_SIZE: usize = 4 << 10;
+    let (mut session, mut reading) = (Stated(None), Reading::new(format, Want::All));
+    for piece in head.chunks(PIECE_SIZE) {
+        reading.feed(piece, &mut session);
+        if session.0.is_some() {
+            break;
+        }
+    }
+    session.0
+}
+
+/// The first session that an event states.
+struct Stated(Option<String>);
+
+impl Sink for Stated {
+    fn event(&mut self, event: &Event<'_>) {
+        self.0 = self.0.take().or_else(|| event.session.as_deref().map(str::to_owned));
+    }
+
+    fn note(&mut self, _note: Note) {}
 }
 
 /// What makes a file the one it is: device and inode where the system has them, else the whole path.

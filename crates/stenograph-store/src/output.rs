@@ -91,7 +91,14 @@ pub struct NewFile {
 
 enum Target {
     /// A file in the folder it will be in.
-    File { file: Option<BufWriter<Handle>>, path: PathBuf, options: NewFileOptions, temporary: Option<PathBuf> },
+    File {
+        file: Option<BufWriter<Handle>>,
+        /// Whether nothing was written since it was synced.
+        is_synced: bool,
+        path: PathBuf,
+        options: NewFileOptions,
+        temporary: Option<PathBuf>,
+    },
     /// Something that is no file, such as a pipe or a device: it cannot be replaced, only written to.
     Direct(BufWriter<File>),
 }
@@ -121,6 +128,11 @@ impl NewFile {
         NewFileOptions { files: Arc::new(Disk), existing: Existing::default(), mode: FileMode::PRIVATE }
     }
 
+    /// Has the bytes on disk already, so that putting the file in its place takes no time.
+    pub fn sync(&mut self) -> Result<(), Error> {
+        self.target.sync().map_err(|error| Error::from_system(&self.place, Problem::Unwritable, error))
+    }
+
     /// Puts the file in its place, once its bytes are on disk.
     pub fn commit(mut self) -> Result<(), Error> {
         let committed = self.target.commit();
@@ -148,17 +160,31 @@ impl Target {
             file.set_mode(mode)?;
         }
         let file = Some(BufWriter::with_capacity(BUFFER_SIZE, Handle(file)));
-        Ok(Target::File { file, path, options, temporary })
+        Ok(Target::File { file, is_synced: false, path, options, temporary })
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        match self {
+            Target::Direct(file) => file.flush(),
+            Target::File { file: None, .. } => Ok(()),
+            Target::File { file: Some(file), is_synced, .. } => {
+                file.flush()?;
+                *is_synced = true;
+                file.get_mut().0.sync()
+            }
+        }
     }
 
     fn commit(&mut self) -> io::Result<()> {
+        if !matches!(self, Target::File { is_synced: true, .. }) {
+            self.sync()?;
+        }
         let (file, path, options, temporary) = match self {
-            Target::Direct(file) => return file.flush(),
-            Target::File { file, path, options, temporary } => (file, path, options, temporary),
+            Target::Direct(_) => return Ok(()),
+            Target::File { file, path, options, temporary, .. } => (file, path, options, temporary),
         };
         let Some(file) = file.take() else { return Ok(()) };
-        let mut file = file.into_inner().map_err(io::IntoInnerError::into_error)?.0;
-        file.sync()?;
+        let file = file.into_inner().map_err(io::IntoInnerError::into_error)?.0;
         match (&temporary, options.existing) {
             (None, Existing::Refused) => file.link(path)?,
             (None, Existing::Replaced) => *temporary = Some(free_name(path, &mut |name| file.link(name))?.1),
@@ -177,7 +203,10 @@ impl Target {
 
     fn writer(&mut self) -> io::Result<&mut dyn Write> {
         match self {
-            Target::File { file: Some(file), .. } => Ok(file),
+            Target::File { file: Some(file), is_synced, .. } => {
+                *is_synced = false;
+                Ok(file)
+            }
             Target::File { file: None, .. } => Err(io::ErrorKind::BrokenPipe.into()),
             Target::Direct(file) => Ok(file),
         }

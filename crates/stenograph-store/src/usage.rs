@@ -75,6 +75,8 @@ pub struct Report {
     pub known: u64,
     /// Sources that are gone, and kept.
     pub kept: u64,
+    /// Files whose session was forgotten on purpose; they are not counted.
+    pub forgotten: u64,
     /// Sources that are of no format that is read.
     pub strangers: Strangers,
     /// What could not be read.

@@ -1,23 +1,20 @@
 //! Which process has a file open for writing. Agents take no lock on what they write, so this is the only way to know that one is
 //! at work. Only Linux tells; elsewhere nobody is found, and an edit relies on the file having stayed as it was.
 
-use std::path::Path;
+use crate::identity::Identity;
 
-/// A process other than this one that has the file of that path open for writing.
+/// A process other than this one that has a file open for writing, also one that has lost its name.
 #[cfg(target_os = "linux")]
-pub(crate) fn writer_of(path: &Path) -> Option<u32> {
+pub(crate) fn writer_of(file: &Identity) -> Option<u32> {
     use std::fs;
-    use std::os::unix::fs::MetadataExt;
 
-    let file = fs::metadata(path).ok()?;
     let own = std::process::id();
     for process in fs::read_dir("/proc").ok()?.flatten() {
         let Some(number) = process.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
         // The files of other users' processes cannot be seen.
         let Ok(open) = fs::read_dir(process.path().join("fd")) else { continue };
         for entry in open.flatten().filter(|_| number != own) {
-            let is_it =
-                fs::metadata(entry.path()).is_ok_and(|other| (other.dev(), other.ino()) == (file.dev(), file.ino()));
+            let is_it = fs::metadata(entry.path()).is_ok_and(|open| Identity::of_metadata(&open).as_ref() == Some(file));
             if is_it && is_for_writing(&process.path().join("fdinfo").join(entry.file_name())) {
                 return Some(number);
             }
@@ -28,7 +25,7 @@ pub(crate) fn writer_of(path: &Path) -> Option<u32> {
 
 /// Whether a file is open for writing, by what the system says about it: `flags:` and an octal number.
 #[cfg(target_os = "linux")]
-fn is_for_writing(about: &Path) -> bool {
+fn is_for_writing(about: &std::path::Path) -> bool {
     const ACCESS: u32 = 0o3;
     let Ok(text) = std::fs::read_to_string(about) else { return false };
     let flags = text.lines().find_map(|line| line.strip_prefix("flags:"));
@@ -37,6 +34,6 @@ fn is_for_writing(about: &Path) -> bool {
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn writer_of(_path: &Path) -> Option<u32> {
+pub(crate) fn writer_of(_file: &Identity) -> Option<u32> {
     None
 }

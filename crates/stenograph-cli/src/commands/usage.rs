@@ -162,6 +162,8 @@ struct Answer<'p> {
 /// What was not counted.
 #[derive(Default)]
 struct Left {
+    /// Files whose session was forgotten on purpose.
+    forgotten: u64,
     /// Files that are of no format that is read.
     strangers: Strangers,
     /// What could not be read.
@@ -199,6 +201,14 @@ impl Answer<'_> {
                 1 => output.say(&format!("note: {one} as nothing{hint}")),
                 count => output.say(&format!("note: {} {many} as nothing{hint}", counted(count, "record"))),
             }
+        }
+        let forgotten = match self.left.forgotten {
+            0 => None,
+            1 => Some("1 file of a forgotten session is not counted".to_owned()),
+            count => Some(format!("{} of forgotten sessions are not counted", counted(count, "file"))),
+        };
+        if let Some(forgotten) = forgotten {
+            output.say(&format!("note: {forgotten}; steno archive unforget SESSION brings a session back"));
         }
         let mut projects = Projects::default();
         let is_timeless =
@@ -331,7 +341,7 @@ impl Options {
             output.say(STOPPED);
             return Ok(None);
         }
-        Ok(Some((book.close(), Left { strangers: report.strangers, unread: report.remarks })))
+        Ok(Some((book.close(), Left { forgotten: report.forgotten, strangers: report.strangers, unread: report.remarks })))
     }
 
     /// Which files, and which places.

@@ -327,6 +327,38 @@ fn nothing_of_a_pruned_home_comes_back_however_its_files_are_renamed_copied_or_c
 }
 
 #[test]
+fn a_forgotten_session_does_not_come_back_as_a_part_a_variant_or_a_conversion_of_itself() {
+    let folder = home();
+    let whole = folder.read(&path(THREE));
+    let converted = "home/.codex/sessions/rollout-2026-07-01T00-00-00-converted.jsonl";
+    fs::create_dir_all(folder.path("home/.codex/sessions")).unwrap();
+    folder.run(&format!("convert {} --to codex -o converted", path(THREE))).ends(0);
+    folder.run("archive prune session:ffff").ends(0);
+    let first = whole.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+    let windows = String::from_utf8(whole.clone()).unwrap().replace('\n', "\r\n");
+    let longer = [whole.clone(), said(THREE, 9, "user", "Another walrus").into_bytes()].concat();
+    let variants = [("half", whole[..first].to_vec()), ("windows", windows.into_bytes()), ("longer", longer)];
+    for (name, bytes) in variants {
+        folder.write(&format!("home/.claude/projects/-work-app/{name}.jsonl"), bytes);
+    }
+    folder.write(converted, folder.read("converted"));
+    folder.run("index --root home").ends(0).talks(" forgotten");
+    assert_eq!(sessions(&folder), 2);
+    assert!(!folder.run("archive list").text().contains(THREE));
+}
+
+#[test]
+fn usage_says_that_it_leaves_a_forgotten_session_out() {
+    let folder = home();
+    folder.run("archive prune session:ffff").ends(0);
+    for line in ["usage --root home", "usage --root home --no-index", "usage --root home --explain"] {
+        folder.run(line).talks("1 file of a forgotten session is not counted").talks("steno archive unforget");
+    }
+    let json = folder.run("usage --root home --json").json();
+    assert_eq!(json[0]["forgotten"], 1);
+}
+
+#[test]
 fn a_forgotten_session_that_goes_on_is_named_until_it_is_unforgotten() {
     let folder = home();
     folder.run("archive prune session:ffff").ends(0);

@@ -127,10 +127,10 @@ impl Forgotten {
         self.of_session(label).next().is_some()
     }
 
+    /// The tombstones of a session, in whatever format: a conversion has the session of its original.
     fn of_session<'f>(&'f self, label: &'f Label) -> impl Iterator<Item = &'f Tombstone> {
         let numbers = label.session.as_ref().and_then(|session| self.by_session.get(session));
-        let tombstones = numbers.into_iter().flatten().filter_map(|number| self.tombstones.get(*number));
-        tombstones.filter(|tombstone| tombstone.format == label.format)
+        numbers.into_iter().flatten().filter_map(|number| self.tombstones.get(*number))
     }
 
     /// What is remembered of the source at a path.

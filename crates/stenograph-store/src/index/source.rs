@@ -12,6 +12,7 @@ use super::passed::PassedOverReason;
 use super::run::{Job, Progress, Report, Run, Watch, is_missing};
 use crate::archive::{Label, Memory};
 use crate::discover::{Named, Stat, place_of};
+use crate::identity::session_of;
 use crate::source_file::Access;
 use crate::tail::Remark;
 use crate::{Error, Passes, Place, Problem, Source};
@@ -333,7 +334,7 @@ impl Run<'_> {
         let place = Named { like: job.named.like.or(before), ..job.named.clone() };
         let format = source.recognize(&place).map(|recognized| recognized.format).or(before);
         if row.id == 0 {
-            match self.memory(job, format)? {
+            match self.memory(job, format, source.head())? {
                 Memory::Unknown => {}
                 Memory::Forgotten => {
                     (report.added, report.forgotten) = (report.added.saturating_sub(1), report.forgotten + 1);
@@ -360,12 +361,10 @@ impl Run<'_> {
     }
 
     /// What the archive remembers of a file that was forgotten.
-    fn memory(&mut self, job: &Job, format: Option<&'static dyn Format>) -> Result<Memory, Error> {
-        let label = Label {
-            format: format.map(|format| format.info().name.to_owned()).unwrap_or_default(),
-            session: job.named.session.clone(),
-        };
-        self.archive()?.memory(&label, &job.path)
+    fn memory(&mut self, job: &Job, format: Option<&'static dyn Format>, head: &[u8]) -> Result<Memory, Error> {
+        let session = session_of(job.named.session.as_deref(), format, head);
+        let format = format.map(|format| format.info().name.to_owned()).unwrap_or_default();
+        self.archive()?.memory(&Label { format, session }, &job.path)
     }
 
     /// Copies have no documents of their own: when what they are copies of is not what it was, they are read.

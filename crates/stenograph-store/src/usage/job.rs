@@ -13,6 +13,7 @@ use super::{Report, Told};
 use crate::archive::{Archive, CopyInfo, Label, Memory, Which};
 use crate::decode::{Container, Counter, Guard, decode};
 use crate::discover::Named;
+use crate::identity::session_of;
 use crate::tail::Remark;
 use crate::{Error, Place, Problem};
 
@@ -74,6 +75,7 @@ impl Job {
                 report.remarks.extend(damage.map(|damage| Remark::new(self.path(), said(self.path(), &damage))));
             }
             Ok(Outcome::Stranger | Outcome::Shown(_)) => report.strangers.add(self.path()),
+            Ok(Outcome::Forgotten) => report.forgotten += 1,
             Ok(Outcome::Nothing) => {}
             Err(error) => report.remarks.push(Remark::new(self.path(), said(self.path(), &error))),
         }
@@ -123,8 +125,9 @@ impl Job {
                     return Ok(Outcome::Nothing);
                 }
                 let meant = Meant { format, likely: named.format.or(named.like).or(hand.last) };
-                let is_forgotten = |format: &dyn Format| {
-                    let label = Label { format: format.info().name.to_owned(), session: named.session.clone() };
+                let is_forgotten = |format: &dyn Format, head: &[u8]| {
+                    let session = session_of(named.session.as_deref(), Some(format), head);
+                    let label = Label { format: format.info().name.to_owned(), session };
                     let memory = archive.map(|archive| archive.memory(&label, path));
                     memory.is_some_and(|memory| memory.is_ok_and(|memory| memory != Memory::Unknown))
                 };
@@ -144,7 +147,7 @@ impl Job {
                 let mut stream = decode(stream, &place, &Counter::default(), Guard::USUAL)?;
                 let filled = fill(&mut stream, &mut hand.buffer);
                 let meant = Meant { format, likely: stenograph::format::named(&copy.label.format) };
-                count(&mut stream, filled, meant, &|_| false, calls, hand, done).map_err(unreadable)
+                count(&mut stream, filled, meant, &|_, _| false, calls, hand, done).map_err(unreadable)
             }
         }
     }
@@ -158,7 +161,9 @@ pub(super) enum Outcome {
     Shown(&'static dyn Format),
     /// It is of no format that is read.
     Stranger,
-    /// It is no file, or was forgotten on purpose.
+    /// Its session was forgotten on purpose.
+    Forgotten,
+    /// It is no file.
     Nothing,
 }
 
@@ -176,7 +181,7 @@ fn count(
     stream: &mut dyn Read,
     filled: Filled,
     meant: Meant,
-    is_forgotten: &dyn Fn(&dyn Format) -> bool,
+    is_forgotten: &dyn Fn(&dyn Format, &[u8]) -> bool,
     calls: Calls,
     hand: &mut Hand,
     done: &AtomicU64,
@@ -200,8 +205,8 @@ fn count(
         let shown = if is_cut { claimed(&Head::beyond(stream)?, meant.likely) } else { None };
         return Ok(shown.map_or(Outcome::Stranger, Outcome::Shown));
     };
-    if is_forgotten(format) {
-        return Ok(Outcome::Nothing);
+    if is_forgotten(format, begin) {
+        return Ok(Outcome::Forgotten);
     }
     hand.last = Some(format);
     let want = match calls {

@@ -146,6 +146,7 @@ pub fn left([odd_counts, oversize_records]: [u64; 2], left: &super::Left) -> Vec
     vec![
         ("odd_counts", odd_counts.to_string()),
         ("oversize_records", oversize_records.to_string()),
+        ("forgotten", left.forgotten.to_string()),
         ("unknown_files", left.strangers.count.to_string()),
         ("unread", format!("[{}]", unread.join(","))),
     ]
