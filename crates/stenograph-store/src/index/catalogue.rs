@@ -11,6 +11,7 @@ mod view;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 pub use batch::PartedCopy;
@@ -74,6 +75,8 @@ impl Catalogue {
         connection.pragma_update(None, "synchronous", "FULL")?;
         connection.pragma_update(None, "foreign_keys", "ON")?;
         connection.pragma_update(None, "cache_size", -24_576)?;
+        // Else many statements are prepared again for every value they are asked with.
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         match schema::look(&connection)? {
             schema::Found::Current => {}
             schema::Found::Empty if flags.contains(OpenFlags::SQLITE_OPEN_CREATE) => schema::make(&connection)?,

@@ -145,6 +145,9 @@ pub(super) struct Job {
 /// nothing.
 const BATCH_SIZE: u64 = 1 << 30;
 
+/// How many files are taken in between two commits: what is held until a commit must not grow with their number.
+const BATCH_FILES: u64 = 8 << 10;
+
 /// Brings the index up to date. One that turns out to be damaged, before or during the run, is rebuilt once.
 pub fn run(store: &Store, plan: &Plan<'_>, watch: &mut dyn Watch) -> Result<Report, Error> {
     let Some(_lock) = store.lock(watch)? else { return Ok(Report { stopped: true, ..Report::default() }) };
@@ -414,7 +417,7 @@ impl<'r> Run<'r> {
             }
             self.take_in(job, report, &mut progress, watch)?;
             progress.files_done += 1;
-            if self.read >= BATCH_SIZE {
+            if self.read >= BATCH_SIZE || progress.files_done.is_multiple_of(BATCH_FILES) {
                 self.commit()?;
                 self.catalogue.begin()?;
             }

@@ -10,11 +10,11 @@ use super::page::Name;
 /// The time that two agents state for one call differs by less than this: one states when the answer begins, the other when it ends.
 const APART_MAX_MS: u64 = 10 * 60 * 1000;
 
-/// For every entry whether it repeats a call that another agent made in the same session. `written` gives what decides which of two
+/// For every entry whether it repeats a call that another source tells of in the same session. `written` gives what decides which of two
 /// sources is the original: when it was last written, and its path. It gives nothing for entries that take no part.
 pub(super) fn repeated<'s>(entries: &[Entry], written: &dyn Fn(&Entry) -> Option<(i64, &'s str)>) -> Vec<bool> {
     let mut repeated = vec![false; entries.len()];
-    for places in of_several_agents(entries, written).into_values() {
+    for places in of_several_sources(entries, written).into_values() {
         let mut ordered: Vec<(_, usize, &Entry)> = places
             .into_iter()
             .filter_map(|place| {
@@ -23,14 +23,14 @@ pub(super) fn repeated<'s>(entries: &[Entry], written: &dyn Fn(&Entry) -> Option
             })
             .collect();
         ordered.sort_by_key(|(written, _, entry)| (*written, entry.row.time, entry.row.key));
-        // The calls that count, by what they wrote, each with the agents that repeat it.
-        let mut counted: BTreeMap<u64, Vec<(&Entry, Vec<Name>)>> = BTreeMap::new();
+        // The calls that count, by what they wrote, each with the sources that repeat it.
+        let mut counted: BTreeMap<u64, Vec<(&Entry, Vec<u32>)>> = BTreeMap::new();
         for (_, place, entry) in ordered {
             let alike = counted.entry(entry.row.tokens.output).or_default();
-            let agent = entry.row.agent;
-            match alike.iter_mut().find(|(original, by)| is_same_call(original, entry) && !by.contains(&agent)) {
+            let source = entry.source;
+            match alike.iter_mut().find(|(original, by)| is_same_call(original, entry) && !by.contains(&source)) {
                 Some((_, by)) => {
-                    by.push(agent);
+                    by.push(source);
                     if let Some(repeated) = repeated.get_mut(place) {
                         *repeated = true;
                     }
@@ -42,15 +42,15 @@ pub(super) fn repeated<'s>(entries: &[Entry], written: &dyn Fn(&Entry) -> Option
     repeated
 }
 
-/// The entries of each session in which calls of more than one agent are told.
-fn of_several_agents<'s>(
+/// The entries of each session of which more than one source tells.
+fn of_several_sources<'s>(
     entries: &[Entry],
     written: &dyn Fn(&Entry) -> Option<(i64, &'s str)>,
 ) -> HashMap<Name, Vec<usize>> {
-    let (mut agents, mut several) = (HashMap::new(), HashSet::new());
+    let (mut sources, mut several) = (HashMap::new(), HashSet::new());
     for entry in entries {
         if let Some(session) = entry.row.session
-            && *agents.entry(session).or_insert(entry.row.agent) != entry.row.agent
+            && *sources.entry(session).or_insert(entry.source) != entry.source
             && written(entry).is_some()
         {
             several.insert(session);
@@ -68,15 +68,23 @@ fn of_several_agents<'s>(
     found
 }
 
-/// Whether two agents tell of one call: the same tokens at about the same time.
+/// Whether two sources tell of one call: the same tokens at about the same time. What one agent tells in two sources is copied exactly,
+/// by way of another agent's format.
 fn is_same_call(one: &Entry, other: &Entry) -> bool {
+    if one.source == other.source {
+        return false;
+    }
     let (one, other) = (&one.row, &other.row);
     let is_same_model = one.model.is_none() || other.model.is_none() || one.model == other.model;
+    if one.agent == other.agent {
+        let is_copied = one.time.is_some() && one.time == other.time && one.tokens == other.tokens;
+        return is_copied && is_same_model && one.thread == other.thread && one.tokens.output > 0;
+    }
     let is_near = match (one.time, other.time) {
         (Some(one), Some(other)) => one.abs_diff(other) < APART_MAX_MS,
         (None, _) | (_, None) => true,
     };
-    one.agent != other.agent && is_same_model && is_near && is_alike(&one.tokens, &other.tokens)
+    is_same_model && is_near && is_alike(&one.tokens, &other.tokens)
 }
 
 /// Whether the tokens of a call are the same, also where one source states no cache, or counts it as input.

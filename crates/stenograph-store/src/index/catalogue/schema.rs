@@ -23,6 +23,7 @@ CREATE TABLE folders (path TEXT PRIMARY KEY, project INTEGER NOT NULL REFERENCES
 CREATE TABLE sessions (
   id INTEGER PRIMARY KEY, agent TEXT NOT NULL, name TEXT NOT NULL, home TEXT NOT NULL, parent INTEGER REFERENCES sessions, link TEXT,
   project INTEGER REFERENCES projects, UNIQUE (agent, name, home)) STRICT;
+CREATE INDEX sessions_name ON sessions (name);
 
 -- A source: a file that was read. `lot` marks its documents up to `settled`, `tail` those after it, which more input may change.
 CREATE TABLE sources (
