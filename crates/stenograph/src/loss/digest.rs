@@ -116,6 +116,11 @@ impl Digest {
         }
     }
 
+    /// Whether it states what a model call took.
+    pub fn states_usage(&self) -> bool {
+        self.fields.get(USAGE).is_some_and(|hash| *hash != 0)
+    }
+
     /// The fingerprints that tie two events although they say different things: the record's id, the call.
     pub fn ties(&self) -> impl Iterator<Item = (Kind, usize, u64)> + '_ {
         [CALL, ID].into_iter().filter_map(|at| match self.fields.get(at) {
@@ -168,7 +173,7 @@ fn fields(event: &Event<'_>) -> [u64; FIELDS.len()] {
 }
 
 /// A count of 0 and no count at all are the same to a reader of the report.
-fn usage(usage: &Usage) -> u64 {
+pub(super) fn usage(usage: &Usage) -> u64 {
     let number = |number: Option<u64>| number.unwrap_or(0);
     let numbers = [usage.input, usage.output, usage.cache_read, usage.cache_write, usage.reasoning].map(number);
     let cost = usage.cost.map_or(0.0, |cost| cost.value());
