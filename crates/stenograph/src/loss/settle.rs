@@ -256,6 +256,10 @@ fn take(found: &mut HashMap<u64, u32>, digest: &Digest) -> bool {
 
 fn compare_text(source: &Digest, target: &Digest, report: &mut Report) {
     if source.text == target.text {
+        // Texts that stood apart and are joined read differently: a blank line is between them that nobody wrote.
+        if source.texts != target.texts {
+            report.add(source.kind, "content", How::Changed, source.at);
+        }
         return;
     }
     // A marker such as an ellipsis may stand where the text was cut.
