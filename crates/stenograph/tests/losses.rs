@@ -3,8 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use stenograph::convert::{Carry, convert};
 use stenograph::formats::FORMATS;
 use stenograph::laws::pairs::{Sample, sample_name, table};
+use stenograph::model::Event;
 
 fn samples() -> Vec<Sample> {
     let formats = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/formats");
@@ -36,4 +38,18 @@ fn the_losses_of_all_pairs_are_as_documented() {
         show(&golden),
         show(&found)
     );
+}
+
+#[test]
+fn texts_that_are_joined_are_said_to_be_changed() {
+    let source = r#"{"v":1,"kind":"message","role":"user","content":[{"text":"AB"},{"text":"CD"}]}"#;
+    for from in FORMATS.iter().filter(|format| format.info().name == "steno") {
+        for to in FORMATS.iter().filter(|to| to.info().name != from.info().name) {
+            let mut out = Vec::new();
+            let outcome = convert(*from, &mut source.as_bytes(), *to, &mut out, Carry::Not).unwrap();
+            let events = stenograph::read::all(*to, &out).events;
+            let is_apart = |event: &Event<'_>| event.content().is_some_and(|content| content.texts().count() == 2);
+            assert!(events.iter().any(is_apart) || outcome.losses.is_lossy(), "{}", to.info().name);
+        }
+    }
 }

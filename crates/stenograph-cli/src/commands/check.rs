@@ -79,7 +79,8 @@ fn check(path: &Path, options: &Options, output: &mut Output<'_>) -> Result<Stat
         Ok(input) => input,
         Err(error) => {
             if options.json {
-                output.line(&format!("{{\"file\":{}{}}}", quote(&path.display().to_string()), error_json(&error)))?;
+                let file = quote(&path.display().to_string());
+                output.line(&format!("{{\"file\":{}{}}}", harmless_json(&file), error_json(&error)))?;
             }
             return Err(error);
         }
@@ -89,7 +90,7 @@ fn check(path: &Path, options: &Options, output: &mut Output<'_>) -> Result<Stat
     if options.json {
         let (file, format) = (quote(&input.name()), quote(input.format.info().name));
         let mut streamed = Streamed { tally: &mut tally, output, failed: None };
-        streamed.put(&format!("{{\"file\":{file},\"format\":{format},\"notes\":["));
+        streamed.put(&format!("{{\"file\":{},\"format\":{format},\"notes\":[", harmless_json(&file)));
         let read = input.read(&mut streamed, &progress, |streamed| match streamed.failed {
             Some(_) => Go::NoFurther,
             None => Go::On,

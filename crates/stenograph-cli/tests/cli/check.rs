@@ -107,3 +107,15 @@ fn the_laws_refuse_what_they_cannot_hold() {
     std::fs::File::create(folder.path("large")).unwrap().set_len(257 << 20).unwrap();
     folder.run("check --laws --from steno large").fails("is larger than 256 MiB").says("large: steno, 1 record");
 }
+
+#[test]
+fn a_file_name_cannot_turn_the_text_of_a_terminal_around() {
+    let name = "c\u{202e}.jsonl";
+    let folder = Folder::with(name, NATIVE);
+    let done = folder.run(&format!("check --json {name}"));
+    assert_eq!(done.ends(0).json()[0]["file"], name);
+    assert!(!done.text().contains('\u{202e}') && done.text().contains("\\u202e"), "{}", done.text());
+    let done = folder.run("check --json missing\u{202e}.jsonl");
+    done.ends(2);
+    assert!(!done.text().contains('\u{202e}') && !done.talk.contains('\u{202e}'), "{} {}", done.text(), done.talk);
+}

@@ -167,3 +167,13 @@ fn an_output_that_cannot_be_leaves_nothing() {
     folder.run("convert unknown --to chibi -o out").fails("the format is unknown");
     assert_eq!(folder.names(), ["a", "folder", "unknown"]);
 }
+
+#[test]
+fn strict_refuses_to_join_texts_that_stood_apart() {
+    let line = r#"{"v":1,"kind":"message","role":"user","content":[{"text":"AB"},{"text":"CD"}]}"#;
+    let folder = Folder::with("m.steno.jsonl", format!("{line}\n"));
+    folder.run("convert m.steno.jsonl --to chibi --strict -o out").ends(2).talks("changed content ×1");
+    assert_eq!(folder.names(), ["m.steno.jsonl"]);
+    let done = folder.run("convert m.steno.jsonl --to chibi --json -o out");
+    assert_eq!(done.ends(0).json()[0]["lossy"], true);
+}

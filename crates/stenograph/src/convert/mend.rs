@@ -6,7 +6,7 @@
 //! to say, because a better writer spells things differently: a record that matches its seal was never edited. How a source is edited
 //! is `edit/`'s to know.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::io::{self, Read, Write};
 
 use super::restore::{Run, each_run};
@@ -15,7 +15,7 @@ use crate::carry::{Carried, seal};
 use crate::edit::{Original, Plan, SIZE_MAX, apply};
 use crate::format::Format;
 use crate::loss::{Comparison, twins};
-use crate::model::{Body, Content, Event, Piece, PieceKind, Span};
+use crate::model::{Body, Content, Event, Held, Piece, PieceKind, Residue, Span};
 
 /// Puts the source together again, with what was done to the file that carries it.
 pub fn mend(
@@ -44,6 +44,7 @@ pub fn mend(
     convert(to, &mut run.as_slice(), from, &mut before, Carry::Not)?;
     let now = crate::read::all(from, &file).events;
     let records = Records::of(&file, &now);
+    let repeats: Vec<Event<'static>> = edited_repeats(&now, &records).cloned().collect();
     let now = said_once(now);
     let before = said_once(crate::read::all(from, &before).events);
     let original = Original::read(to, &run)?;
@@ -53,7 +54,9 @@ pub fn mend(
     let kept = to.info().name;
     let mut comparison = Comparison::new(move |origin| origin == kept);
     now.iter().for_each(|event| comparison.source(event));
-    said_once(mended.events).iter().for_each(|event| comparison.target(event));
+    let mended = said_once(mended.events);
+    mended.iter().for_each(|event| comparison.target(event));
+    unheard(&repeats, &mended).for_each(|event| comparison.left_out(event, EDITED_REPEAT));
     let Survey { outline, notes, notes_count, .. } = survey;
     Ok(Outcome { outline, losses: comparison.finish(), notes, notes_count, output_notes: Vec::new(), way })
 }
@@ -61,6 +64,28 @@ pub fn mend(
 /// The events without those that restate others: what was edited is what is said, not its echo.
 fn said_once(events: Vec<Event<'static>>) -> Vec<Event<'static>> {
     events.into_iter().filter(|event| !event.restates).map(|event| Event { carried: None, ..event }).collect()
+}
+
+/// Why an edit is not done to the source: the record that it repeats says something else.
+const EDITED_REPEAT: &str = "edited, but it only repeats another record";
+
+/// The events that restate others, in records that were edited.
+fn edited_repeats<'e>(now: &'e [Event<'static>], records: &Records) -> impl Iterator<Item = &'e Event<'static>> {
+    now.iter().filter(|event| event.restates && !records.is_sealed(event))
+}
+
+/// Those of the events that restate others whose text no event of the source says.
+fn unheard<'e>(repeats: &'e [Event<'static>], mended: &[Event<'static>]) -> impl Iterator<Item = &'e Event<'static>> {
+    let said = |event: &Event<'static>| -> Vec<String> {
+        let Some(content) = event.content() else { return Vec::new() };
+        let texts = content.texts().map(|text| text.decode().trim().to_owned());
+        texts.chain([content.joined().decode().trim().to_owned()]).collect()
+    };
+    let heard: HashSet<String> = match repeats.is_empty() {
+        true => HashSet::new(),
+        false => mended.iter().flat_map(said).collect(),
+    };
+    repeats.iter().filter(move |event| said(event).iter().any(|text| !heard.contains(text)))
 }
 
 /// What is done to each event of the source: what was done to its twin in the file, compared with the file as it was.
@@ -225,15 +250,54 @@ fn merged(then: &Body<'static>, before: &Body<'static>, now: &Body<'static>) -> 
     }
 }
 
-/// The content of the source with what was changed. A text that was the only element of a list stays one.
+/// The content of the source with what was changed.
 fn shaped(then: &Content<'static>, before: &Content<'static>, now: &Content<'static>) -> Content<'static> {
     match (then, now) {
         _ if before == now => then.clone(),
-        (Content::Pieces(pieces), Content::Text(text)) if pieces.len() == 1 => {
-            let only =
-                |piece: &Piece<'static>| Piece { kind: PieceKind::Text(text.clone()), extra: piece.extra.clone() };
-            Content::Pieces(pieces.iter().map(only).collect())
-        }
-        _ => now.clone(),
+        (Content::Text(_), _) => Content::Text(now.joined().into_owned()),
+        (Content::Pieces(then), Content::Text(text)) => respelled(then, before, &[Piece::text(text.clone())]),
+        (Content::Pieces(then), Content::Pieces(now)) => respelled(then, before, now),
     }
+}
+
+/// A list as the source spells it. What is left of an element is in the words of the format it was read from: an element of the
+/// file takes the words of the element of the source that it stands for, or of another text of the same list.
+fn respelled(then: &[Piece<'static>], before: &Content<'static>, now: &[Piece<'static>]) -> Content<'static> {
+    let is_text = |piece: &&Piece<'static>| piece.as_text().is_some();
+    let texts = |pieces: &[Piece<'static>]| pieces.iter().filter(is_text).count();
+    if texts(then) == texts(now) && before.others().eq(now.iter().filter(|piece| !is_text(piece))) {
+        // Only words were changed: every element stays in its place.
+        let mut new = now.iter().filter(is_text);
+        let put = |piece: &Piece<'static>| match piece.as_text() {
+            Some(_) => new.next().map(|new| Piece { kind: new.kind.clone(), extra: piece.extra.clone() }),
+            None => Some(piece.clone()),
+        };
+        return Content::Pieces(then.iter().filter_map(put).collect());
+    }
+    let plain = then.iter().filter(is_text).find_map(|piece| type_only(&piece.extra));
+    let put = |piece: &Piece<'static>| {
+        let own = then.iter().find(|own| own.kind == piece.kind).cloned();
+        own.or_else(|| match &piece.kind {
+            PieceKind::Text(_) => plain.clone().map(|extra| Piece { kind: piece.kind.clone(), extra }),
+            PieceKind::Blob { .. } => Some(Piece { kind: piece.kind.clone(), extra: Residue::default() }),
+            // Only the file's own format knows what it is.
+            PieceKind::Other(_) => None,
+        })
+    };
+    let mut pieces: Vec<Piece<'static>> = now.iter().filter_map(put).collect();
+    if before.others().next().is_none() {
+        // The file's format has no place for these.
+        pieces.extend(then.iter().filter(|piece| !is_text(piece)).cloned());
+    }
+    Content::Pieces(pieces)
+}
+
+/// Of what is left of a text: what its element is called, and nothing that this text alone has. `None` where the text stands deeper
+/// within its element.
+fn type_only(extra: &Residue<'static>) -> Option<Residue<'static>> {
+    if extra.0.iter().any(|(_, held)| matches!(held, Held::Object(_))) {
+        return None;
+    }
+    let kept = extra.0.iter().filter(|(key, held)| key == "type" || matches!(held, Held::Hole));
+    Some(Residue(kept.cloned().collect()))
 }

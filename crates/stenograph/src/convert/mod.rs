@@ -8,11 +8,13 @@ mod bearer;
 mod mend;
 mod pass;
 mod restore;
+mod totals;
 
 use std::io::{self, Read, Write};
 
 use bearer::Bearer;
 use pass::{Pass, Stream};
+use totals::RunningTotal;
 
 use crate::format::{Format, Want};
 use crate::loss::Report;
@@ -118,6 +120,7 @@ pub fn rewrite_own(format: &dyn Format, source: &mut dyn Source, out: &mut dyn W
 struct Survey {
     outline: Outline,
     spine: Spine,
+    total: RunningTotal,
     notes: Vec<Note>,
     notes_count: u64,
     read: Report,
@@ -132,6 +135,7 @@ impl Survey {
         Survey {
             outline: Outline::new(from.info().name),
             spine: Spine::default(),
+            total: RunningTotal::default(),
             notes: Vec::new(),
             notes_count: 0,
             read: Report::default(),
@@ -144,7 +148,7 @@ impl Survey {
 impl Sink for Survey {
     fn event(&mut self, event: &Event<'_>) {
         self.outline.add(event);
-        self.spine.add(event);
+        self.total.add(event, &mut self.spine);
         *self.read.read.entry(event.kind()).or_default() += 1;
         if let (Some(raw), None) = (&event.carried, &self.carried) {
             self.carried = crate::carry::Carried::parse(raw).map(|carried| carried.of);
@@ -163,12 +167,13 @@ impl Sink for Survey {
 struct Told {
     outline: Outline,
     spine: Spine,
+    total: RunningTotal,
     to: &'static str,
 }
 
 impl Sink for Told {
     fn event(&mut self, event: &Event<'_>) {
-        let left_out = self.spine.left_out(event);
+        let left_out = self.total.left_out(event, &mut self.spine);
         match left_out {
             // Nothing else says it, so that it is no restatement any more.
             None if event.restates => self.outline.add(&Event { restates: false, ..event.clone() }),
@@ -241,7 +246,8 @@ fn rewrite(
     let (kept, native) = (to.info().name, to.info().name == crate::wire::NAME);
     let whole = own || native;
     if !whole && spine.leaves_out() {
-        let mut told = Told { outline: Outline::new(from.info().name), spine, to: kept };
+        let outline_told = Outline::new(from.info().name);
+        let mut told = Told { outline: outline_told, spine, total: RunningTotal::default(), to: kept };
         each_chunk(source, from, Want::All, &mut told, &mut |_| Ok(()))?;
         (outline, spine) = (told.outline, told.spine);
         spine.rewind();

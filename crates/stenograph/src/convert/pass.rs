@@ -5,6 +5,7 @@ use std::io::{self, Write};
 
 use super::NOTES_MAX;
 use super::bearer::Bearer;
+use super::totals::RunningTotal;
 use crate::format::marks::hosted_status;
 use crate::format::{Format, Want};
 use crate::loss::{Comparison, Report};
@@ -20,6 +21,7 @@ pub struct Pass<'o> {
     writing: Option<Writing>,
     target: Target<'o>,
     spine: Spine,
+    total: RunningTotal,
     stream: Stream,
     to: &'static str,
     bearer: Option<Bearer>,
@@ -41,7 +43,7 @@ struct Target<'o> {
 
 impl Sink for Pass<'_> {
     fn event(&mut self, event: &Event<'_>) {
-        let left_out = self.spine.left_out(event);
+        let left_out = self.total.left_out(event, &mut self.spine);
         if event.is_oversize() {
             return self.target.back.comparison.left_out(event, "larger than any record that is read");
         }
@@ -139,7 +141,8 @@ impl<'o> Pass<'o> {
             },
             failed: None,
         };
-        Pass { writing: Some(Writing::new(to, outline)), target, spine, stream, to: name, bearer }
+        let (writing, total) = (Some(Writing::new(to, outline)), RunningTotal::default());
+        Pass { writing, target, spine, total, stream, to: name, bearer }
     }
 
     /// Takes the next bytes of the source, before they are read.

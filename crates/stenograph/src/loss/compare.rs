@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use imara_diff::{Algorithm, Diff, Token};
 
-use super::digest::{Digest, Paths};
+use super::digest::{self, Digest, Paths};
 use super::report::{How, Report};
 use super::settle::{InForce, Settling};
 use crate::model::Event;
@@ -68,6 +68,9 @@ impl Comparison {
     pub fn left_out(&mut self, event: &Event<'_>, why: &'static str) {
         *self.report.read.entry(event.kind()).or_default() += 1;
         self.report.add(event.kind(), "", How::Dropped { why }, event.at).name(event.at);
+        if event.usage.as_ref().is_some_and(|usage| digest::usage(usage) != 0) {
+            self.report.add(event.kind(), "usage", How::Dropped { why }, event.at);
+        }
     }
 
     /// An event that was read back.

@@ -36,6 +36,8 @@ pub struct Digest {
     pub length: u64,
     /// A fingerprint of the text.
     pub text: u64,
+    /// A fingerprint of where each of several texts ends; 0 where there is at most one.
+    pub texts: u64,
     /// How the text begins, to tell what was cut from what was changed.
     pub head: Box<[u8]>,
     /// What it holds beyond the model: a fingerprint for each origin, and the paths of the fields.
@@ -110,10 +112,16 @@ impl Digest {
             fields: fields(event),
             length: exact.len() as u64,
             text: text_hash,
+            texts: event.content().map_or(0, texts),
             head: exact.get(..HEAD_SIZE_MAX.min(exact.len())).unwrap_or_default().into(),
             extra: left(event, keeps, paths),
             at: event.at,
         }
+    }
+
+    /// Whether it states what a model call took.
+    pub fn states_usage(&self) -> bool {
+        self.fields.get(USAGE).is_some_and(|hash| *hash != 0)
     }
 
     /// The fingerprints that tie two events although they say different things: the record's id, the call.
@@ -168,7 +176,7 @@ fn fields(event: &Event<'_>) -> [u64; FIELDS.len()] {
 }
 
 /// A count of 0 and no count at all are the same to a reader of the report.
-fn usage(usage: &Usage) -> u64 {
+pub(super) fn usage(usage: &Usage) -> u64 {
     let number = |number: Option<u64>| number.unwrap_or(0);
     let numbers = [usage.input, usage.output, usage.cache_read, usage.cache_write, usage.reasoning].map(number);
     let cost = usage.cost.map_or(0.0, |cost| cost.value());
@@ -176,6 +184,15 @@ fn usage(usage: &Usage) -> u64 {
         return 0;
     }
     xxh3_64(format!("{numbers:?} {cost}").as_bytes()).max(1)
+}
+
+/// Where each of several texts ends.
+fn texts(content: &Content<'_>) -> u64 {
+    if content.texts().nth(1).is_none() {
+        return 0;
+    }
+    let lengths: Vec<u8> = content.texts().flat_map(|text| text.wtf8().len().to_le_bytes()).collect();
+    xxh3_64(&lengths).max(1)
 }
 
 /// What is not text in the content.

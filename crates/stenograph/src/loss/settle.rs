@@ -135,9 +135,7 @@ impl<'a> Settling<'a> {
         for (a, digest) in self.source.iter().enumerate() {
             state(digest, &mut in_force.source);
             let Some(b) = self.twin.get(a).copied().flatten() else {
-                let moved = digest.kind == Kind::Fact && take(&mut found, digest);
-                let how = if moved { How::Moved } else { How::Dropped { why: "" } };
-                report.add(digest.kind, "", how, digest.at);
+                settle_gone(digest, &mut found, report);
                 continue;
             };
             if b < seen {
@@ -166,9 +164,8 @@ impl<'a> Settling<'a> {
     /// What is in the target alone. An event that holds something moved was not invented for its own sake.
     fn settle_invented(&self, mut found: HashMap<u64, u32>, report: &mut Report) {
         for (b, digest) in self.target.iter().enumerate() {
-            let holds_usage = digest.fields.get(USAGE).is_some_and(|hash| *hash != 0);
             if self.taken.get(b) == Some(&false) {
-                let holds_moved = holds_usage && digest.kind == Kind::Fact && !take(&mut found, digest);
+                let holds_moved = digest.states_usage() && digest.kind == Kind::Fact && !take(&mut found, digest);
                 if !holds_moved {
                     report.add(digest.kind, "", How::Invented, None);
                 }
@@ -196,6 +193,20 @@ impl<'a> Settling<'a> {
             *found.entry(usage(digest)).or_default() += 1;
         }
         found
+    }
+}
+
+/// An event that has no twin. Its usage may stand on another event: a fact that says nothing else moved there, and of every
+/// other event only the usage did.
+fn settle_gone(digest: &Digest, found: &mut HashMap<u64, u32>, report: &mut Report) {
+    let usage_moved = take(found, digest);
+    let dropped = How::Dropped { why: "" };
+    let how = if usage_moved && digest.kind == Kind::Fact { How::Moved } else { dropped };
+    report.add(digest.kind, "", how, digest.at);
+    if usage_moved && digest.kind != Kind::Fact {
+        report.add(digest.kind, "usage", How::Moved, digest.at);
+    } else if !usage_moved && digest.states_usage() {
+        report.add(digest.kind, "usage", dropped, digest.at);
     }
 }
 
@@ -245,6 +256,10 @@ fn take(found: &mut HashMap<u64, u32>, digest: &Digest) -> bool {
 
 fn compare_text(source: &Digest, target: &Digest, report: &mut Report) {
     if source.text == target.text {
+        // Texts that stood apart and are joined read differently: a blank line is between them that nobody wrote.
+        if source.texts != target.texts {
+            report.add(source.kind, "content", How::Changed, source.at);
+        }
         return;
     }
     // A marker such as an ellipsis may stand where the text was cut.

@@ -44,11 +44,12 @@ impl Answers {
         if let Some(Answer { mut record, mut message, stop, uuid, time, usage, .. }) = self.held.take() {
             message.set("stop_reason", stop.as_deref().map_or_else(|| "null".to_owned(), quote));
             message.set("stop_sequence", "null");
-            // Claude Code adds up the usage of every answer, and expects one.
-            let usage = usage.unwrap_or_default();
-            let (input, output) = (usage.input.or(Some(0)), usage.output.or(Some(0)));
-            message.nest("usage", usage_draft(&Usage { input, output, ..usage }));
-            put_cost(&usage, &mut record);
+            // Claude Code goes on from answers without a usage. Zeros would say that a call was made that took nothing.
+            if let Some(usage) = usage {
+                let (input, output) = (usage.input.or(Some(0)), usage.output.or(Some(0)));
+                message.nest("usage", usage_draft(&Usage { input, output, ..usage }));
+                put_cost(&usage, &mut record);
+            }
             record.nest("message", message);
             record.set_str("uuid", &uuid);
             record.set_str("timestamp", &time);
@@ -162,10 +163,14 @@ mod tests {
             if !ids.contains(&id) {
                 ids.push(id.clone());
             }
-            let usage = message.open("usage").unwrap();
+            let usage = message.open("usage");
             let raw = |raw: Option<&str>| raw.unwrap_or_default().to_owned();
             let at = ids.iter().position(|known| *known == id).unwrap();
-            found.push((at, raw(message.peek("stop_reason")), raw(usage.peek("output_tokens"))));
+            found.push((
+                at,
+                raw(message.peek("stop_reason")),
+                raw(usage.as_ref().and_then(|usage| usage.peek("output_tokens"))),
+            ));
         }
         found
     }
@@ -176,7 +181,7 @@ mod tests {
         let text = said(Role::Assistant, "I look");
         let events =
             [hello, text, call("a"), call("b"), result("a"), result("b"), counted(7), said(Role::Assistant, "ok")];
-        let expected = [(0, "null", "0"), (0, "null", "0"), (0, "\"tool_use\"", "7"), (1, "\"end_turn\"", "0")];
+        let expected = [(0, "null", ""), (0, "null", ""), (0, "\"tool_use\"", "7"), (1, "\"end_turn\"", "")];
         let expected = expected.map(|(at, stop, output)| (at, stop.to_owned(), output.to_owned()));
         assert_eq!(answers(&written(&events)), expected);
     }

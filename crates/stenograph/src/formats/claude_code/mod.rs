@@ -68,8 +68,8 @@ static INFO: Info = Info {
         "type=assistant: uuid text, parentUuid text|null, sessionId text, timestamp text, cwd text, \
          version text, userType text, isSidechain flag, message.role text, message.id text, \
          message.type text, message.model text, message.content list, message.content[].type text, \
-         message.stop_reason text|null, message.usage.input_tokens number, \
-         message.usage.output_tokens number",
+         message.stop_reason text|null, message.usage.input_tokens number?, \
+         message.usage.output_tokens number?",
         "type=system: uuid text, parentUuid text|null, sessionId text, timestamp text, subtype text",
         "type=custom-title: customTitle text, sessionId text",
     ],

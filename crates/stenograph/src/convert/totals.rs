@@ -1,0 +1,43 @@
+//! Running totals that say again what the last one said. The ledger counts no call for such a total, so it repeats its record here
+//! too: the answer that a total counts is the one before its first statement.
+
+use crate::ledger::Tokens;
+use crate::model::{Body, Event, LeftOut, Spine};
+
+/// The running total of a source. It takes every event of a pass, in order.
+#[derive(Debug, Default)]
+pub struct RunningTotal(Tokens);
+
+impl RunningTotal {
+    /// Adds an event to the spine. A repeated total does not take the usage from the record that it repeats.
+    pub fn add(&mut self, event: &Event<'_>, spine: &mut Spine) {
+        match self.is_repeated_by(event) {
+            true => spine.add(&repeating(event)),
+            false => spine.add(event),
+        }
+    }
+
+    /// Why an event is not in the spine, if it is not.
+    pub fn left_out(&mut self, event: &Event<'_>, spine: &mut Spine) -> Option<LeftOut> {
+        match self.is_repeated_by(event) {
+            true => spine.left_out(&repeating(event)),
+            false => spine.left_out(event),
+        }
+    }
+
+    fn is_repeated_by(&mut self, event: &Event<'_>) -> bool {
+        if !matches!(&event.body, Body::Fact { name, .. } if name == "usage") {
+            return false;
+        }
+        let told = event.told();
+        match told.total {
+            // The next total tells what an invalid one does not.
+            Some(total) if !told.odd => std::mem::replace(&mut self.0, total.tokens) == total.tokens,
+            Some(_) | None => false,
+        }
+    }
+}
+
+fn repeating<'a>(event: &Event<'a>) -> Event<'a> {
+    Event { restates: true, ..event.clone() }
+}

@@ -1,0 +1,107 @@
+//! The tokens of a source arrive in what is made of it, or the report names them.
+
+#![expect(clippy::expect_used, reason = "a test that cannot go on should say why")]
+
+use stenograph::convert::{Carry, Outcome, convert};
+use stenograph::format::{Format, named};
+use stenograph::ledger::{Calls, Counting};
+use stenograph::loss::How;
+use stenograph::model::Kind;
+
+fn format(name: &str) -> &'static dyn Format {
+    named(name).expect("a format of that name")
+}
+
+fn converted(from: &str, source: &str, to: &str) -> (String, Outcome) {
+    let mut out = Vec::new();
+    let outcome = convert(format(from), &mut source.as_bytes(), format(to), &mut out, Carry::Not).expect("converts");
+    (String::from_utf8(out).expect("is UTF-8"), outcome)
+}
+
+/// How many calls a source tells of, and their input, output and cached tokens.
+fn counted(name: &str, source: &str) -> (u32, [u64; 3]) {
+    let mut counting = Counting::new(format(name).info().agent, Calls::Numbers);
+    for event in stenograph::read::all(format(name), source.as_bytes()).events {
+        counting.add(&event);
+    }
+    let page = counting.page();
+    let mut sums = [0; 3];
+    for row in &page.rows {
+        for (sum, tokens) in sums.iter_mut().zip([row.tokens.input, row.tokens.output, row.tokens.cache_read]) {
+            *sum += tokens;
+        }
+    }
+    (page.rows.iter().map(|row| row.calls).sum(), sums)
+}
+
+fn record(kind: &str, payload: &str) -> String {
+    format!("{{\"timestamp\":\"2026-04-30T08:09:01.000Z\",\"type\":\"{kind}\",\"payload\":{payload}}}\n")
+}
+
+fn head() -> String {
+    let meta = r#"{"id":"019ddd6f-3680-7fb3-8f93-e567af97d303","timestamp":"2026-04-30T08:09:00.000Z","cwd":"/w","originator":"codex_cli_rs","cli_version":"0.120.0","instructions":null}"#;
+    let context = r#"{"cwd":"/w","approval_policy":"never","model":"gpt-5.4","summary":"auto"}"#;
+    record("session_meta", meta) + &record("turn_context", context)
+}
+
+fn said(role: &str, text: &str) -> String {
+    let kind = if role == "user" { "input_text" } else { "output_text" };
+    let content = format!("[{{\"type\":\"{kind}\",\"text\":\"{text}\"}}]");
+    record("response_item", &format!("{{\"type\":\"message\",\"role\":\"{role}\",\"content\":{content}}}"))
+}
+
+/// A count of tokens: what all calls took so far, and what the last one did.
+fn count(total: [u64; 3], last: [u64; 3]) -> String {
+    let numbers = |[input, cached, output]: [u64; 3]| {
+        let all = input + output;
+        format!(
+            "{{\"input_tokens\":{input},\"cached_input_tokens\":{cached},\"output_tokens\":{output},\
+             \"reasoning_output_tokens\":0,\"total_tokens\":{all}}}"
+        )
+    };
+    let (total, last) = (numbers(total), numbers(last));
+    let info = format!("{{\"total_token_usage\":{total},\"last_token_usage\":{last},\"model_context_window\":9}}");
+    record("event_msg", &format!("{{\"type\":\"token_count\",\"info\":{info}}}"))
+}
+
+const FIRST: [u64; 3] = [1000, 600, 50];
+
+#[test]
+fn a_count_that_is_repeated_at_the_next_turn_stays_with_its_answer() {
+    let first = head() + &said("user", "hello") + &said("assistant", "hi there") + &count(FIRST, FIRST);
+    let second = said("user", "again") + &count(FIRST, FIRST) + &said("assistant", "yes");
+    let source = first + &second + &count([3000, 1000, 70], [2000, 400, 20]);
+    assert_eq!(counted("codex", &source), (2, [2000, 70, 1000]));
+    let (back, outcome) = converted("codex", &source, "claude-code");
+    assert_eq!(counted("claude-code", &back), (2, [2000, 70, 1000]));
+    let dropped: Vec<_> = outcome.losses.losses.keys().filter(|(_, field, _)| field == "usage").collect();
+    assert!(dropped.is_empty(), "{dropped:?}");
+}
+
+#[test]
+fn tokens_that_no_answer_can_take_are_named() {
+    let source = head() + &count(FIRST, FIRST) + &said("user", "hello") + &said("assistant", "hi there");
+    let (back, outcome) = converted("codex", &source, "claude-code");
+    assert_eq!(counted("claude-code", &back), (0, [0; 3]));
+    let found = outcome.losses.losses.get(&(Kind::Fact, "usage".to_owned(), How::Dropped { why: "" }));
+    assert_eq!(found.map(|count| count.times), Some(1));
+}
+
+#[test]
+fn tokens_of_a_turn_that_was_taken_back_are_named() {
+    let first = head() + &said("user", "hello") + &said("assistant", "hi") + &count(FIRST, FIRST);
+    let back = record("event_msg", r#"{"type":"thread_rolled_back","num_turns":1}"#);
+    let source = first + &back + &said("user", "again") + &said("assistant", "yes");
+    let (_, outcome) = converted("codex", &source, "claude-code");
+    let named = |(_, field, how): &&(Kind, String, How)| field == "usage" && how.is_loss();
+    assert_eq!(outcome.losses.losses.keys().filter(named).count(), 1, "{}", outcome.losses.to_json());
+}
+
+#[test]
+fn an_answer_whose_tokens_nobody_counted_is_no_call() {
+    let source = "{\"role\":\"user\",\"content\":\"hello\"}\n{\"role\":\"assistant\",\"content\":\"hi there\"}\n";
+    assert_eq!(counted("openai-chat", source).0, 0);
+    let (back, outcome) = converted("openai-chat", source, "claude-code");
+    assert_eq!(counted("claude-code", &back).0, 0);
+    assert!(!back.contains("\"usage\"") && outcome.output_notes.is_empty(), "{back}");
+}
