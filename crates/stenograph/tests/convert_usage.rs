@@ -105,3 +105,10 @@ fn an_answer_whose_tokens_nobody_counted_is_no_call() {
     assert_eq!(counted("claude-code", &back).0, 0);
     assert!(!back.contains("\"usage\"") && outcome.output_notes.is_empty(), "{back}");
 }
+
+#[test]
+fn tokens_of_another_agent_that_a_record_passes_on_are_named() {
+    let (_, outcome) = converted("claude-code", include_str!("ledger/claude-code-progress/main.jsonl"), "codex");
+    let named = |(_, field, how): &&(Kind, String, How)| field == "usage" && how.is_loss();
+    assert_eq!(outcome.losses.losses.keys().filter(named).count(), 1, "{}", outcome.losses.to_json());
+}

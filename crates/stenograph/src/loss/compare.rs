@@ -62,13 +62,17 @@ impl Comparison {
     pub fn repeated(&mut self, event: &Event<'_>, why: &'static str) {
         *self.report.read.entry(event.kind()).or_default() += 1;
         self.report.add(event.kind(), "", How::Dropped { why }, event.at);
+        // A call of another agent is told again in that agent's own file, and the target does not count it.
+        if event.usage.is_none() && digest::usage(event) != 0 {
+            self.report.add(event.kind(), "usage", How::Dropped { why }, event.at);
+        }
     }
 
     /// An event that was read and not given to the writer, and that nothing else says: the report names its line.
     pub fn left_out(&mut self, event: &Event<'_>, why: &'static str) {
         *self.report.read.entry(event.kind()).or_default() += 1;
         self.report.add(event.kind(), "", How::Dropped { why }, event.at).name(event.at);
-        if event.usage.as_ref().is_some_and(|usage| digest::usage(usage) != 0) {
+        if digest::usage(event) != 0 {
             self.report.add(event.kind(), "usage", How::Dropped { why }, event.at);
         }
     }

@@ -170,13 +170,22 @@ fn fields(event: &Event<'_>) -> [u64; FIELDS.len()] {
         text(event.name()),
         text(event.call()),
         error,
-        event.usage.as_ref().map_or(0, usage),
+        usage(event),
         pieces(event),
     ]
 }
 
+/// What model calls took, as an event states it: its own call, or one of another agent that its record passes on.
+pub(super) fn usage(event: &Event<'_>) -> u64 {
+    match (&event.usage, event.kind()) {
+        (Some(usage), _) => own_usage(usage),
+        (None, Kind::Fact) => event.told().inner.map_or(0, |inner| xxh3_64(format!("{:?}", inner.tokens).as_bytes())),
+        (None, _) => 0,
+    }
+}
+
 /// A count of 0 and no count at all are the same to a reader of the report.
-pub(super) fn usage(usage: &Usage) -> u64 {
+fn own_usage(usage: &Usage) -> u64 {
     let number = |number: Option<u64>| number.unwrap_or(0);
     let numbers = [usage.input, usage.output, usage.cache_read, usage.cache_write, usage.reasoning].map(number);
     let cost = usage.cost.map_or(0.0, |cost| cost.value());
