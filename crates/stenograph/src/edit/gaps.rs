@@ -180,15 +180,32 @@ impl GapSink for Numbered<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::edit::Sketched;
+    use crate::edit::{Original, Plan, Sketched, Way, apply};
     use crate::format::named;
+
+    fn line(number: usize) -> String {
+        let text = "word ".repeat(1000);
+        format!("{{\"v\":1,\"kind\":\"message\",\"id\":\"{number}\",\"role\":\"user\",\"content\":\"{text}\"}}\n\n")
+    }
+
+    #[test]
+    fn what_goes_from_a_large_file_goes_line_by_line_wherever_a_piece_of_it_ends() {
+        let source: String = (0..300).map(line).collect();
+        let original = Original::read(named("steno").unwrap(), source.as_bytes()).unwrap();
+        let mut plan = Plan::of(&original.events);
+        let stays = |number: &usize| *number < 20 || (150..153).contains(number) || *number == 290;
+        (0..300).filter(|number| !stays(number)).for_each(|number| plan.remove(number));
+        let applied = apply(&original, &plan).unwrap();
+        // The blank line behind each record is nobody's, and stays.
+        let left = |number: usize| if stays(&number) { line(number) } else { "\n".to_owned() };
+        let left: String = (0..300).map(left).collect();
+        assert!(applied.is_exact() && applied.way == Way::Spliced, "{applied:?}");
+        assert!(applied.bytes == left.as_bytes());
+        assert_eq!(applied.followed, 0);
+    }
 
     #[test]
     fn what_stands_around_gaps_is_read_as_without_them() {
-        let line = |number: usize| {
-            let text = "word ".repeat(1000);
-            format!("{{\"v\":1,\"kind\":\"message\",\"id\":\"{number}\",\"role\":\"user\",\"content\":\"{text}\"}}\n\n")
-        };
         let source: String = (0..40).map(line).collect();
         let format = named("steno").unwrap();
         let events = crate::read::all(format, source.as_bytes()).events;

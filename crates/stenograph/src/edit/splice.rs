@@ -80,7 +80,7 @@ pub(super) fn splice(source: &mut EditSource<'_>, work: &Work<'_>, out: &mut dyn
             reading.feed(&chunk, &mut splicer);
             copy.feed(&chunk);
             splicer.remove_before(copy.end_of_window());
-            let until = splicer.steps.held_from().map_or(reading.settled(), |held| held.min(reading.settled()));
+            let until = splicer.undecided_from().map_or(reading.settled(), |from| from.min(reading.settled()));
             if splicer.has_failed || !copy.carry_out(&mut splicer.found, until)? {
                 return Ok(false);
             }
@@ -273,6 +273,12 @@ impl GapSink for Splicer<'_> {
 }
 
 impl<'a> Splicer<'a> {
+    /// The first byte of what is not decided yet, though it was read or passed over.
+    fn undecided_from(&self) -> Option<u64> {
+        let gone = self.sketches.get(self.gone.start).filter(|_| !self.gone.is_empty()).and_then(Sketch::offset);
+        self.steps.held_from().into_iter().chain(gone).min()
+    }
+
     /// Removes the records that were passed over and stand before this place.
     fn remove_before(&mut self, offset: u64) {
         while let Some(at) = self.sketches.get(self.gone.start).filter(|_| !self.gone.is_empty()).and_then(Sketch::span)
