@@ -150,7 +150,7 @@ fn shape(source: &mut EditSource<'_>, sketches: &Sketches) -> io::Result<Shape> 
     Ok(match document {
         true => Shape::Items(items),
         false if info.traits.lossy => {
-            let mut places: Vec<u64> = sketches.iter().filter_map(|event| event.offset()).collect();
+            let mut places: Vec<u64> = sketches.iter().filter_map(Sketch::offset).collect();
             places.sort_unstable();
             Shape::Blocks(places)
         }
@@ -222,7 +222,7 @@ impl Shape {
 fn shares_place(work: &Work<'_>) -> bool {
     let mut places: Vec<(u64, bool)> = Vec::new();
     for range in work.sketches.records() {
-        if let Some(offset) = work.sketches.get(range.start).and_then(|event| event.offset()) {
+        if let Some(offset) = work.sketches.get(range.start).and_then(Sketch::offset) {
             places.push((offset, work.whole.touches(work.sketches, &range)));
         }
     }

@@ -76,7 +76,7 @@ impl Step<'_, '_> {
             Step::Stays { event, .. } => visit(event),
             Step::Changes(changes) => {
                 for number in changes.numbers.clone() {
-                    changes.plan.put_into(number).for_each(|event| visit(event));
+                    changes.plan.put_into(number).for_each(&mut *visit);
                     if let Some(event) = changes.left(number) {
                         visit(event);
                     }
