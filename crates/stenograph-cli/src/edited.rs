@@ -1,14 +1,16 @@
 //! What all commands that edit a file have in common: where the result goes, what is kept so that it can be undone, and how that
 //! is told. What is edited is each command's own to say.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use stenograph::edit::{Applied, Original, SIZE_MAX, Way};
+use stenograph::edit::{self, EditSource, Edited, Plan, Rewritable, SIZE_MAX, Way};
+use stenograph::format::Format;
+use stenograph::model::Event;
 use stenograph::text::quote;
-use stenograph_store::edit::FileEdit;
-use stenograph_store::undo::{self, Undone};
-use stenograph_store::{Passes, Place, Problem, Source};
+use stenograph_store::edit::{FileEdit, FileState, StateOf};
+use stenograph_store::undo::{self, UndoStep, Undone};
+use stenograph_store::{Passes, Place, Problem, Source, Spool};
 
 use crate::error::{CommandError, Status};
 use crate::input::{self, Input};
@@ -50,13 +52,12 @@ pub enum OwnInput {
 /// The file that is edited.
 pub struct Subject {
     input: Input,
-    bytes: Vec<u8>,
     /// What keeps others from writing there while the file itself is changed.
     edit: Option<FileEdit>,
 }
 
 impl Subject {
-    /// Opens a file and reads all of it. A file that is to be changed itself is locked first.
+    /// Opens a file. A file that is to be changed itself is locked first.
     pub fn open(path: &Path, from: Option<&str>, target: &Target) -> Result<Subject, CommandError> {
         let changed = target.in_place && !target.dry_run;
         if changed && path == Path::new("-") {
@@ -64,22 +65,27 @@ impl Subject {
                 .hint("name a file, or leave --in-place out"));
         }
         let edit = if changed { Some(FileEdit::begin(path)?) } else { None };
-        let mut input = input::open(path, from, Passes::Many)?;
+        let input = input::open(path, from, Passes::Many)?;
         if changed && input.source.is_compressed() {
             return Err(CommandError::new(format!("{}: a compressed file cannot be changed in place", input.name()))
                 .hint("name another file with -o OUT, or decompress it first"));
         }
-        if input.source.length().is_some_and(|length| length > SIZE_MAX as u64) {
-            let problem = Problem::TooLarge { size_max: SIZE_MAX as u64 };
-            return Err(stenograph_store::Error::new(input.source.place(), problem).into());
-        }
-        let bytes = input.source.read_whole(SIZE_MAX as u64)?;
-        Ok(Subject { input, bytes, edit })
+        Ok(Subject { input, edit })
     }
 
-    /// What it says.
-    pub fn read(&self) -> Result<Original<'_>, CommandError> {
-        Ok(Original::read(self.input.format, &self.bytes)?)
+    /// Reads it and shows each event.
+    pub fn read(&mut self, each: &mut dyn FnMut(&Event<'_>)) -> Result<EditSource<'_>, CommandError> {
+        Ok(EditSource::read(self.input.format, &mut self.input.source, each)?)
+    }
+
+    /// All of it, unless it is too large to be held in memory.
+    pub fn read_whole(&mut self) -> Result<Vec<u8>, CommandError> {
+        Ok(self.input.source.read_whole(SIZE_MAX as u64)?)
+    }
+
+    /// Its format.
+    pub fn format(&self) -> &'static dyn Format {
+        self.input.format
     }
 
     /// What to call it.
@@ -99,6 +105,20 @@ impl Subject {
     pub fn source(&self) -> &Source {
         &self.input.source
     }
+}
+
+/// Carries out a plan and writes the result to `out`.
+pub fn carry_out(
+    source: &mut EditSource<'_>,
+    plan: &Plan,
+    name: &str,
+    out: &mut Spool,
+) -> Result<Edited, CommandError> {
+    edit::carry_out(source, plan, out).map_err(|error| match error.kind() {
+        io::ErrorKind::Unsupported => CommandError::new(format!("{name}: {error}"))
+            .hint("steno convert makes a file of lines of it, and such a file may have any size"),
+        _ => error.into(),
+    })
 }
 
 /// What was written.
@@ -132,8 +152,8 @@ impl Target {
     /// Writes the result where it belongs. `by` is the command, for whoever undoes it.
     pub fn write(
         &self,
-        subject: &Subject,
-        bytes: &[u8],
+        subject: &mut Subject,
+        result: &mut Spool,
         by: &str,
         output: &mut Output<'_>,
     ) -> Result<Written, CommandError> {
@@ -141,7 +161,7 @@ impl Target {
             return Ok(Written::default());
         }
         if let Some(edit) = &subject.edit {
-            return replace(subject, edit, bytes, by);
+            return replace(subject, edit, result, by);
         }
         if let Some(path) = self.file().filter(|path| subject.source().is_at(path)) {
             return Err(CommandError::new(format!("{}: is the input itself", path.display())).hint(
@@ -152,14 +172,15 @@ impl Target {
             ));
         }
         let file = self.output.create(&[subject.source()])?;
-        let Some((path, mut file)) = self.file().zip(file) else {
-            output.transcript().write_all(bytes)?;
+        let Some((path, file)) = self.file().zip(file) else {
+            io::copy(&mut *result.reread()?, output.transcript())?;
             output.flush()?;
             return Ok(Written::default());
         };
-        file.write_all(bytes)?;
-        let undo = if self.reversible { Some(undo::keep_bytes(path, &subject.bytes, bytes, by)?) } else { None };
-        file.commit()?;
+        let mut file = Stated { out: file, state: StateOf::default() };
+        io::copy(&mut *result.reread()?, &mut file)?;
+        let undo = if self.reversible { Some(keep(path, subject, &file.state.state(), by)?) } else { None };
+        file.out.commit()?;
         Ok(Written { path: Some(path.to_owned()), undo })
     }
 
@@ -175,11 +196,37 @@ impl Target {
     }
 }
 
+/// Something that is written, with its fingerprint.
+struct Stated<W> {
+    out: W,
+    state: StateOf,
+}
+
+impl<W: Write> Write for Stated<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let length = self.out.write(bytes)?;
+        self.state.add(bytes.get(..length).unwrap_or_default());
+        Ok(length)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+/// Keeps the source beside what was made of it.
+fn keep(path: &Path, subject: &mut Subject, after: &FileState, by: &str) -> Result<PathBuf, CommandError> {
+    let source = &mut subject.input.source;
+    let before = FileState::of(&mut *source.pass()?)?;
+    let step = UndoStep { before: &before, after, by };
+    Ok(undo::keep(path, &step, &mut *source.pass()?)?)
+}
+
 /// Changes the file itself. What it was is on disk before the file is touched.
-fn replace(subject: &Subject, edit: &FileEdit, bytes: &[u8], by: &str) -> Result<Written, CommandError> {
+fn replace(subject: &Subject, edit: &FileEdit, result: &mut Spool, by: &str) -> Result<Written, CommandError> {
     let name = subject.name();
     let mut out = edit.output()?;
-    out.write_all(bytes)?;
+    io::copy(&mut *result.reread()?, &mut out)?;
     let undo = edit.finish(out, by).map_err(|error| match error.problem {
         // An agent may have written meanwhile: its lines must not be lost.
         Problem::Changed => CommandError::new(format!("{name}: the file changed while it was read: nothing was done"))
@@ -242,15 +289,15 @@ pub fn nothing_undone(path: &Path) -> String {
 }
 
 /// Says what is not as it was planned, and where what went can be had back.
-pub fn tell(applied: &Applied, written: &Written, verb: &str, output: &mut Output<'_>) {
-    for line in applied.differs.summary().iter().filter(|line| !line.ends_with("; whole")) {
+pub fn tell(edited: &Edited, written: &Written, verb: &str, output: &mut Output<'_>) {
+    for line in edited.differs.summary().iter().filter(|line| !line.ends_with("; whole")) {
         output.say(&format!("warning: the format cannot say all that was planned: {line}"));
     }
-    if let Some(note) = applied.notes.first() {
+    if let Some(note) = edited.notes.first() {
         output.say(&format!("warning: line {}: {}", note.at.line, harmless_line(&note.text)));
     }
-    if !applied.untouched_totals.is_empty() {
-        let fields = applied.untouched_totals.join(", ");
+    if !edited.untouched_totals.is_empty() {
+        let fields = edited.untouched_totals.join(", ");
         output.say(&format!("note: {fields}: as before, for they tell of the whole session"));
     }
     if let (Some(path), Some(undo)) = (&written.path, &written.undo) {
@@ -260,8 +307,8 @@ pub fn tell(applied: &Applied, written: &Written, verb: &str, output: &mut Outpu
 }
 
 /// The fields of a report that every edit has, without braces.
-pub fn json_fields(applied: &Applied, written: &Written) -> String {
-    let way = match applied.way {
+pub fn json_fields(edited: &Edited, written: &Written) -> String {
+    let way = match edited.way {
         Way::Copied => "copied",
         Way::Spliced => "spliced",
         Way::Rewritten => "rewritten",
@@ -270,10 +317,10 @@ pub fn json_fields(applied: &Applied, written: &Written) -> String {
     format!(
         "\"way\":{},\"followed\":{},\"exact\":{},\"differs\":{},\"untouched_totals\":[{}],\"output\":{},\"undo\":{}",
         quote(way),
-        applied.followed,
-        applied.is_exact(),
-        applied.differs.to_json(),
-        applied.untouched_totals.iter().map(|field| quote(field)).collect::<Vec<_>>().join(","),
+        edited.followed,
+        edited.is_exact(),
+        edited.differs.to_json(),
+        edited.untouched_totals.iter().map(|field| quote(field)).collect::<Vec<_>>().join(","),
         path(&written.path),
         path(&written.undo)
     )

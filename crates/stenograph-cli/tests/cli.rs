@@ -48,6 +48,8 @@ mod demo;
 mod devflow;
 #[path = "cli/diff.rs"]
 mod diff;
+#[path = "cli/edit_memory.rs"]
+mod edit_memory;
 #[path = "cli/export.rs"]
 mod export;
 #[path = "cli/find.rs"]

@@ -46,7 +46,7 @@ impl Source {
             SourceMember::Rows(rows) => {
                 let mut spool = Spool::new()?;
                 let length = copy_rows(path, rows, &mut spool)?;
-                let mut file = spool.into_file();
+                let mut file = spool.into_file()?;
                 file.rewind().map_err(|error| Error::at(path, Problem::Unreadable, error))?;
                 Source::spooled(place, file.take(length))
             }

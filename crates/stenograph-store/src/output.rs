@@ -4,9 +4,11 @@
 
 use std::fmt;
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Seek, Write};
+use std::io::{self, BufWriter, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+use stenograph::edit::Rewritable;
 
 use crate::error::{Error, Place, Problem};
 use crate::files::{Disk, FileMode, Files, OpenFile, behind_links, folder_of};
@@ -254,35 +256,58 @@ impl Write for NewFile {
 
 /// Bytes put aside in a temporary file that has no name.
 #[derive(Debug)]
-pub struct Spool(File);
+pub struct Spool(BufWriter<File>);
 
 impl Spool {
     /// An empty spool.
     pub fn new() -> Result<Spool, Error> {
-        let file = tempfile::tempfile();
-        file.map(Spool).map_err(|error| Error::from_system(&Place::Temporary, Problem::Unwritable, error))
+        let file = tempfile::tempfile().map_err(unspooled)?;
+        Ok(Spool(BufWriter::with_capacity(BUFFER_SIZE, file)))
     }
 
     /// Copies all that was put aside.
     pub fn copy_to(mut self, out: &mut dyn Write) -> io::Result<()> {
-        self.0.rewind()?;
-        io::copy(&mut self.0, out)?;
+        io::copy(&mut *self.reread()?, out)?;
         Ok(())
     }
 
-    pub(crate) fn into_file(self) -> File {
-        self.0
+    pub(crate) fn into_file(self) -> Result<File, Error> {
+        self.0.into_inner().map_err(|error| unspooled(error.into_error()))
     }
+}
+
+fn unspooled(error: io::Error) -> Error {
+    Error::from_system(&Place::Temporary, Problem::Unwritable, error)
 }
 
 impl Write for Spool {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.0.write(bytes);
-        written.map_err(|error| Error::from_system(&Place::Temporary, Problem::Unwritable, error).into())
+        self.0.write(bytes).map_err(|error| unspooled(error).into())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        Ok(())
+        self.0.flush().map_err(|error| unspooled(error).into())
+    }
+}
+
+impl Rewritable for Spool {
+    fn restart(&mut self) -> io::Result<()> {
+        self.flush()?;
+        let file = self.0.get_mut();
+        file.set_len(0).and_then(|()| file.rewind()).map_err(|error| unspooled(error).into())
+    }
+
+    fn reread(&mut self) -> io::Result<Box<dyn Read + '_>> {
+        self.flush()?;
+        let file = self.0.get_mut();
+        file.rewind().map_err(unspooled)?;
+        Ok(Box::new(file))
+    }
+}
+
+impl stenograph::convert::Source for Spool {
+    fn open(&mut self) -> io::Result<Box<dyn Read + '_>> {
+        self.reread()
     }
 }
 

@@ -151,7 +151,7 @@ impl Source {
             Ok(inside) => inside,
             Err(error) => Error::from_system(&place, Problem::Unreadable, error),
         })?;
-        Source::of_file(place, spool.into_file(), length, None)
+        Source::of_file(place, spool.into_file()?, length, None)
     }
 
     /// Where it comes from.
@@ -218,6 +218,12 @@ impl Source {
     /// Whether `path` is this very file, under whatever name.
     pub fn is_at(&self, path: &Path) -> bool {
         self.identity.is_some() && Identity::of_path(path) == self.identity
+    }
+
+    /// Tells of a path whether it is this very file, without holding the source.
+    pub fn recognizer(&self) -> impl Fn(&Path) -> bool + 'static {
+        let identity = self.identity.clone();
+        move |path| identity.is_some() && Identity::of_path(path) == identity
     }
 
     /// Whether standard output was redirected into this very file.

@@ -97,7 +97,7 @@ pub(crate) fn keep_on(
 }
 
 /// The same for a file whose bytes before and after the edit are at hand.
-pub fn keep_bytes(file: &Path, mut before: &[u8], mut after: &[u8], by: &str) -> Result<PathBuf, Error> {
+pub(crate) fn keep_bytes(file: &Path, mut before: &[u8], mut after: &[u8], by: &str) -> Result<PathBuf, Error> {
     let state = |bytes: &mut &[u8]| FileState::of(bytes).map_err(|error| Error::at(file, Problem::Unreadable, error));
     let (was, is) = (state(&mut { before })?, state(&mut after)?);
     keep(file, &UndoStep { before: &was, after: &is, by }, &mut before)

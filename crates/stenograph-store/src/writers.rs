@@ -14,7 +14,8 @@ pub(crate) fn writer_of(file: &Identity) -> Option<u32> {
         // The files of other users' processes cannot be seen.
         let Ok(open) = fs::read_dir(process.path().join("fd")) else { continue };
         for entry in open.flatten().filter(|_| number != own) {
-            let is_it = fs::metadata(entry.path()).is_ok_and(|open| Identity::of_metadata(&open).as_ref() == Some(file));
+            let is_it =
+                fs::metadata(entry.path()).is_ok_and(|open| Identity::of_metadata(&open).as_ref() == Some(file));
             if is_it && is_for_writing(&process.path().join("fdinfo").join(entry.file_name())) {
                 return Some(number);
             }

@@ -708,7 +708,8 @@ impl Watch for Rewriting {
 
 #[test]
 fn a_file_that_is_rewritten_while_it_is_read_is_read_again() {
-    let version = |word: &str| (0..20).map(|number| line(SESSION, number, "user", &format!("{word} {number}"))).collect();
+    let version =
+        |word: &str| (0..20).map(|number| line(SESSION, number, "user", &format!("{word} {number}"))).collect();
     for (texts, is_right_at_once) in [(vec![version("otter")], true), (vec![version("otter"), version("raven")], false)]
     {
         let ground = Ground::new();

@@ -2,6 +2,7 @@
 
 #![expect(clippy::expect_used, reason = "a test that cannot go on should say why")]
 
+use stenograph::edit::cut::{Split, split};
 use stenograph::edit::{Applied, Original, Plan, Way, apply};
 use stenograph::format::named;
 use stenograph::model::{Content, Event, Kind};
@@ -92,6 +93,25 @@ fn untouched_records_are_copied_byte_for_byte() {
     let (text, _) = edited("claude-code", &source, |_, plan| plan.remove(5));
     assert!(source.starts_with(&text));
     assert_eq!(text.lines().count(), 5);
+}
+
+#[test]
+fn a_piece_holds_no_report_of_another_piece() {
+    let source = session();
+    let format = named("claude-code").expect("a format of that name");
+    let original = Original::read(format, source.as_bytes()).expect("is small");
+    let pieces = split(&original.events, &Split::Every(1));
+    let plan = |piece| pieces.plan_of_its_own(&original.events, piece).expect("the session is named");
+    let texts: Vec<String> = pieces
+        .pieces
+        .iter()
+        .map(|piece| {
+            let applied = apply(&original, &plan(piece)).expect("can be edited");
+            assert!(applied.is_exact(), "{:?}", applied.differs);
+            String::from_utf8(applied.bytes).expect("is UTF-8")
+        })
+        .collect();
+    assert_eq!(texts.iter().map(|text| text.contains("bash_progress")).collect::<Vec<_>>(), [true, false]);
 }
 
 const ROLLOUT: &str = concat!(

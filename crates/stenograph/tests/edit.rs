@@ -46,9 +46,11 @@ fn file(format: &'static dyn Format, path: &Path) -> Result<(), Failed> {
         checked(&original, &plan).map_err(about(&what))?;
     }
     let tokenizer = Tokenizer::default();
-    let splits = [Split::Every(1), Split::At(vec![count / 2]), Split::Tokens(whole / 3 + 1, &tokenizer)];
-    for how in splits.iter().take(if bytes.len() > 256 << 10 { 1 } else { 3 }) {
-        divided(&original, how).map_err(about(&format!("{how:?}")))?;
+    let tokens: Vec<u64> = original.events.iter().map(|event| tokenizer.event(event)).collect();
+    let splits = [Split::Every(1), Split::At(vec![count / 2]), Split::Tokens(whole / 3 + 1, &tokens)];
+    let names = ["every turn", "in the middle", "by tokens"];
+    for (how, name) in splits.iter().zip(names).take(if bytes.len() > 256 << 10 { 1 } else { 3 }) {
+        divided(&original, how).map_err(about(&format!("divided {name}")))?;
     }
     Ok(())
 }
@@ -92,14 +94,14 @@ fn divided(original: &Original<'_>, how: &Split<'_>) -> Result<(), Failed> {
     let pieces = split(&original.events, how);
     let mut covered = 0;
     // Of very many pieces a few are tried.
-    let step = (pieces.len() / 4).max(1);
-    for (index, piece) in pieces.iter().enumerate() {
+    let step = (pieces.pieces.len() / 4).max(1);
+    for (index, piece) in pieces.pieces.iter().enumerate() {
         if piece.events.start != covered {
             return Err(format!("piece {} begins at {}, not {covered}", index + 1, piece.events.start).into());
         }
         covered = piece.events.end;
         if index % step == 0 {
-            let applied = checked(original, &piece.plan)
+            let applied = checked(original, &pieces.plan(&original.events, piece))
                 .map_err(|failed| format!("piece {}: {}", index + 1, failed.message().unwrap_or_default()))?;
             // A record or two of a format without a header may look like anything.
             if let Detected::Format(found) = detect(&applied.bytes)
@@ -168,7 +170,7 @@ fn untouched(original: &Original<'_>, plan: &Plan, applied: &Applied) -> Result<
             _ => new += 1,
         }
     }
-    let touched = |number: &usize| *plan.fate(*number) != Fate::Stays;
+    let touched = |number: &usize| plan.fate(*number) != Fate::Stays;
     let planned = (0..original.events.len()).filter(touched).count() as u64;
     if new > planned + applied.followed {
         return Err(format!("{new} new lines, of which {planned} and {} were to change", applied.followed).into());
@@ -182,7 +184,7 @@ fn remembered(original: &Original<'_>, plan: &Plan, applied: &Applied) -> Result
     let told = |events: &[Event<'_>], units: &Units, number: usize| {
         units.is_told(number) && events.get(number).is_some_and(is_talk)
     };
-    let stays = |number: &usize| *plan.fate(*number) != Fate::Goes && told(&original.events, &before, *number);
+    let stays = |number: &usize| plan.fate(*number) != Fate::Goes && told(&original.events, &before, *number);
     let (was, is) = (
         (0..original.events.len()).filter(stays).count(),
         (0..applied.events.len()).filter(|number| told(&applied.events, &after, *number)).count(),

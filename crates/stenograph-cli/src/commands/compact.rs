@@ -8,13 +8,13 @@ mod summary;
 
 use std::path::{Path, PathBuf};
 
-use stenograph::edit::apply;
 use stenograph::edit::compact::{self, Keep, Stamp, aside, has_place};
+use stenograph::edit::{EditSource, Original};
 use stenograph::format::Format;
 use stenograph::formats::FORMATS;
 use stenograph_store::layouts::chibi::{Context, Window};
 use stenograph_store::log::Durability;
-use stenograph_store::random_id;
+use stenograph_store::{Spool, random_id};
 
 use super::record::{say, site};
 use crate::context::{Named, missing};
@@ -123,8 +123,9 @@ impl Options {
 
 fn compact_file(options: &Options, path: &Path, output: &mut Output<'_>) -> Result<Status, CommandError> {
     let target = options.target(path);
-    let subject = Subject::open(path, options.from.as_deref(), &target)?;
-    let original = subject.read()?;
+    let mut subject = Subject::open(path, options.from.as_deref(), &target)?;
+    let bytes = subject.read_whole()?;
+    let original = Original::read(subject.format(), &bytes)?;
     if !has_place(original.format) {
         return Err(no_place(&subject.name(), original.format));
     }
@@ -142,10 +143,13 @@ fn compact_file(options: &Options, path: &Path, output: &mut Output<'_>) -> Resu
     let stamp = Stamp { id: random_id(), time: crate::clock::now() };
     let plan = compact::plan(&original, &old, &summary, &stamp);
     let plan = plan.ok_or_else(|| no_place(&subject.name(), original.format))?;
-    let applied = apply(&original, &plan)?;
+    let mut result = Spool::new()?;
+    let mut source = bytes.as_slice();
+    let mut source = EditSource::read(original.format, &mut source, &mut |_| {})?;
+    let edited = edited::carry_out(&mut source, &plan, &subject.name(), &mut result)?;
     report.summary(&summary);
-    let written = target.write(&subject, &applied.bytes, "compact", output)?;
-    report.applied(applied, written);
+    let written = target.write(&mut subject, &mut result, "compact", output)?;
+    report.edited(edited, written);
     report.done(&target, output)
 }
 

@@ -6,10 +6,10 @@ mod split;
 use std::ops::Range;
 use std::path::PathBuf;
 
-use stenograph::edit::apply;
 use stenograph::edit::cut::{Cut, Selection, cut};
 use stenograph::text::quote;
 use stenograph::time::Time;
+use stenograph_store::Spool;
 
 use crate::edited::{self, Subject, Target, Written};
 use crate::error::{CommandError, Status};
@@ -107,38 +107,42 @@ fn take_out(options: &Options, output: &mut Output<'_>) -> Result<Status, Comman
 }
 
 fn cut_out(options: &Options, selection: &Selection, output: &mut Output<'_>) -> Result<Status, CommandError> {
-    let subject = Subject::open(&options.input, options.from.as_deref(), &options.target)?;
-    let original = subject.read()?;
-    let found = cut(&original.events, selection);
-    let applied = apply(&original, &found.plan)?;
-    if applied.events.is_empty() && !found.went.is_empty() {
+    let mut subject = Subject::open(&options.input, options.from.as_deref(), &options.target)?;
+    let name = subject.name();
+    let mut original = subject.read(&mut |_| {})?;
+    let (events, format) = (original.sketches.len(), original.format.info().name);
+    let found = cut(&original.sketches, selection);
+    let mut result = Spool::new()?;
+    let edited = edited::carry_out(&mut original, &found.plan, &name, &mut result)?;
+    drop(original);
+    if edited.count == 0 && !found.went.is_empty() {
         // A file without anything in it is no transcript any more.
-        return Err(CommandError::new(format!("{}: nothing would be left of it", subject.name()))
+        return Err(CommandError::new(format!("{name}: nothing would be left of it"))
             .hint("leave something, for example the last turn; to be rid of all of it, remove the file"));
     }
     let written = match found.went.is_empty() {
         // Whoever meant something that is not there is not helped by a copy.
         true => Written::default(),
-        false => options.target.write(&subject, &applied.bytes, "cut", output)?,
+        false => options.target.write(&mut subject, &mut result, "cut", output)?,
     };
     if options.target.json {
         let list = |numbers: &[usize]| {
             let numbers: Vec<String> = numbers.iter().map(|number| (number + 1).to_string()).collect();
             numbers.join(",")
         };
-        let (file, format) = (quote(&subject.name()), quote(original.format.info().name));
+        let (file, format) = (quote(&name), quote(format));
         let json = format!(
             "{{\"file\":{file},\"format\":{format},\"events\":{},\"went\":[{}],\"drawn_in\":[{}],\"kept\":[{}],{}}}",
-            original.events.len(),
+            events,
             list(&found.went),
             list(&found.drawn_in),
             list(&found.kept),
-            edited::json_fields(&applied, &written)
+            edited::json_fields(&edited, &written)
         );
         options.target.report(&json, output)?;
     } else {
-        tell(&subject.name(), original.events.len(), &found, output);
-        edited::tell(&applied, &written, "cut", output);
+        tell(&name, events, &found, output);
+        edited::tell(&edited, &written, "cut", output);
     }
     Ok(if found.went.is_empty() { Status::No } else { Status::Done })
 }

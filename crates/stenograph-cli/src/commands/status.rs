@@ -193,7 +193,8 @@ impl Options {
         for path in &self.files {
             let looked = live::agents(&self.place, path).and_then(|agents| {
                 let one = |agent: live::AgentFile| {
-                    let Some(mut run) = look::at(&agent.path, self.from.as_deref(), now_ms, i64::MIN, &patience)? else {
+                    let Some(mut run) = look::at(&agent.path, self.from.as_deref(), now_ms, i64::MIN, &patience)?
+                    else {
                         return Ok(None);
                     };
                     run.status.session = agent.session.or(run.status.session);

@@ -3,15 +3,15 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use stenograph::edit::trim::{Account, Depth, Limits, Manner, Moment, Rule, Trim, trim};
-use stenograph::edit::{Original, apply};
-use stenograph::model::Outline;
+use stenograph::edit::EditSource;
+use stenograph::edit::trim::{Account, Depth, Limits, Manner, Moment, Rule, Trim, Trimmed, Trimming};
 use stenograph::text::quote;
+use stenograph_store::Spool;
 
 use crate::edited::{self, Subject, Target};
 use crate::error::{CommandError, Status};
 use crate::output::{Output, counted, grouped};
-use crate::tokenizer::{self, Counter};
+use crate::tokenizer;
 
 /// Make a transcript fit a number of tokens
 ///
@@ -79,31 +79,35 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
     options.target.check()?;
     let limits = limits(options)?;
     let counter = tokenizer::named(&options.tokenizer)?;
-    let subject = Subject::open(&options.input, options.from.as_deref(), &options.target)?;
-    let original = subject.read()?;
-    let model = Outline::of(original.format.info().name, &original.events).model;
-    let exact = counter.is_exact(model.as_deref());
+    let mut subject = Subject::open(&options.input, options.from.as_deref(), &options.target)?;
     let rule = match options.rule {
         RuleName::Pairs => Rule::Pairs,
         RuleName::Cycod => Rule::Cycod,
     };
     let depth = if options.keep_newest { Depth::OldTurns } else { Depth::NewestTurn };
-    let Counter { tokenizer, .. } = counter;
-    let how = Trim { rule, limits, depth, tokenizer };
-    let trimmed = trim(&original.events, Moment::Load, &how);
-    let applied = apply(&original, &trimmed.plan)?;
+    let (name, format) = (subject.name(), subject.format());
+    let how = Trim { rule, limits, depth, tokenizer: counter.tokenizer.borrowed() };
+    let mut trimming = Trimming::new(Moment::Load, &how);
+    let mut original = subject.read(&mut |event| trimming.add(event))?;
+    let exact = counter.is_exact(original.outline.model.as_deref());
+    let Trimmed { plan, account } = trimming.plan(&original.sketches);
+    let mut result = Spool::new()?;
+    let edited = edited::carry_out(&mut original, &plan, &name, &mut result)?;
+    drop((original, plan));
     // What is left is counted, not reckoned: the file says it.
     let uncut = Trim { limits: Limits::NONE, ..how };
-    let after = trim(&applied.events, Moment::Load, &uncut).account.before;
-    let account = Account { after, ..trimmed.account };
-    let written = options.target.write(&subject, &applied.bytes, "trim", output)?;
-    let told = Told { options, name: subject.name(), original: &original, counted: uncut.tokenizer.name(), exact };
+    let mut counting = Trimming::new(Moment::Load, &uncut);
+    let left = EditSource::read(format, &mut result, &mut |event| counting.add(event))?.sketches;
+    let account = Account { after: counting.plan(&left).account.before, ..account };
+    drop(left);
+    let written = options.target.write(&mut subject, &mut result, "trim", output)?;
+    let told = Told { options, name, format: format.info().name, counted: uncut.tokenizer.name(), exact };
     if options.target.json {
-        let fields = edited::json_fields(&applied, &written);
+        let fields = edited::json_fields(&edited, &written);
         options.target.report(&told.json(&account, &fields), output)?;
     } else {
         told.people(&account, output)?;
-        edited::tell(&applied, &written, "trim", output);
+        edited::tell(&edited, &written, "trim", output);
     }
     Ok(if account.is_reached() { Status::Done } else { Status::No })
 }
@@ -137,7 +141,7 @@ fn limits(options: &Options) -> Result<Limits, CommandError> {
 struct Told<'a> {
     options: &'a Options,
     name: String,
-    original: &'a Original<'a>,
+    format: &'static str,
     counted: &'a str,
     exact: bool,
 }
@@ -210,7 +214,7 @@ impl Told<'_> {
                 )
             })
             .collect();
-        let (file, format) = (quote(&self.name), quote(self.original.format.info().name));
+        let (file, format) = (quote(&self.name), quote(self.format));
         format!(
             "{{\"file\":{file},\"format\":{format},\"rule\":{},\"tokenizer\":{},\"estimate\":{},\"target\":{},\
              \"before\":{},\"after\":{},\"reached\":{},\"went\":[{}],{fields}}}",

@@ -341,7 +341,10 @@ impl Options {
             output.say(STOPPED);
             return Ok(None);
         }
-        Ok(Some((book.close(), Left { forgotten: report.forgotten, strangers: report.strangers, unread: report.remarks })))
+        Ok(Some((
+            book.close(),
+            Left { forgotten: report.forgotten, strangers: report.strangers, unread: report.remarks },
+        )))
     }
 
     /// Which files, and which places.

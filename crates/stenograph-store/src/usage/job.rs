@@ -70,7 +70,12 @@ impl Job {
                 }
                 let session = self.session();
                 for page in pages {
-                    give(Told { path: self.path().to_owned(), session: session.clone(), written: self.changed(), page });
+                    give(Told {
+                        path: self.path().to_owned(),
+                        session: session.clone(),
+                        written: self.changed(),
+                        page,
+                    });
                 }
                 report.remarks.extend(damage.map(|damage| Remark::new(self.path(), said(self.path(), &damage))));
             }

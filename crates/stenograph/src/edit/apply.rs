@@ -1,152 +1,175 @@
-//! Carries out a plan: runs of the source are replaced where that does it, else the whole source is written anew through events.
-//! What comes out is read back and held against the plan; what differs is said, never passed over.
+//! Carries out a plan: runs of the source are replaced where that does it, else the whole source is written again through events.
+//! The result is read back and compared with the plan; what differs is reported, never ignored. Everything is done in passes over
+//! the source, so that neither it nor the result is held.
 
 use std::io;
+use std::ops::Range;
 
-use super::splice::edits;
-use super::{Fate, Original, Plan, echo};
-use crate::loss::{Comparison, Report};
-use crate::model::{Event, Kind, Note, NoteKind, Outline};
-use crate::read;
-use crate::write;
+use super::change::Lookup;
+use super::gaps::{Gap, each_between, gaps};
+use super::original::{EditSource, Rewritable};
+use super::read_back::read_back;
+use super::splice::splice;
+use super::step::Steps;
+use super::{Fate, Plan, Sketches, echo};
+use crate::loss::Report;
+use crate::model::{Event, Note, Outline};
+use crate::write::{Writing, Written};
 
-/// An edited source.
+/// What came of an edit.
 #[derive(Debug)]
-pub struct Applied {
-    /// Its bytes.
-    pub bytes: Vec<u8>,
-    /// What they say.
-    pub events: Vec<Event<'static>>,
-    /// How they came to be.
+pub struct Edited {
+    /// How the result was made.
     pub way: Way,
     /// What is not as it was planned: empty, unless the format cannot say it.
     pub differs: Report,
-    /// Remarks about the result that could not be made about the source.
+    /// Remarks about the result that could not be made about the source; of very many, some.
     pub notes: Vec<Note>,
     /// How many records were edited only because they say again what another one says, or hang on one that is gone.
     pub followed: u64,
     /// Fields that still tell of the whole session, though something of it went.
     pub untouched_totals: Vec<&'static str>,
+    /// How many events the result has.
+    pub count: u64,
 }
 
-impl Applied {
+impl Edited {
     /// Whether exactly what was planned has changed.
     pub fn is_exact(&self) -> bool {
         self.differs.losses.is_empty() && self.notes.is_empty()
     }
+
+    fn weight(&self) -> u64 {
+        let lost = self.differs.losses.iter().filter(|((_, _, how), _)| how.is_loss());
+        lost.map(|(_, count)| count.times).sum::<u64>() + self.notes.len() as u64
+    }
 }
 
-/// How an edited source came to be.
+/// How an edited source was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// Nothing was planned: it is the source itself.
     Copied,
     /// Runs of the source were replaced, and everything else copied byte for byte.
     Spliced,
-    /// All of it was written anew: the format has no records that could be replaced one by one.
+    /// All of it was written again: the format has no records that could be replaced one by one.
     Rewritten,
 }
 
-/// Carries out a plan.
-pub fn apply(original: &Original<'_>, plan: &Plan) -> io::Result<Applied> {
+/// A plan with all that carrying it out needs.
+pub(super) struct Work<'a> {
+    pub(super) sketches: &'a Sketches,
+    plan: &'a Plan,
+    /// The plan with everything that follows from it.
+    pub(super) whole: Plan,
+    lookup: Lookup,
+    /// What goes and does not have to be read.
+    pub(super) gaps: Vec<Gap>,
+}
+
+impl Work<'_> {
+    /// Begins to carry out the plan once more.
+    pub(super) fn steps(&self) -> Steps<'_> {
+        Steps::new(self.sketches, self.plan, &self.whole, &self.lookup)
+    }
+}
+
+/// Carries out a plan and writes the result to `out`.
+pub fn carry_out(source: &mut EditSource<'_>, plan: &Plan, out: &mut dyn Rewritable) -> io::Result<Edited> {
+    let sketches = std::mem::take(&mut source.sketches);
+    let edited = carry_out_on(source, &sketches, plan, out);
+    source.sketches = sketches;
+    edited
+}
+
+fn carry_out_on(
+    source: &mut EditSource<'_>,
+    sketches: &Sketches,
+    plan: &Plan,
+    out: &mut dyn Rewritable,
+) -> io::Result<Edited> {
     if plan.is_empty() {
-        return Ok(Applied {
-            bytes: original.bytes.to_vec(),
-            events: original.events.clone(),
+        io::copy(&mut *source.source.open()?, out)?;
+        let (notes, untouched_totals, count) = (Vec::new(), Vec::new(), sketches.len() as u64);
+        return Ok(Edited {
             way: Way::Copied,
             differs: Report::default(),
-            notes: Vec::new(),
+            notes,
             followed: 0,
-            untouched_totals: Vec::new(),
+            untouched_totals,
+            count,
         });
     }
-    let whole = echo::follow(&original.events, plan);
-    let expected = whole.left(&original.events);
-    let spliced = match edits(original, &whole) {
-        Some(edits) => {
-            let mut bytes = Vec::with_capacity(original.bytes.len());
-            write::splice(&mut { original.bytes }, &edits, &mut bytes)?;
-            Some(read_back(original, &expected, bytes, Way::Spliced))
-        }
-        None => None,
+    let whole = echo::follow(sketches, plan);
+    let mut lookup = Lookup::wanted(whole.changes.values());
+    if !lookup.is_empty() {
+        let unwanted = gaps(source.format, sketches, |numbers| !lookup.wants(numbers));
+        each_between(source.format, &mut *source.source.open()?, &unwanted, &mut |number, event| {
+            lookup.add(number, event, whole.changes.get(&number));
+        })?;
+    }
+    let gone = |numbers: &Range<usize>| {
+        numbers.clone().all(|number| whole.fate(number) == Fate::Goes) && !whole.puts_into(numbers)
     };
-    let best = match spliced {
+    // What is put in goes on from the record before, which has to be seen.
+    let gaps = if whole.put_in().is_empty() { gaps(source.format, sketches, gone) } else { Vec::new() };
+    let work = Work { sketches, plan, whole, lookup, gaps };
+    let spliced = match splice(source, &work, out)? {
+        true => Some(read_back(source, &work, out, Way::Spliced)?),
+        false => None,
+    };
+    let mut best = match spliced {
         Some(spliced) if spliced.is_exact() => spliced,
         spliced => {
-            let events: Vec<Event<'static>> = expected.iter().map(|event| (*event).clone()).collect();
-            let outline = Outline::of(original.format.info().name, &events);
-            let bytes = write::all(original.format, &outline, &events);
-            drop(events);
-            let rewritten = read_back(original, &expected, bytes, Way::Rewritten);
+            out.restart()?;
+            rewrite(source, &work, out)?;
+            let rewritten = read_back(source, &work, out, Way::Rewritten)?;
             match spliced {
                 // Where neither is exact, the one that leaves the source alone has to be worse to be passed over.
-                Some(spliced) if weight(&spliced) <= weight(&rewritten) => spliced,
+                Some(spliced) if spliced.weight() <= rewritten.weight() => {
+                    out.restart()?;
+                    splice(source, &work, out)?;
+                    spliced
+                }
                 _ => rewritten,
             }
         }
     };
-    let followed = (0..original.events.len()).filter(|number| plan.fate(*number) != whole.fate(*number)).count();
-    let went = (0..original.events.len()).any(|number| *whole.fate(number) == Fate::Goes);
-    let untouched_totals = if went { totals(&best.events) } else { Vec::new() };
-    Ok(Applied { followed: followed as u64, untouched_totals, ..best })
-}
-
-/// The fields of headers that tell what a whole session took, where they tell of anything.
-fn totals(events: &[Event<'_>]) -> Vec<&'static str> {
-    let mut found = Vec::new();
-    for (origin, residue) in
-        events.iter().filter(|event| event.kind() == Kind::Fact).flat_map(|event| event.extra.iter())
-    {
-        let totals = crate::format::named(origin).map_or([].as_slice(), crate::format::Format::totals);
-        residue.each("", &mut |path, raw| found.extend(totals.iter().filter(|total| **total == path && raw != "0")));
+    if !(0..sketches.len()).any(|number| work.whole.fate(number) == Fate::Goes) {
+        best.untouched_totals = Vec::new();
     }
-    found
+    Ok(best)
 }
 
-/// Reads a result and compares it with what was planned.
-fn read_back(original: &Original<'_>, expected: &[&Event<'static>], bytes: Vec<u8>, way: Way) -> Applied {
-    let found = read::all(original.format, &bytes);
-    let name = original.format.info().name;
-    let same = expected.len() == found.events.len()
-        && expected.iter().zip(&found.events).all(|(planned, found)| {
-            planned.says_the_same(found) || unspelled(planned).says_the_same(&unspelled(found))
-        });
-    let differs = if same { Report::default() } else { difference(name, expected, &found.events) };
-    let notes = new_notes(&original.notes, &found.notes);
-    Applied { bytes, events: found.events, way, differs, notes, followed: 0, untouched_totals: Vec::new() }
+/// Writes all of the result through the format's own writer.
+fn rewrite(source: &mut EditSource<'_>, work: &Work<'_>, out: &mut dyn Rewritable) -> io::Result<()> {
+    let format = source.format;
+    let mut outline = Outline::new(format.info().name);
+    each_left(source, work, &mut |event| outline.add(event))?;
+    let mut writing = Writing::new(format, &outline);
+    let mut failed = Ok(());
+    each_left(source, work, &mut |event| {
+        let pieces = writing.event(event);
+        if failed.is_ok() {
+            failed = write(pieces, out);
+        }
+    })?;
+    failed?;
+    write(writing.finish(), out)
 }
 
-/// The event without what only spells its record: a link that leads nowhere may be spelled or left out.
-fn unspelled(event: &Event<'static>) -> Event<'static> {
-    let mut event = event.clone();
-    let origins: Vec<String> = event.extra.iter().map(|(origin, _)| origin.to_owned()).collect();
-    for origin in origins {
-        let spelling = crate::format::named(&origin).map_or([].as_slice(), |format| format.info().spelling);
-        spelling.iter().for_each(|path| event.extra.drop_field(&origin, path));
+fn write(pieces: Vec<Written>, out: &mut dyn Rewritable) -> io::Result<()> {
+    for piece in pieces {
+        let (Written::Record(piece) | Written::Glue(piece)) = piece;
+        out.write_all(&piece)?;
     }
-    event
+    Ok(())
 }
 
-fn difference(name: &'static str, expected: &[&Event<'static>], found: &[Event<'static>]) -> Report {
-    let mut comparison = Comparison::new(move |origin| origin == name);
-    expected.iter().for_each(|event| comparison.source(&unspelled(event)));
-    found.iter().for_each(|event| comparison.target(&unspelled(event)));
-    comparison.finish()
-}
-
-/// Remarks of which there are more than there were.
-fn new_notes(before: &[Note], after: &[Note]) -> Vec<Note> {
-    let mut new = Vec::new();
-    for kind in NoteKind::ALL {
-        let of = |notes: &[Note]| notes.iter().filter(|note| note.kind == kind).count();
-        let more = of(after).saturating_sub(of(before));
-        let of_kind = after.iter().filter(|note| note.kind == kind);
-        new.extend(of_kind.rev().take(more).cloned());
-    }
-    new
-}
-
-fn weight(applied: &Applied) -> u64 {
-    let lost = applied.differs.losses.iter().filter(|((_, _, how), _)| how.is_loss());
-    lost.map(|(_, count)| count.times).sum::<u64>() + applied.notes.len() as u64
+/// Shows each event of the result.
+fn each_left(source: &mut EditSource<'_>, work: &Work<'_>, each: &mut dyn FnMut(&Event<'_>)) -> io::Result<()> {
+    let mut steps = work.steps();
+    source.each(&mut |event| steps.event(event, &mut |step| step.each_left(each)))?;
+    steps.end(&mut |step| step.each_left(each));
+    Ok(())
 }

@@ -8,10 +8,10 @@ use std::ops::Range;
 
 pub use divisions::{Division, Hindrance, divisions};
 
-use super::tokens::Tokenizer;
+use super::sketch::{Fact, Sketch, Sketched, Sketches};
 use super::units::{Units, bonds};
-use super::{Fate, Plan, echo};
-use crate::model::{Body, Event, Kind, Role, is_uuid, uuid_of};
+use super::{Fate, Plan};
+use crate::model::{Kind, Role};
 use crate::time::Time;
 
 /// Which events are meant: those for which everything that is said here holds.
@@ -41,7 +41,8 @@ pub struct Cut {
 }
 
 /// Plans to take out what is selected.
-pub fn cut(events: &[Event<'_>], selection: &Selection) -> Cut {
+pub fn cut<S: Sketched + ?Sized>(events: &S, selection: &Selection) -> Cut {
+    let events = &*events.sketches();
     let times = moments(events);
     let turns = selection.turns.as_ref().map(|turns| stretch(events, turns));
     let moment = |time: &Time<'_>| time.instant();
@@ -70,20 +71,20 @@ pub fn cut(events: &[Event<'_>], selection: &Selection) -> Cut {
             break;
         }
     }
-    let mut plan = Plan::of(events);
+    let mut plan = Plan::of_count(events.len());
     goes.iter().for_each(|number| plan.remove(*number));
     keep_heads(events, &mut plan);
-    goes.retain(|number| *plan.fate(*number) == Fate::Goes);
+    goes.retain(|number| plan.fate(*number) == Fate::Goes);
     let drawn_in = goes.difference(&chosen).copied().collect();
     let kept = chosen.difference(&goes).copied().collect();
     Cut { plan, went: goes.into_iter().collect(), drawn_in, kept }
 }
 
 /// A fact that stands for a record stays when anything of the record does.
-fn keep_heads(events: &[Event<'_>], plan: &mut Plan) {
-    for range in super::records(events) {
-        let head = events.get(range.start).is_some_and(|event| event.kind() == Kind::Fact);
-        if head && range.clone().any(|number| *plan.fate(number) != Fate::Goes) {
+fn keep_heads(events: &Sketches, plan: &mut Plan) {
+    for range in events.records() {
+        let head = events.get(range.start).is_some_and(|event| event.kind == Kind::Fact);
+        if head && range.clone().any(|number| plan.fate(number) != Fate::Goes) {
             plan.keep(range.start);
         }
     }
@@ -96,86 +97,78 @@ pub enum Split<'a> {
     Every(usize),
     /// Before these events, by number, or where that would tear something, at the next place where nothing is torn.
     At(Vec<usize>),
-    /// So that no piece has more than so many tokens, unless a single turn has.
-    Tokens(u64, &'a Tokenizer<'a>),
+    /// So that no piece has more than so many tokens, unless a single turn has; and how many tokens each event has.
+    Tokens(u64, &'a [u64]),
 }
 
 /// One piece of a divided conversation.
 #[derive(Clone, Debug)]
 pub struct Piece {
-    /// What is left of the whole.
-    pub plan: Plan,
     /// The stretch of events that is its own.
     pub events: Range<usize>,
     /// How many turns it has.
     pub turns: usize,
 }
 
-impl Piece {
-    /// The plan of the piece as a session of its own: where the format states which session a record belongs to, it names another
-    /// one, which follows from the session and the stretch. `None` when no record states one.
-    pub fn of_its_own(&self, events: &[Event<'_>]) -> Option<Plan> {
-        let mut plan = self.plan.clone();
-        let mut named = false;
-        for (number, event) in events.iter().enumerate() {
-            let Some(session) = event.session.as_deref().filter(|_| *plan.fate(number) != Fate::Goes) else { continue };
-            let session = Some(own_session(session, &self.events).into());
-            let event = match plan.fate(number) {
-                Fate::Becomes(new) => (**new).clone(),
-                Fate::Stays | Fate::Goes => event.clone().into_owned(),
-            };
-            plan.replace(number, Event { session, ..event });
-            named = true;
-        }
-        named.then_some(plan)
-    }
+/// A conversation in pieces.
+#[derive(Clone, Debug)]
+pub struct Pieces {
+    /// The pieces, in order. Every event is in at least one of them.
+    pub pieces: Vec<Piece>,
+    /// For each event whether every piece has it.
+    repeated: Vec<bool>,
 }
 
-/// What a stretch of a session is called as a session of its own.
-fn own_session(session: &str, stretch: &Range<usize>) -> String {
-    let name = format!("{session} {}..{}", stretch.start, stretch.end);
-    let bits = xxhash_rust::xxh3::xxh3_128(name.as_bytes());
-    match is_uuid(session) {
-        true => uuid_of(bits),
-        false => format!("{session}-{:08x}", bits >> 96),
-    }
-}
-
-/// Plans the pieces of a conversation, in order. Every event is in at least one of them.
-pub fn split(events: &[Event<'_>], how: &Split<'_>) -> Vec<Piece> {
-    let units = Units::of(events);
-    let prelude = units.units.first().map_or(events.len(), |unit| unit.events.start);
-    let needed = needed(events);
-    let repeated: Vec<bool> = (0..events.len())
-        .map(|number| {
-            let event = events.get(number);
-            let title = event.is_some_and(|event| event.kind() == Kind::Fact && event.name() == Some("title"));
-            needed.get(number) == Some(&true) || title || number < prelude && event.is_some_and(is_prompt)
-        })
-        .collect();
-    let starts = match how {
-        Split::Every(turns) => every(&units, (*turns).max(1)),
-        Split::At(places) => at(events, places),
-        Split::Tokens(most, tokenizer) => by_tokens(events, &units, &repeated, *most, tokenizer),
-    };
-    let mut bounds: Vec<usize> = std::iter::once(0).chain(starts).chain([events.len()]).collect();
-    bounds.dedup();
-    let ties = echo::ties(events);
-    let mut pieces = Vec::new();
-    for range in bounds.windows(2).filter_map(|pair| Some(*pair.first()?..*pair.last()?)) {
-        let mut plan = Plan::of(events);
-        for number in (0..events.len()).filter(|number| !range.contains(number)) {
+impl Pieces {
+    /// What is left of the whole in a piece.
+    pub fn plan<S: Sketched + ?Sized>(&self, events: &S, piece: &Piece) -> Plan {
+        let events = &*events.sketches();
+        let mut plan = Plan::of_count(events.len());
+        for number in (0..events.len()).filter(|number| !piece.events.contains(number)) {
             // What only restates goes where that goes which it restates.
-            let echo = ties.get(number).is_some_and(echo::Tie::holds);
-            if repeated.get(number) != Some(&true) && !echo {
+            if self.repeated.get(number) != Some(&true) && events.tie(number).is_none() {
                 plan.remove(number);
             }
         }
         keep_heads(events, &mut plan);
-        let own = units.units.iter().filter(|unit| range.contains(&unit.events.start));
-        pieces.push(Piece { plan, turns: own.map(|unit| unit.turns).sum(), events: range });
+        plan
     }
-    pieces
+
+    /// The plan of a piece as a session of its own: where the format states which session a record belongs to, it names another
+    /// one, which follows from the session and the stretch. `None` when no record states one.
+    pub fn plan_of_its_own<S: Sketched + ?Sized>(&self, events: &S, piece: &Piece) -> Option<Plan> {
+        let events = &*events.sketches();
+        let mut plan = self.plan(events, piece);
+        let named = |(number, event): (usize, &Sketch)| event.has_session && plan.fate(number) != Fate::Goes;
+        let named = events.iter().enumerate().any(named);
+        plan.own_session = Some(piece.events.clone());
+        named.then_some(plan)
+    }
+}
+
+/// Plans the pieces of a conversation.
+pub fn split<S: Sketched + ?Sized>(events: &S, how: &Split<'_>) -> Pieces {
+    let events = &*events.sketches();
+    let units = Units::of(events);
+    let prelude = units.units.first().map_or(events.len(), |unit| unit.events.start);
+    let needed = needed(events);
+    let repeated = |(number, event): (usize, &Sketch)| {
+        needed.get(number) == Some(&true) || event.fact == Fact::Title || number < prelude && is_prompt(event)
+    };
+    let repeated: Vec<bool> = events.iter().enumerate().map(repeated).collect();
+    let starts = match how {
+        Split::Every(turns) => every(&units, (*turns).max(1)),
+        Split::At(places) => at(events, places),
+        Split::Tokens(most, tokens) => by_tokens(&units, &repeated, *most, tokens),
+    };
+    let mut bounds: Vec<usize> = std::iter::once(0).chain(starts).chain([events.len()]).collect();
+    bounds.dedup();
+    let mut pieces = Vec::new();
+    for range in bounds.windows(2).filter_map(|pair| Some(*pair.first()?..*pair.last()?)) {
+        let own = units.units.iter().filter(|unit| range.contains(&unit.events.start));
+        pieces.push(Piece { turns: own.map(|unit| unit.turns).sum(), events: range });
+    }
+    Pieces { pieces, repeated }
 }
 
 fn every(units: &Units, turns: usize) -> Vec<usize> {
@@ -190,29 +183,24 @@ fn every(units: &Units, turns: usize) -> Vec<usize> {
     starts
 }
 
-fn at(events: &[Event<'_>], places: &[usize]) -> Vec<usize> {
+fn at(events: &Sketches, places: &[usize]) -> Vec<usize> {
     let mut starts: Vec<usize> = divisions(events, places).iter().filter_map(|division| division.at).collect();
     starts.sort_unstable();
     starts.dedup();
     starts
 }
 
-fn by_tokens(
-    events: &[Event<'_>],
-    units: &Units,
-    repeated: &[bool],
-    most: u64,
-    tokenizer: &Tokenizer<'_>,
-) -> Vec<usize> {
-    let tokens = |number: usize| match events.get(number) {
-        Some(event) if units.is_told(number) => tokenizer.event(event),
+fn by_tokens(units: &Units, repeated: &[bool], most: u64, tokens: &[u64]) -> Vec<usize> {
+    let count = repeated.len();
+    let tokens = |number: usize| match tokens.get(number) {
+        Some(tokens) if units.is_told(number) => *tokens,
         _ => 0,
     };
-    let again: u64 = (0..events.len()).filter(|number| repeated.get(*number) == Some(&true)).map(tokens).sum();
+    let again: u64 = (0..count).filter(|number| repeated.get(*number) == Some(&true)).map(tokens).sum();
     let own = |range: &Range<usize>| -> u64 {
         range.clone().filter(|number| repeated.get(*number) != Some(&true)).map(tokens).sum()
     };
-    let prelude = 0..units.units.first().map_or(events.len(), |unit| unit.events.start);
+    let prelude = 0..units.units.first().map_or(count, |unit| unit.events.start);
     let (mut starts, mut total, mut empty) = (Vec::new(), again + own(&prelude), true);
     for unit in &units.units {
         let size = own(&unit.events);
@@ -227,45 +215,40 @@ fn by_tokens(
 }
 
 /// The events of these turns.
-fn stretch(events: &[Event<'_>], turns: &Range<usize>) -> Range<usize> {
+fn stretch(events: &Sketches, turns: &Range<usize>) -> Range<usize> {
     let starts = Units::turns(events);
     let at = |turn: usize| starts.get(turn).copied().unwrap_or(events.len());
     at(turns.start)..at(turns.end)
 }
 
-/// Facts without which a file is none.
-const FRAME: [&str; 3] = ["session", "session_end", "end"];
-
 /// For each event whether the file needs it: headers, and what is told of in one.
-fn needed(events: &[Event<'_>]) -> Vec<bool> {
+fn needed(events: &Sketches) -> Vec<bool> {
     let shared = super::units::shared_places(events);
-    let needs = |(event, shared): (&Event<'_>, bool)| {
-        let frame = matches!(&event.body, Body::Fact { name, .. } if FRAME.contains(&name.as_ref()));
-        shared || frame && !event.restates
-    };
+    let needs =
+        |(event, shared): (&Sketch, bool)| shared || matches!(event.fact, Fact::Session | Fact::End) && !event.restates;
     let needed: Vec<bool> = events.iter().zip(shared).map(needs).collect();
     // The parts of a header go together: the instructions stand in it.
     let first = |number: usize| {
-        let back = events.get(number).map_or(0, |event| event.part.index as usize);
+        let back = events.get(number).map_or(0, |event| event.part as usize);
         number.saturating_sub(back)
     };
     let whole = |number: usize| {
         let head = first(number);
-        let same = events.get(head).zip(events.get(number)).is_some_and(|(a, b)| a.at == b.at && a.at.is_some());
+        let places = events.get(head).zip(events.get(number)).map(|(head, event)| (head.place(), event.place()));
+        let same = places.is_some_and(|(head, place)| head == place && head.is_some());
         needed.get(number) == Some(&true) || same && needed.get(head) == Some(&true)
     };
     (0..events.len()).map(whole).collect()
 }
 
 /// What every piece of a conversation is told first.
-fn is_prompt(event: &Event<'_>) -> bool {
-    matches!(event.role(), Some(Role::System | Role::Developer | Role::User))
+fn is_prompt(event: &Sketch) -> bool {
+    matches!(event.role, Some(Role::System | Role::Developer | Role::User))
 }
 
 /// The moment of each event. One that states none happened when the one before it did, or where none did, the one after it.
-fn moments(events: &[Event<'_>]) -> Vec<Option<jiff::Timestamp>> {
-    let mut times: Vec<Option<jiff::Timestamp>> =
-        events.iter().map(|event| event.time.as_ref().and_then(Time::instant)).collect();
+fn moments(events: &Sketches) -> Vec<Option<jiff::Timestamp>> {
+    let mut times: Vec<Option<jiff::Timestamp>> = events.iter().map(Sketch::moment).collect();
     let mut last = times.iter().flatten().next().copied();
     for time in &mut times {
         last = time.or(last);
@@ -277,7 +260,8 @@ fn moments(events: &[Event<'_>]) -> Vec<Option<jiff::Timestamp>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Content, Input};
+    use crate::edit::tokens::Tokenizer;
+    use crate::model::{Body, Content, Event, Input};
     use crate::time::Time;
 
     fn said(role: Role, text: &'static str) -> Event<'static> {
@@ -342,10 +326,10 @@ mod tests {
     fn every_piece_has_the_system_prompt_and_every_event_is_in_one() {
         let events = conversation();
         let pieces = split(&events, &Split::Every(1));
-        assert_eq!(pieces.iter().map(|piece| piece.turns).collect::<Vec<_>>(), [1, 1, 1]);
+        assert_eq!(pieces.pieces.iter().map(|piece| piece.turns).collect::<Vec<_>>(), [1, 1, 1]);
         let mut texts = Vec::new();
-        for piece in &pieces {
-            let left = piece.plan.outcome(&events);
+        for piece in &pieces.pieces {
+            let left = pieces.plan(&events, piece).outcome(&events);
             assert_eq!(left[0].role(), Some(Role::System));
             texts.extend(left.into_iter().skip(1));
         }
@@ -356,7 +340,7 @@ mod tests {
     fn a_place_that_would_tear_something_moves_to_the_next_one_that_does_not() {
         let events = conversation();
         let ranges = |places: &[usize]| -> Vec<Range<usize>> {
-            split(&events, &Split::At(places.to_vec())).into_iter().map(|piece| piece.events).collect()
+            split(&events, &Split::At(places.to_vec())).pieces.into_iter().map(|piece| piece.events).collect()
         };
         assert_eq!(ranges(&[3]), [0..4, 4..8]);
         assert_eq!(ranges(&[6, 4]), [0..4, 4..6, 6..8]);
@@ -367,8 +351,9 @@ mod tests {
     fn pieces_are_filled_up_to_a_number_of_tokens() {
         let words = Tokenizer::new("words", |text: &str| text.split_whitespace().count() as u64);
         let events = conversation();
+        let tokens: Vec<u64> = events.iter().map(|event| words.event(event)).collect();
         let turns = |most| -> Vec<usize> {
-            split(&events, &Split::Tokens(most, &words)).into_iter().map(|piece| piece.turns).collect()
+            split(&events, &Split::Tokens(most, &tokens)).pieces.into_iter().map(|piece| piece.turns).collect()
         };
         // The system prompt is one word, the first turn five, the second two, the third one.
         assert_eq!(turns(8), [2, 1]);

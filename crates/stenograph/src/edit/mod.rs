@@ -1,6 +1,9 @@
-//! Editing a source: a [`Plan`] says what happens to each event, [`apply`] does it. Untouched records are copied byte for byte, a
-//! record of which something changed is written anew by its own format, and what was done is read back and compared with the
+//! Editing a source: a [`Plan`] says what happens to each event, [`carry_out`] does it. Untouched records are copied byte for byte, a
+//! record of which something changed is written again by its own format, and the result is read back and compared with the
 //! plan. This is the one way in which a source is edited; why something is edited is not known here.
+//!
+//! An edit reads its source several times and holds about a hundred bytes of each event ([`Sketches`]), so that a source may be larger
+//! than memory: [`EditSource`] is one that is read piece by piece. For a small source in memory there is [`Original`]:
 //!
 //! ```
 //! use stenograph::edit::{Original, Plan, apply};
@@ -17,66 +20,44 @@
 //! ```
 
 mod apply;
+mod change;
 pub mod compact;
+mod copy;
 pub mod cut;
 mod echo;
+mod gaps;
+mod original;
+mod read_back;
+mod sketch;
 mod splice;
+mod step;
 pub mod tokens;
 pub mod trim;
 pub mod units;
 
-use std::io;
+use std::collections::BTreeMap;
 use std::ops::Range;
 
-pub use apply::{Applied, Way, apply};
+pub use apply::{Edited, Way, carry_out};
+pub use original::{Applied, EditSource, Original, Rewritable, apply};
+pub use sketch::{Sketched, Sketches};
 
-use crate::format::Format;
-use crate::model::{Body, Event, Note, Part};
-use crate::read;
+use change::{Change, Lookup, NewBody, NewParent};
 
-/// How large a source may be to be edited: unlike a conversion, an edit holds all of it.
+use crate::model::{Body, Content, Event, key};
+use crate::text::Str;
+
+/// How large a document may be to be edited: one whose records are no lines is held in memory.
 pub const SIZE_MAX: usize = 256 << 20;
 
-/// A source in memory, and what it says.
-pub struct Original<'a> {
-    /// Its format.
-    pub format: &'a dyn Format,
-    /// Its bytes.
-    pub bytes: &'a [u8],
-    /// Its events, in order. A plan speaks of them by their numbers, from 0.
-    pub events: Vec<Event<'static>>,
-    /// What reading it remarked on.
-    pub notes: Vec<Note>,
-}
-
-impl std::fmt::Debug for Original<'_> {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (format, events) = (self.format.info().name, self.events.len());
-        formatter.debug_struct("Original").field("format", &format).field("events", &events).finish_non_exhaustive()
-    }
-}
-
-impl<'a> Original<'a> {
-    /// Reads a source. One that is too large to be held is refused.
-    pub fn read(format: &'a dyn Format, bytes: &'a [u8]) -> io::Result<Original<'a>> {
-        if bytes.len() > SIZE_MAX {
-            let said =
-                format!("the source is larger than {} MiB, which is the most that can be edited", SIZE_MAX >> 20);
-            return Err(io::Error::new(io::ErrorKind::Unsupported, said));
-        }
-        let found = read::all(format, bytes);
-        Ok(Original { format, bytes, events: found.events, notes: found.notes })
-    }
-}
-
 /// What happens to an event.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Fate {
     /// Nothing.
     #[default]
     Stays,
-    /// It says something else from now on.
-    Becomes(Box<Event<'static>>),
+    /// It says something else from now on, or something else about itself.
+    Becomes,
     /// It is taken out.
     Goes,
 }
@@ -85,14 +66,23 @@ pub enum Fate {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plan {
     fates: Vec<Fate>,
+    /// What changes in the events that become something else.
+    changes: BTreeMap<usize, Change>,
     /// Events that are put in, each before the event of that number.
     put_in: Vec<(usize, Event<'static>)>,
+    /// The stretch of the session that is a session of its own from now on: every event that names its session names another one.
+    own_session: Option<Range<usize>>,
 }
 
 impl Plan {
     /// A plan that leaves all these events as they are.
     pub fn of(events: &[Event<'_>]) -> Plan {
-        Plan { fates: vec![Fate::Stays; events.len()], put_in: Vec::new() }
+        Plan::of_count(events.len())
+    }
+
+    /// A plan that leaves so many events as they are.
+    pub fn of_count(count: usize) -> Plan {
+        Plan { fates: vec![Fate::Stays; count], ..Plan::default() }
     }
 
     /// Takes the event of that number out.
@@ -105,18 +95,34 @@ impl Plan {
         self.set(number, Fate::Stays);
     }
 
-    /// Puts this event in the place of the one of that number. Where it stands, and which part of its record it is, stays.
-    pub fn replace(&mut self, number: usize, event: Event<'static>) {
-        self.set(number, Fate::Becomes(Box::new(event)));
-    }
-
     /// Lets the event of that number say this and keeps everything else of it.
     pub fn say(&mut self, number: usize, event: &Event<'_>, body: Body<'static>) {
-        let before = match self.fates.get_mut(number) {
-            Some(Fate::Becomes(before)) => (**before).clone(),
-            Some(Fate::Stays | Fate::Goes) | None => event.clone().into_owned(),
-        };
-        self.replace(number, Event { body, ..before });
+        let new = (body != event.body).then(|| NewBody::Given(Box::new(body)));
+        if let Some(change) = self.change(number) {
+            change.body = new;
+        }
+    }
+
+    /// Lets the event of that number have this content and keeps everything else of it.
+    fn say_content(&mut self, number: usize, content: Content<'static>) {
+        self.say_new(number, NewBody::Content(content));
+    }
+
+    fn say_new(&mut self, number: usize, body: NewBody) {
+        if let Some(change) = self.change(number) {
+            change.body = Some(body);
+        }
+    }
+
+    /// Lets the event of that number follow the record with this id.
+    fn follow(&mut self, number: usize, id: Str<'static>) {
+        self.lead(number, NewParent::Given(id));
+    }
+
+    fn lead(&mut self, number: usize, parent: NewParent) {
+        if let Some(change) = self.change(number) {
+            change.parent = Some(parent);
+        }
     }
 
     /// Puts a new event before the one of that number; the number after the last one is the end.
@@ -132,8 +138,8 @@ impl Plan {
     }
 
     /// What happens to the event of that number.
-    pub fn fate(&self, number: usize) -> &Fate {
-        self.fates.get(number).unwrap_or(&Fate::Stays)
+    pub fn fate(&self, number: usize) -> Fate {
+        self.fates.get(number).copied().unwrap_or_default()
     }
 
     /// The events that are put in, each with the number of the event it stands before.
@@ -143,66 +149,72 @@ impl Plan {
 
     /// Whether nothing happens at all.
     pub fn is_empty(&self) -> bool {
-        self.put_in.is_empty() && self.fates.iter().all(|fate| *fate == Fate::Stays)
+        self.put_in.is_empty() && self.own_session.is_none() && self.fates.iter().all(|fate| *fate == Fate::Stays)
     }
 
     /// The events when the plan is carried out with all that follows from it: for events that are in no file.
     pub fn outcome(&self, events: &[Event<'_>]) -> Vec<Event<'static>> {
-        echo::follow(events, self).carried_out(events)
-    }
-
-    /// The events when a plan of which all follows is carried out.
-    fn carried_out(&self, events: &[Event<'_>]) -> Vec<Event<'static>> {
-        self.left(events).into_iter().map(|event| event.clone().into_owned()).collect()
-    }
-
-    /// The same events, where they are: a large source is not held twice.
-    fn left<'p, 'e>(&'p self, events: &'p [Event<'e>]) -> Vec<&'p Event<'e>> {
-        let mut found: Vec<&'p Event<'e>> = Vec::with_capacity(events.len());
+        let sketches = events.sketches();
+        let whole = echo::follow(&sketches, self);
+        let mut lookup = Lookup::wanted(whole.changes.values());
         for (number, event) in events.iter().enumerate() {
-            found.extend(self.put_into(number).map(|new| -> &'p Event<'e> { new }));
-            match self.fate(number) {
-                Fate::Stays => found.push(event),
-                Fate::Becomes(new) => found.push(new),
-                Fate::Goes => {}
-            }
+            lookup.add(number, event, whole.changes.get(&number));
         }
-        found.extend(self.put_into(events.len()).map(|new| -> &'p Event<'e> { new }));
+        let mut found = Vec::new();
+        let mut steps = step::Steps::new(&sketches, self, &whole, &lookup);
+        for event in events {
+            steps.event(event, &mut |step| step.each_left(&mut |event| found.push(event.clone().into_owned())));
+        }
+        steps.end(&mut |step| step.each_left(&mut |event| found.push(event.clone().into_owned())));
         found
-    }
-
-    /// Where a part of a record goes, the others are numbered anew. What describes the record as a whole rides on its first
-    /// part: when that goes, the next one takes it over.
-    fn settle_parts(&mut self, events: &[Event<'_>]) {
-        let follows =
-            |a: &Event<'_>, b: &Event<'_>| b.part.index > 0 && a.part.index.checked_add(1) == Some(b.part.index);
-        let mut start = 0;
-        for parts in events.chunk_by(follows) {
-            let numbers = start..start + parts.len();
-            start = numbers.end;
-            let kept: Vec<usize> = numbers.clone().filter(|number| *self.fate(*number) != Fate::Goes).collect();
-            let Some(first) = parts.first().filter(|_| !kept.is_empty() && kept.len() < parts.len()) else { continue };
-            let of = u32::try_from(kept.len()).unwrap_or(u32::MAX);
-            for (index, number) in (0..).zip(kept) {
-                let Some(event) = events.get(number) else { continue };
-                let mut heir = match self.fate(number) {
-                    Fate::Becomes(new) => (**new).clone(),
-                    Fate::Stays | Fate::Goes => event.clone().into_owned(),
-                };
-                if index == 0 && number != numbers.start {
-                    heir.usage = first.usage;
-                    heir.extra = first.extra.clone().into_owned().inherited(&heir.extra);
-                }
-                heir.part = Part { index, of };
-                self.replace(number, heir);
-            }
-        }
     }
 
     fn set(&mut self, number: usize, fate: Fate) {
         if let Some(slot) = self.fates.get_mut(number) {
             *slot = fate;
+            self.changes.remove(&number);
         }
+    }
+
+    /// What changes in the event of that number, which becomes something else.
+    fn change(&mut self, number: usize) -> Option<&mut Change> {
+        *self.fates.get_mut(number)? = Fate::Becomes;
+        Some(self.changes.entry(number).or_default())
+    }
+
+    /// Whether the event of that number says something else from now on, or nothing.
+    fn is_edited(&self, sketches: &Sketches, number: usize) -> bool {
+        match self.fate(number) {
+            Fate::Goes => true,
+            Fate::Stays => false,
+            Fate::Becomes => match self.changes.get(&number).and_then(|change| change.body.as_ref()) {
+                None => false,
+                // What says just that already is not edited.
+                Some(NewBody::Content(Content::Text(text))) => {
+                    let said = sketch::of_text(&text.decode());
+                    sketches.get(number).is_none_or(|sketch| sketch.said != said)
+                }
+                Some(NewBody::Given(_) | NewBody::Content(_) | NewBody::Shortened(_) | NewBody::As(_)) => true,
+            },
+        }
+    }
+
+    /// Whether the text of that event ends with the mark of a cut.
+    fn is_shortened(&self, number: usize) -> bool {
+        let body = self.changes.get(&number).and_then(|change| change.body.as_ref());
+        matches!(body, Some(NewBody::Shortened(_) | NewBody::As(_)))
+    }
+
+    /// The fingerprint of what the event of that number follows from now on; `None` when that does not change.
+    fn parent_key(&self, sketches: &Sketches, number: usize) -> Option<u64> {
+        let id = |number: &usize| sketches.get(*number).map_or(0, |sketch| sketch.id);
+        let parent = |number: &usize| sketches.get(*number).map_or(0, |sketch| sketch.parent);
+        Some(match self.changes.get(&number)?.parent.as_ref()? {
+            NewParent::Nothing => 0,
+            NewParent::Given(id) => key(id).max(1),
+            NewParent::Event(number) => id(number),
+            NewParent::ParentOf(number) => parent(number),
+        })
     }
 
     fn put_into(&self, number: usize) -> impl Iterator<Item = &Event<'static>> {
@@ -211,35 +223,16 @@ impl Plan {
         rest.iter().take_while(move |(place, _)| *place == number).map(|(_, event)| event)
     }
 
-    /// What stands before a record when the plan is carried out, and what is left of the record.
-    fn record(&self, events: &[Event<'_>], range: &Range<usize>) -> (Vec<Event<'static>>, Vec<Event<'static>>) {
-        let (mut before, mut kept) = (Vec::new(), Vec::new());
-        for number in range.clone() {
-            before.extend(self.put_into(number).cloned());
-            match (self.fate(number), events.get(number)) {
-                (Fate::Stays, Some(event)) => kept.push(event.clone().into_owned()),
-                (Fate::Becomes(event), Some(_)) => kept.push((**event).clone()),
-                (Fate::Goes, _) | (_, None) => {}
-            }
-        }
-        (before, kept)
+    /// Whether something is put in before one of these events.
+    fn puts_into(&self, range: &Range<usize>) -> bool {
+        let from = self.put_in.partition_point(|(place, _)| *place < range.start);
+        self.put_in.get(from).is_some_and(|(place, _)| *place < range.end)
     }
 
-    fn touches(&self, range: &Range<usize>) -> bool {
-        range.clone().any(|number| *self.fate(number) != Fate::Stays)
+    /// Whether anything happens to one of these events.
+    fn touches(&self, sketches: &Sketches, range: &Range<usize>) -> bool {
+        let renamed =
+            |number: usize| self.own_session.is_some() && sketches.get(number).is_some_and(|sketch| sketch.has_session);
+        range.clone().any(|number| self.fate(number) != Fate::Stays || renamed(number))
     }
-}
-
-/// The records of a stream: runs of events that stand in one place together.
-pub(crate) fn records(events: &[Event<'_>]) -> Vec<Range<usize>> {
-    let mut found: Vec<Range<usize>> = Vec::new();
-    for (number, event) in events.iter().enumerate() {
-        match found.last_mut() {
-            Some(last) if event.part.index > 0 && events.get(last.start).is_some_and(|first| first.at == event.at) => {
-                last.end = number + 1;
-            }
-            _ => found.push(number..number + 1),
-        }
-    }
-    found
 }

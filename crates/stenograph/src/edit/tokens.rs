@@ -33,6 +33,11 @@ impl<'a> Tokenizer<'a> {
         Tokenizer { name: name.into(), count: Box::new(count) }
     }
 
+    /// The same tokenizer, lent out.
+    pub fn borrowed(&self) -> Tokenizer<'_> {
+        Tokenizer::new(self.name.clone(), |text: &str| (self.count)(text))
+    }
+
     /// Its name.
     pub fn name(&self) -> &str {
         &self.name

@@ -26,9 +26,9 @@ mod cycod;
 mod pairs;
 
 use super::Plan;
+use super::sketch::{Sketched, Sketches};
 use super::tokens::Tokenizer;
-use crate::model::{Body, Content, Event, Kind, Piece, PieceKind};
-use crate::text::Text;
+use crate::model::{Event, Kind};
 
 /// What stands in the place of something that was cut out.
 pub const SNIP: &str = "...snip...";
@@ -180,33 +180,49 @@ impl Manner {
 
 /// Plans how to make a conversation fit.
 pub fn trim(events: &[Event<'_>], moment: Moment, how: &Trim<'_>) -> Trimmed {
-    let limits = how.limits.at(moment);
-    match how.rule {
-        Rule::Cycod => cycod::trim(events, limits),
-        Rule::Pairs => pairs::trim(events, limits, how.depth, &how.tokenizer),
+    let mut trimming = Trimming::new(moment, how);
+    events.iter().for_each(|event| trimming.add(event));
+    trimming.plan(&events.sketches())
+}
+
+/// A conversation being trimmed whose events are not in memory: every event is measured as it comes along.
+#[derive(Debug)]
+pub struct Trimming<'h>(Weights<'h>);
+
+#[derive(Debug)]
+enum Weights<'h> {
+    Cycod(cycod::Sizes),
+    Pairs(pairs::Weights<'h>),
+}
+
+impl<'h> Trimming<'h> {
+    /// Begins to measure.
+    pub fn new(moment: Moment, how: &'h Trim<'h>) -> Trimming<'h> {
+        let limits = how.limits.at(moment);
+        Trimming(match how.rule {
+            Rule::Cycod => Weights::Cycod(cycod::Sizes::new(limits)),
+            Rule::Pairs => Weights::Pairs(pairs::Weights::new(limits, how.depth, &how.tokenizer)),
+        })
+    }
+
+    /// Measures the next event; every event, in order.
+    pub fn add(&mut self, event: &Event<'_>) {
+        match &mut self.0 {
+            Weights::Cycod(sizes) => sizes.add(event),
+            Weights::Pairs(weights) => weights.add(event),
+        }
+    }
+
+    /// Plans what goes of the events that were measured.
+    pub fn plan(self, events: &Sketches) -> Trimmed {
+        match self.0 {
+            Weights::Cycod(sizes) => sizes.trim(events),
+            Weights::Pairs(weights) => weights.trim(events),
+        }
     }
 }
 
-/// The body with every text of it changed.
-fn with_texts(body: &Body<'_>, mut change: impl FnMut(&Text<'_>) -> String) -> Body<'static> {
-    let body = body.clone().into_owned();
-    let content = match body.content() {
-        None => return body,
-        Some(Content::Text(text)) => Content::Text(change(text).into()),
-        Some(Content::Pieces(pieces)) => {
-            let piece = |piece: &Piece<'static>| match &piece.kind {
-                PieceKind::Text(text) => {
-                    Piece { kind: PieceKind::Text(change(text).into()), extra: piece.extra.clone() }
-                }
-                PieceKind::Blob { .. } | PieceKind::Other(_) => piece.clone(),
-            };
-            Content::Pieces(pieces.iter().map(piece).collect())
-        }
-    };
-    body.with_content(content)
-}
-
-fn went(events: &[Event<'_>], event: usize, how: Manner, tokens: u64) -> Option<Went> {
+fn went(events: &Sketches, event: usize, how: Manner, tokens: u64) -> Option<Went> {
     let found = events.get(event)?;
-    Some(Went { event, line: found.at.map(|at| at.line), kind: found.kind(), how, tokens })
+    Some(Went { event, line: found.line(), kind: found.kind, how, tokens })
 }

@@ -5,9 +5,9 @@ use std::collections::{HashMap, HashSet};
 
 use hashbrown::HashTable;
 
-use super::{Tallied, conversions};
 use super::page::{Name, Names, Page, Reason};
 use super::row::{How, Row};
+use super::{Tallied, conversions};
 
 /// How many examples of a decision are kept.
 const EXAMPLES_MAX: usize = 5;

@@ -5,7 +5,8 @@ use std::ops::Range;
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use super::{Body, Content, Event, Role};
+use super::spine::SpineEvent;
+use super::{Body, Content, Event, Kind, Role};
 
 /// The name of a fact that takes the last user turns back; its content is their number.
 pub const REWIND: &str = "rewind";
@@ -44,32 +45,28 @@ enum Manner {
 
 impl Said {
     /// Takes notice of one event of this record.
-    pub fn add(&mut self, event: &Event<'_>, record: u32) {
-        if !event.restates {
-            self.prints.extend(prints(event));
+    pub fn add(&mut self, event: &impl SpineEvent, record: u32) {
+        if !event.restates() {
+            self.prints.extend_from_slice(&event.prints());
         }
-        if event.thread.is_some() {
+        if event.thread().is_some() {
             return;
         }
-        match &event.body {
-            Body::Fact { name, content: Some(content) } if name == REWIND => {
-                let turns = content.joined().decode().trim().parse().unwrap_or(0);
-                self.rewinds.push((record, turns));
-            }
-            Body::Message { role: Role::User, content } => {
-                let prelude = if event.restates { record } else { *self.prelude.get_or_insert(record) };
-                let manner = match (event.restates, is_framed(content)) {
+        match (event.kind(), event.role()) {
+            (Kind::Message, Some(Role::User)) => {
+                let prelude = if event.restates() { record } else { *self.prelude.get_or_insert(record) };
+                let manner = match (event.restates(), event.is_framed()) {
                     (true, _) => Manner::Restating,
                     (false, true) => Manner::Framed,
                     (false, false) => Manner::Typed,
                 };
-                self.users.extend(prints(event).into_iter().map(|print| User { record, print, manner, prelude }));
+                self.users.extend(event.prints().iter().map(|print| User { record, print: *print, manner, prelude }));
             }
-            Body::Message { role: Role::System | Role::Developer, .. } if !event.restates => {
+            (Kind::Message, Some(Role::System | Role::Developer)) if !event.restates() => {
                 self.prelude.get_or_insert(record);
             }
-            Body::Fact { .. } => {}
-            _ if event.restates => {}
+            (Kind::Fact, _) => self.rewinds.extend(event.rewinds().map(|turns| (record, turns))),
+            _ if event.restates() => {}
             _ => self.prelude = None,
         }
     }
@@ -81,8 +78,8 @@ impl Said {
     }
 
     /// Whether an event that restates says what no other record says, so that it is all there is.
-    pub fn is_alone(&self, event: &Event<'_>) -> bool {
-        let said = prints(event);
+    pub fn is_alone(&self, event: &impl SpineEvent) -> bool {
+        let said = event.prints();
         !said.is_empty() && !said.iter().any(|print| self.has(*print))
     }
 
@@ -138,7 +135,7 @@ impl Said {
 }
 
 /// The fingerprints of what an event says: of all of it and of each of its texts, without the spaces around them.
-fn prints(event: &Event<'_>) -> Vec<u64> {
+pub(crate) fn prints(event: &Event<'_>) -> Vec<u64> {
     let (Some(speaker), Some(content)) = (speaker(&event.body), event.content()) else { return Vec::new() };
     let mut found = vec![print(speaker, &content.joined().decode())];
     if content.texts().nth(1).is_some() {

@@ -2,11 +2,12 @@
 //! records that repeat others and side conversations are left out, each with its reason. Nothing is left out because a link
 //! is broken.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::said::{Said, is_markup};
+use super::said::{REWIND, Said, is_framed, is_markup, prints};
 use super::{Body, Event, Kind, Role};
 
 /// Why an event is not in the spine.
@@ -37,6 +38,100 @@ impl LeftOut {
             LeftOut::Branch | LeftOut::Thread => false,
         }
     }
+}
+
+/// What the spine looks at in an event. Texts are known by fingerprints, so that whoever keeps those instead of the event can ask too.
+pub(crate) trait SpineEvent {
+    /// What kind of thing happened.
+    fn kind(&self) -> Kind;
+    /// Who speaks.
+    fn role(&self) -> Option<Role>;
+    /// Which part of its record it is.
+    fn part_index(&self) -> u32;
+    /// The fingerprint of its side conversation.
+    fn thread(&self) -> Option<u64>;
+    /// The fingerprint of its own id.
+    fn id(&self) -> Option<u64>;
+    /// The fingerprint of the id of the record it follows.
+    fn parent(&self) -> Option<u64>;
+    /// The fingerprint of its model response.
+    fn group(&self) -> Option<u64>;
+    /// Whether it says again what another record says.
+    fn restates(&self) -> bool;
+    /// Whether it states what a response cost.
+    fn has_usage(&self) -> bool;
+    /// Whether it is made of elements of markup and nothing else.
+    fn is_markup(&self) -> bool;
+    /// Whether it is one element of markup.
+    fn is_framed(&self) -> bool;
+    /// How many turns it takes back.
+    fn rewinds(&self) -> Option<u64>;
+    /// The fingerprints of what it says, each made with who says it.
+    fn prints(&self) -> Cow<'_, [u64]>;
+}
+
+impl SpineEvent for Event<'_> {
+    fn kind(&self) -> Kind {
+        Event::kind(self)
+    }
+
+    fn role(&self) -> Option<Role> {
+        Event::role(self)
+    }
+
+    fn part_index(&self) -> u32 {
+        self.part.index
+    }
+
+    fn thread(&self) -> Option<u64> {
+        self.thread.as_deref().map(key)
+    }
+
+    fn id(&self) -> Option<u64> {
+        self.id.as_deref().map(key)
+    }
+
+    fn parent(&self) -> Option<u64> {
+        self.parent.as_deref().map(key)
+    }
+
+    fn group(&self) -> Option<u64> {
+        self.group.as_deref().map(key)
+    }
+
+    fn restates(&self) -> bool {
+        self.restates
+    }
+
+    fn has_usage(&self) -> bool {
+        self.usage.is_some()
+    }
+
+    fn is_markup(&self) -> bool {
+        self.content().is_some_and(is_markup)
+    }
+
+    fn is_framed(&self) -> bool {
+        self.content().is_some_and(is_framed)
+    }
+
+    fn rewinds(&self) -> Option<u64> {
+        match &self.body {
+            Body::Fact { name, content: Some(content) } if name == REWIND => {
+                Some(content.joined().decode().trim().parse().unwrap_or(0))
+            }
+            _ => None,
+        }
+    }
+
+    fn prints(&self) -> Cow<'_, [u64]> {
+        Cow::Owned(prints(self))
+    }
+}
+
+/// The fingerprint of an id.
+pub(crate) fn key(id: &str) -> u64 {
+    xxh3_64(id.as_bytes())
 }
 
 /// Which records are in the spine. Built in one pass ([`Spine::add`]), asked in a second ([`Spine::left_out`]). Of each record a
@@ -98,16 +193,16 @@ impl Talk {
     /// The agent reports in the user's name what the user did beside the conversation: a command and its output.
     const REPORT: Talk = Talk(4);
 
-    fn of(event: &Event<'_>) -> Talk {
-        match &event.body {
-            _ if event.restates => Talk::NOBODY,
-            Body::ToolCall { .. } | Body::Thinking { .. } => Talk::MODEL,
-            Body::Message { role: Role::Assistant | Role::Unknown, .. } => Talk::MODEL,
-            Body::Message { role: Role::User, content } if is_markup(content) => Talk::REPORT,
-            Body::Message { role: Role::User, .. } => Talk::PROMPT,
-            Body::Message { role: Role::System | Role::Developer | Role::Tool, .. } => Talk::NOBODY,
-            Body::Fact { .. } | Body::ToolResult { .. } | Body::Compaction { .. } => Talk::NOBODY,
-            Body::Failure { .. } | Body::Stop { .. } | Body::Other { .. } => Talk::NOBODY,
+    fn of(event: &impl SpineEvent) -> Talk {
+        match (event.kind(), event.role()) {
+            _ if event.restates() => Talk::NOBODY,
+            (Kind::ToolCall | Kind::Thinking, _) => Talk::MODEL,
+            (Kind::Message, Some(Role::Assistant | Role::Unknown)) => Talk::MODEL,
+            (Kind::Message, Some(Role::User)) if event.is_markup() => Talk::REPORT,
+            (Kind::Message, Some(Role::User)) => Talk::PROMPT,
+            (Kind::Message, Some(Role::System | Role::Developer | Role::Tool) | None) => Talk::NOBODY,
+            (Kind::Fact | Kind::ToolResult | Kind::Compaction, _) => Talk::NOBODY,
+            (Kind::Failure | Kind::Stop | Kind::Other, _) => Talk::NOBODY,
         }
     }
 
@@ -152,35 +247,39 @@ struct Recent {
 const REACH: usize = (1 << 19) / 8 * 7;
 
 impl Recent {
-    fn get(&self, text: &str) -> Option<u32> {
-        let key = xxh3_64(text.as_bytes());
+    fn get(&self, key: u64) -> Option<u32> {
         self.young.get(&key).or_else(|| self.old.get(&key)).copied()
     }
 
-    fn insert(&mut self, text: &str, index: u32) {
+    fn insert(&mut self, key: u64, index: u32) {
         if self.young.len() >= REACH {
             self.old = std::mem::take(&mut self.young);
         }
-        self.young.insert(xxh3_64(text.as_bytes()), index);
+        self.young.insert(key, index);
     }
 }
 
 impl Spine {
     /// Takes notice of one event; every event of the source, in order.
     pub fn add(&mut self, event: &Event<'_>) {
+        self.notice(event);
+    }
+
+    /// The same for what somebody keeps of an event.
+    pub(crate) fn notice(&mut self, event: &impl SpineEvent) {
         let talks = matches!(event.kind(), Kind::Message | Kind::ToolCall | Kind::Thinking);
-        if event.thread.is_none() && talks {
+        if event.thread().is_none() && talks {
             self.has_main = true;
         }
-        self.has_threads |= event.thread.is_some();
+        self.has_threads |= event.thread().is_some();
         let index =
-            if event.part.index == 0 || self.nodes.is_empty() { self.start(event) } else { self.nodes.len() - 1 };
+            if event.part_index() == 0 || self.nodes.is_empty() { self.start(event) } else { self.nodes.len() - 1 };
         self.said.add(event, number(index));
         if let Some(node) = self.nodes.get_mut(index) {
             node.own = node.own.and(Talk::of(event));
-            node.answers |= matches!(event.body, Body::ToolResult { .. }) && !event.restates;
+            node.answers |= event.kind() == Kind::ToolResult && !event.restates();
         }
-        if let (Some(group), Some(_), false) = (&event.group, event.usage, event.restates) {
+        if let (Some(group), true, false) = (event.group(), event.has_usage(), event.restates()) {
             let own = number(index);
             match self.last_usage.get(group) {
                 Some(last) if last == own => return,
@@ -191,26 +290,26 @@ impl Spine {
         }
     }
 
-    fn start(&mut self, event: &Event<'_>) -> usize {
+    fn start(&mut self, event: &impl SpineEvent) -> usize {
         let index = self.nodes.len();
-        let parent = event.parent.as_deref().and_then(|parent| self.by_id.get(parent));
+        let parent = event.parent().and_then(|parent| self.by_id.get(parent));
         let own = number(index);
         // Results, progress reports and users' words may stand between two records of one response.
         let before = parent.and_then(|parent| self.nodes.get(parent as usize)).map_or(0, |parent| parent.under);
-        let group = event.group.as_deref().map_or(0, fingerprint);
+        let group = event.group().map_or(0, fingerprint);
         self.nodes.push(Node {
             parent: parent.unwrap_or(own),
             latest: own,
             under: if group == 0 { before } else { group },
             responds: group != 0,
-            thread: event.thread.as_deref().map_or(0, fingerprint),
+            thread: event.thread().map_or(0, fingerprint),
             goes_on: group != 0 && group == before,
             answers: false,
             own: Talk::default(),
             below: Talk::default(),
             begins_with_prompt: false,
         });
-        if let Some(id) = event.id.as_deref().filter(|id| self.by_id.get(id).is_none()) {
+        if let Some(id) = event.id().filter(|id| self.by_id.get(*id).is_none()) {
             self.by_id.insert(id, own);
         }
         index
@@ -265,15 +364,20 @@ impl Spine {
 
     /// Why this event is not in the spine, if it is not; every event again, in the same order.
     pub fn left_out(&mut self, event: &Event<'_>) -> Option<LeftOut> {
+        self.judge(event)
+    }
+
+    /// The same for what somebody keeps of an event.
+    pub(crate) fn judge(&mut self, event: &impl SpineEvent) -> Option<LeftOut> {
         // As in `add`: a stream may begin in the middle of a record.
-        if event.part.index == 0 || self.asked == 0 {
+        if event.part_index() == 0 || self.asked == 0 {
             self.asked += 1;
         }
         // What is said to repeat another record and does not is all there is of it.
-        if event.restates && !self.said.is_alone(event) {
+        if event.restates() && !self.said.is_alone(event) {
             return Some(LeftOut::Restated);
         }
-        if event.thread.is_some() && self.has_main && !matches!(event.body, Body::Fact { .. }) {
+        if event.thread().is_some() && self.has_main && event.kind() != Kind::Fact {
             return Some(LeftOut::Thread);
         }
         (self.branch() != 0).then_some(LeftOut::Branch)
@@ -296,8 +400,8 @@ impl Spine {
 
     /// Whether a later record of the same model response states its usage again. Ask after [`Spine::left_out`].
     pub fn usage_said_later(&self, event: &Event<'_>) -> bool {
-        let (Some(group), Some(_)) = (&event.group, event.usage) else { return false };
-        self.said_later.binary_search(&(self.asked.saturating_sub(1), fingerprint(group))).is_ok()
+        let (Some(group), Some(_)) = (event.group.as_deref(), event.usage) else { return false };
+        self.said_later.binary_search(&(self.asked.saturating_sub(1), fingerprint(key(group)))).is_ok()
     }
 }
 
@@ -345,8 +449,8 @@ fn newest_rivals(nodes: &[Node]) -> HashMap<(u32, u32), u32> {
 }
 
 /// Never 0, which means none.
-fn fingerprint(group: &str) -> u32 {
-    u32::try_from(xxh3_64(group.as_bytes()) >> 32).unwrap_or_default().max(1)
+fn fingerprint(key: u64) -> u32 {
+    u32::try_from(key >> 32).unwrap_or_default().max(1)
 }
 
 fn number(index: usize) -> u32 {
@@ -471,10 +575,10 @@ mod tests {
     fn links_reach_back_and_older_ones_are_let_go() {
         let mut recent = Recent::default();
         for index in 0..2 * REACH + 1 {
-            recent.insert(&index.to_string(), number(index));
+            recent.insert(key(&index.to_string()), number(index));
         }
-        assert_eq!(recent.get(&REACH.to_string()), Some(number(REACH)));
-        assert_eq!(recent.get("0"), None);
+        assert_eq!(recent.get(key(&REACH.to_string())), Some(number(REACH)));
+        assert_eq!(recent.get(key("0")), None);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use stenograph::edit::Applied;
+use stenograph::edit::Edited;
 use stenograph::edit::compact::{Aside, Split};
 use stenograph::edit::tokens::Tokenizer;
 use stenograph::model::Event;
@@ -32,7 +32,7 @@ enum Outcome {
     /// Nothing, so far.
     None,
     /// A file was edited.
-    Edited(Box<Applied>, Written),
+    Edited(Box<Edited>, Written),
     /// The old entries of a window stand in an archive.
     Archived { window: PathBuf, archive: PathBuf },
 }
@@ -65,8 +65,8 @@ impl<'a> Report<'a> {
     }
 
     /// Takes notice of a file that was edited.
-    pub fn applied(&mut self, applied: Applied, written: Written) {
-        self.outcome = Outcome::Edited(Box::new(applied), written);
+    pub fn edited(&mut self, edited: Edited, written: Written) {
+        self.outcome = Outcome::Edited(Box::new(edited), written);
     }
 
     /// Takes notice of where the entries of a window are now.
@@ -105,7 +105,7 @@ impl<'a> Report<'a> {
         output.say(&format!("  {kept} kept: {}{}", in_tokens(self.tokens.kept), summary.unwrap_or_default()));
         match &self.outcome {
             Outcome::None => {}
-            Outcome::Edited(applied, written) => edited::tell(applied, written, "compact", output),
+            Outcome::Edited(done, written) => edited::tell(done, written, "compact", output),
             Outcome::Archived { archive, .. } => {
                 let (archive, name) = (archive.display(), &self.name);
                 output.say(&format!("what went is in {archive}: steno compact --undo {name} brings it back"));
@@ -127,7 +127,7 @@ impl<'a> Report<'a> {
         let goes: Vec<String> = goes.collect();
         let outcome = match &self.outcome {
             Outcome::None => String::new(),
-            Outcome::Edited(applied, written) => format!(",{}", edited::json_fields(applied, written)),
+            Outcome::Edited(done, written) => format!(",{}", edited::json_fields(done, written)),
             Outcome::Archived { window, archive } => {
                 let text = |path: &PathBuf| quote(&path.display().to_string());
                 format!(",\"output\":{},\"archive\":{}", text(window), text(archive))

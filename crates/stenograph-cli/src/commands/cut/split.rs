@@ -1,16 +1,18 @@
 //! Dividing a transcript: which pieces there are, what they are called, and that none of them takes the place of a file.
 
-use std::io::Write;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use stenograph::edit::cut::{Division, Hindrance, Piece, Split, divisions, split};
 use stenograph::edit::tokens::Tokenizer;
-use stenograph::edit::trim::{Moment, Trim, trim};
-use stenograph::edit::{Applied, Original, apply};
+use stenograph::edit::trim::{Moment, Trim, Trimming};
+use stenograph::edit::{EditSource, Edited, Rewritable};
+use stenograph::format::Format;
 use stenograph::text::quote;
+use stenograph_store::{Problem, Spool};
 
 use super::Options;
-use crate::edited::Subject;
+use crate::edited::{self, Subject};
 use crate::error::{CommandError, Status};
 use crate::output::{Output, counted, grouped, harmless_json};
 use crate::tokenizer;
@@ -21,34 +23,49 @@ const PIECES_MAX: usize = 10_000;
 /// Divides.
 pub(super) fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
     let counter = tokenizer::named(&options.tokenizer)?;
-    let subject = Subject::open(&options.input, options.from.as_deref(), &options.target)?;
-    let original = subject.read()?;
+    let mut subject = Subject::open(&options.input, options.from.as_deref(), &options.target)?;
+    let (name, format) = (subject.name(), subject.format());
+    let files_like = options.target.output.options(Some(subject.source()));
+    let is_input = subject.source().recognizer();
+    let mut tokens = Vec::new();
+    let counts = options.split_tokens.is_some();
+    let base = options.target.output.path().or(subject.path()).map(Path::to_owned);
+    let mut original = subject.read(&mut |event| tokens.extend(counts.then(|| counter.tokenizer.event(event))))?;
     let how = match (options.split_every, options.split_tokens) {
         (Some(turns), _) => Split::Every(turns),
-        (_, Some(tokens)) => Split::Tokens(tokens, &counter.tokenizer),
+        (_, Some(most)) => Split::Tokens(most, &tokens),
         (None, None) => Split::At(options.split_at.iter().map(|event| event.saturating_sub(1)).collect()),
     };
     let mut status = match &how {
-        Split::At(places) => tell_moved(&divisions(&original.events, places), original.events.len(), output),
+        Split::At(places) => tell_moved(&divisions(&original.sketches, places), original.sketches.len(), output),
         Split::Every(_) | Split::Tokens(..) => Status::Done,
     };
-    let pieces = split(&original.events, &how);
-    let paths = paths(options, &subject, &original, pieces.len())?;
+    let pieces = split(&original.sketches, &how);
+    let count = pieces.pieces.len();
+    let paths = paths(options, base.as_deref(), format, count)?;
     let mut files = Vec::new();
     let mut told = Vec::new();
     let mut renamed = false;
-    for (piece, path) in pieces.iter().zip(&paths) {
+    let mut result = Spool::new()?;
+    for (piece, path) in pieces.pieces.iter().zip(&paths) {
         // A part of a session is not the session: whoever finds both would take one for a copy of the other.
-        let own = if pieces.len() > 1 { piece.of_its_own(&original.events) } else { None };
-        let applied = apply(&original, own.as_ref().unwrap_or(&piece.plan))?;
+        let own = if count > 1 { pieces.plan_of_its_own(&original.sketches, piece) } else { None };
         renamed |= own.is_some();
+        let plan = own.unwrap_or_else(|| pieces.plan(&original.sketches, piece));
+        result.restart()?;
+        let edited = edited::carry_out(&mut original, &plan, &name, &mut result)?;
+        drop(plan);
+        told.push(Told::new(path, piece, &edited, format, &mut result, &counter.tokenizer)?);
         if !options.target.dry_run {
-            let mut file = options.target.output.options(Some(subject.source())).create(path, [subject.source()])?;
-            file.write_all(&applied.bytes)?;
+            if is_input(path) {
+                return Err(stenograph_store::Error::about(path, Problem::OwnInput).into());
+            }
+            let mut file = files_like.clone().create(path, [])?;
+            io::copy(&mut *result.reread()?, &mut file)?;
             files.push(file);
         }
-        told.push(Told::new(path, piece, &applied, &counter.tokenizer));
     }
+    drop(original);
     // All are written before the first one appears: a full disk leaves none of them.
     for file in files {
         file.commit()?;
@@ -69,8 +86,8 @@ pub(super) fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, 
         output.say(&format!("note: {path} has {tokens} tokens, more than {}: {why}", grouped(most)));
         status = status.max(Status::No);
     }
-    if pieces.len() < 2 {
-        output.say(&format!("note: {} is all one piece that way", subject.name()));
+    if count < 2 {
+        output.say(&format!("note: {name} is all one piece that way"));
         status = status.max(Status::No);
     }
     Ok(status)
@@ -102,11 +119,11 @@ fn tell_moved(divisions: &[Division], count: usize, output: &mut Output<'_>) -> 
 /// The names of the pieces: NAME.1.EXT, NAME.2.EXT and so on, beside the file that `-o` names, or beside the input.
 fn paths(
     options: &Options,
-    subject: &Subject,
-    original: &Original<'_>,
+    base: Option<&Path>,
+    format: &dyn Format,
     count: usize,
 ) -> Result<Vec<PathBuf>, CommandError> {
-    let Some(base) = options.target.output.path().or(subject.path()) else {
+    let Some(base) = base else {
         return Err(CommandError::new("the pieces have no name").hint("give them one with -o NAME.jsonl"));
     };
     if count > PIECES_MAX {
@@ -115,7 +132,7 @@ fn paths(
     }
     let name = base.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let name = [".gz", ".zst"].into_iter().find_map(|end| name.strip_suffix(end)).unwrap_or(&name).to_owned();
-    let ending = format!(".{}", original.format.info().extension);
+    let ending = format!(".{}", format.info().extension);
     let (stem, ending) = match name.strip_suffix(&ending).filter(|stem| !stem.is_empty()) {
         Some(stem) => (stem.to_owned(), ending),
         None => match name.rsplit_once('.').filter(|(stem, _)| !stem.is_empty()) {
@@ -140,7 +157,7 @@ struct Told {
     turns: usize,
     first: usize,
     last: usize,
-    size: usize,
+    size: u64,
     tokens: u64,
     tokenizer: String,
     exact: bool,
@@ -148,26 +165,41 @@ struct Told {
 }
 
 impl Told {
-    fn new(path: &Path, piece: &Piece, applied: &Applied, tokenizer: &Tokenizer<'_>) -> Told {
-        let counting = Tokenizer::new(tokenizer.name(), |text: &str| tokenizer.text(text));
-        let how = Trim { tokenizer: counting, ..Trim::default() };
-        Told {
+    fn new(
+        path: &Path,
+        piece: &Piece,
+        edited: &Edited,
+        format: &dyn Format,
+        result: &mut Spool,
+        tokenizer: &Tokenizer<'_>,
+    ) -> Result<Told, CommandError> {
+        let how = Trim { tokenizer: tokenizer.borrowed(), ..Trim::default() };
+        let mut counting = Trimming::new(Moment::Load, &how);
+        let mut session = None;
+        let size = io::copy(&mut *result.reread()?, &mut io::sink())?;
+        let left = EditSource::read(format, result, &mut |event| {
+            counting.add(event);
+            if session.is_none() {
+                session = event.session.as_deref().map(str::to_owned);
+            }
+        })?;
+        Ok(Told {
             path: path.display().to_string(),
             turns: piece.turns,
             first: piece.events.start + 1,
             last: piece.events.end,
-            size: applied.bytes.len(),
-            tokens: trim(&applied.events, Moment::Load, &how).account.before,
+            size,
+            tokens: counting.plan(&left.sketches).account.before,
             tokenizer: tokenizer.name().to_owned(),
-            exact: applied.is_exact(),
-            session: applied.events.iter().find_map(|event| event.session.as_deref().map(str::to_owned)),
-        }
+            exact: edited.is_exact(),
+            session,
+        })
     }
 
     fn people(&self) -> String {
         let turns = counted(self.turns as u64, "turn");
         let path = crate::output::harmless_line(&self.path);
-        let (tokens, size) = (grouped(self.tokens), grouped(self.size as u64));
+        let (tokens, size) = (grouped(self.tokens), grouped(self.size));
         format!("{path}: {turns}, events {} to {}, {tokens} tokens, {size} bytes", self.first, self.last)
     }
 

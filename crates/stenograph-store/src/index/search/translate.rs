@@ -3,12 +3,12 @@
 use std::ops::Bound;
 
 use stenograph::query::{Expr, Field, How, SessionFacts, Words};
-use tantivy::{SegmentReader, Term};
 use tantivy::query::{
     AllQuery, BooleanQuery, ConstScoreQuery, EmptyQuery, FuzzyTermQuery, InvertedIndexRangeQuery, Occur,
     PhrasePrefixQuery, PhraseQuery, Query as EngineQuery, RangeQuery, TermQuery, TermSetQuery,
 };
 use tantivy::schema::{Field as Column, IndexRecordOption};
+use tantivy::{SegmentReader, Term};
 
 use super::{Depth, Request, Searcher};
 use crate::Error;

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use super::Aside;
-use crate::edit::{Original, Plan};
+use crate::edit::{Original, Plan, Sketched};
 use crate::format::Format;
 use crate::model::{Body, Content, Event, Kind, Outline, Role};
 use crate::read;
@@ -50,6 +50,7 @@ fn says(event: &Event<'_>, summary: &str) -> bool {
 /// The events of the records that the format makes of a summary.
 fn marker(original: &Original<'_>, aside: &Aside, summary: &str, stamp: &Stamp) -> Option<Vec<Event<'static>>> {
     let events = &original.events;
+    let sketches = events.sketches();
     let mut outline = Outline::of(original.format.info().name, events);
     // Whatever ids are made up have to be others than at the last compaction.
     outline.seed ^= xxhash_rust::xxh3::xxh3_64(stamp.id.as_bytes());
@@ -57,7 +58,7 @@ fn marker(original: &Original<'_>, aside: &Aside, summary: &str, stamp: &Stamp) 
     // The writer is shown what stands there, so that it makes no header and goes on from the last record that goes.
     let last = aside.told.last().copied();
     for number in [Some(0), last.filter(|last| *last > 0)].into_iter().flatten() {
-        let record = crate::edit::records(events).into_iter().find(|record| record.contains(&number))?;
+        let record = sketches.records().find(|record| record.contains(&number))?;
         for event in events.get(record)? {
             let _ = writing.event(event);
         }
@@ -105,7 +106,7 @@ fn link(events: &[Event<'static>], aside: &Aside, marker: &[Event<'static>], pla
     for (number, event) in (aside.kept_from..).zip(kept) {
         let past = event.parent.as_deref().is_some_and(|parent| !stands.contains(parent));
         if past && event.thread == last.thread {
-            plan.replace(number, Event { parent: Some(id.clone()), ..event.clone() });
+            plan.follow(number, id.clone());
         }
     }
 }

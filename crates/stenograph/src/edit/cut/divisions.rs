@@ -1,8 +1,9 @@
 //! Where a conversation can be divided: what becomes of the places that somebody names, and why. Which places those are, and what
 //! the pieces hold, is not decided here.
 
+use crate::edit::sketch::{Sketch, Sketched, Sketches};
 use crate::edit::units::bonds;
-use crate::model::{Event, Kind};
+use crate::model::Kind;
 
 /// What becomes of a place at which a conversation is to be divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +43,8 @@ impl Hindrance {
 
 /// What becomes of the places at which a conversation is to be divided, each named by the event it stands before: the place itself
 /// where nothing is torn there, else the next one where that is so.
-pub fn divisions(events: &[Event<'_>], places: &[usize]) -> Vec<Division> {
+pub fn divisions<S: Sketched + ?Sized>(events: &S, places: &[usize]) -> Vec<Division> {
+    let events = &*events.sketches();
     let hindrances = hindrances(events);
     let division = |asked: &usize| {
         let free = |place: &usize| hindrances.get(*place).is_some_and(Option::is_none);
@@ -54,13 +56,13 @@ pub fn divisions(events: &[Event<'_>], places: &[usize]) -> Vec<Division> {
 }
 
 /// For each event why nothing may be divided before it.
-fn hindrances(events: &[Event<'_>]) -> Vec<Option<Hindrance>> {
-    let inside = |event: &Event<'_>| (event.part.index > 0).then_some(Hindrance::Record);
+fn hindrances(events: &Sketches) -> Vec<Option<Hindrance>> {
+    let inside = |event: &Sketch| (event.part > 0).then_some(Hindrance::Record);
     let mut found: Vec<Option<Hindrance>> = events.iter().map(inside).collect();
     // A bond may reach over all of a conversation: each place is looked at once for each kind of them.
     for kind in [Hindrance::Call, Hindrance::Response] {
         let is_kind = |(one, other): &(usize, usize)| {
-            let kinds = [one, other].map(|number| events.get(*number).map(Event::kind));
+            let kinds = [one, other].map(|number| events.get(*number).map(|event| event.kind));
             (kinds == [Some(Kind::ToolCall), Some(Kind::ToolResult)]) == (kind == Hindrance::Call)
         };
         let mut reach = 0;
@@ -83,7 +85,7 @@ fn hindrances(events: &[Event<'_>]) -> Vec<Option<Hindrance>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Body, Content, Input, Part, Role};
+    use crate::model::{Body, Content, Event, Input, Part, Role};
 
     fn said(role: Role) -> Event<'static> {
         Event::new(Body::Message { role, content: Content::text("x") })

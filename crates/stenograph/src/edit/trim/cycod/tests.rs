@@ -1,6 +1,13 @@
 //! Expectations worked out by hand from CycoD's own steps.
 
 use super::*;
+use crate::edit::Sketched;
+
+fn trim(events: &[Event<'static>], limits: Limits) -> Trimmed {
+    let mut sizes = Sizes::new(limits);
+    events.iter().for_each(|event| sizes.add(event));
+    sizes.trim(&events.sketches())
+}
 
 fn user(text: &str) -> Event<'static> {
     Event::new(Body::Message { role: Role::User, content: Content::text(text.to_owned()) })

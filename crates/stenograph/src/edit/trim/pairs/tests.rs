@@ -1,7 +1,14 @@
 //! What our rule promises, one promise a test.
 
 use super::*;
-use crate::model::Input;
+use crate::edit::Sketched;
+use crate::model::{Body, Input};
+
+fn trim(events: &[Event<'static>], limits: Limits, depth: Depth, tokenizer: &Tokenizer<'_>) -> Trimmed {
+    let mut weights = Weights::new(limits, depth, tokenizer);
+    events.iter().for_each(|event| weights.add(event));
+    weights.trim(&events.sketches())
+}
 
 fn said(role: Role, text: &str) -> Event<'static> {
     Event::new(Body::Message { role, content: Content::text(text.to_owned()) })
