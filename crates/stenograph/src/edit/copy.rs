@@ -270,7 +270,8 @@ mod tests {
                     found.extend(left.pop_front());
                 }
                 let until = left.front().map_or(offset, |splice| splice.at.offset.min(offset));
-                let until = source[..until as usize].rfind('\n').map_or(0, |at| at as u64 + 1);
+                let before = &source.as_bytes()[..until as usize];
+                let until = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at as u64 + 1);
                 assert!(copy.carry_out(&mut found, until).unwrap());
             }
             found.extend(left);

@@ -325,6 +325,6 @@ mod tests {
 
     #[test]
     fn an_event_takes_few_bytes() {
-        assert!(size_of::<Sketch>() <= 104, "{}", size_of::<Sketch>());
+        assert!(size_of::<Sketch>() <= 112, "{}", size_of::<Sketch>());
     }
 }
