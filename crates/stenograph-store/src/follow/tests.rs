@@ -391,9 +391,10 @@ fn heard_while_rotated(rotations: usize) -> Vec<String> {
     let place = Place::with(line("begin"));
     let stop = std::sync::atomic::AtomicBool::new(false);
     let mut heard = Heard::default();
+    // A file that has no name in the moment it is opened cannot be followed.
+    let mut follow = place.follow();
     std::thread::scope(|scope| {
         scope.spawn(|| rotate(&place.path, &stop));
-        let mut follow = place.follow();
         let (mut rotated, mut seen) = (0, 0);
         let died = (0..1_000_000).find_map(|_| {
             let died = follow.look(&mut heard).err();
