@@ -177,3 +177,37 @@ fn strict_refuses_to_join_texts_that_stood_apart() {
     let done = folder.run("convert m.steno.jsonl --to chibi --json -o out");
     assert_eq!(done.ends(0).json()[0]["lossy"], true);
 }
+
+#[test]
+fn a_web_search_of_codex_is_counted_and_has_a_result_where_the_target_demands_one() {
+    let record = |second: u32, kind: &str, payload: &str| {
+        format!("{{\"timestamp\":\"2026-01-02T03:04:{second:02}.000Z\",\"type\":\"{kind}\",\"payload\":{payload}}}\n")
+    };
+    let session = r#"{"id":"0198aaaa-1111-4222-8333-444455556666","timestamp":"2026-01-02T03:04:05.000Z","cwd":"/work/app","cli_version":"0.166.0"}"#;
+    let question = r#"{"type":"message","role":"user","content":[{"type":"input_text","text":"find the walrus"}]}"#;
+    let search = |id: &str| {
+        format!(
+            r#"{{"type":"web_search_call","id":"{id}","status":"completed","action":{{"type":"search","query":"{id}"}}}}"#
+        )
+    };
+    let answer = r#"{"type":"message","role":"assistant","content":[{"type":"output_text","text":"On the ice."}]}"#;
+    let source = record(5, "session_meta", session)
+        + &record(6, "response_item", question)
+        + &record(7, "response_item", &search("ws_1"))
+        + &record(8, "response_item", &search("ws_2"))
+        + &record(9, "response_item", answer);
+    let folder = Folder::with("codex.jsonl", source);
+    folder.run("convert codex.jsonl --to claude-code -o claude.jsonl").ends(0).talks("2 invented");
+    let text = String::from_utf8(folder.read("claude.jsonl")).unwrap();
+    let blocks = text.lines().flat_map(|line| {
+        let record: serde_json::Value = serde_json::from_str(line).unwrap();
+        record["message"]["content"].as_array().cloned().unwrap_or_default()
+    });
+    let of = |kind: &str, id: &str| -> Vec<String> {
+        let of_kind = blocks.clone().filter(|block| block["type"] == kind);
+        of_kind.map(|block| block[id].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(of("tool_use", "id"), ["ws_1", "ws_2"]);
+    assert_eq!(of("tool_result", "tool_use_id"), ["ws_1", "ws_2"]);
+    assert_eq!(folder.run("usage codex.jsonl --json").json()[0]["total"]["searches"], 2);
+}
