@@ -10,11 +10,11 @@ use super::page::Name;
 /// The time that two agents state for one call differs by less than this: one states when the answer begins, the other when it ends.
 const APART_MAX_MS: u64 = 10 * 60 * 1000;
 
-/// For every entry whether it repeats a call that another source tells of in the same session. `written` gives what decides which of two
+/// For every entry whether it repeats a call that another agent made in the same session. `written` gives what decides which of two
 /// sources is the original: when it was last written, and its path. It gives nothing for entries that take no part.
 pub(super) fn repeated<'s>(entries: &[Entry], written: &dyn Fn(&Entry) -> Option<(i64, &'s str)>) -> Vec<bool> {
     let mut repeated = vec![false; entries.len()];
-    for places in of_several_sources(entries, written).into_values() {
+    for places in of_several_agents(entries, written).into_values() {
         let mut ordered: Vec<(_, usize, &Entry)> = places
             .into_iter()
             .filter_map(|place| {
@@ -42,15 +42,15 @@ pub(super) fn repeated<'s>(entries: &[Entry], written: &dyn Fn(&Entry) -> Option
     repeated
 }
 
-/// The entries of each session of which more than one source tells.
-fn of_several_sources<'s>(
+/// The entries of each session in which calls of more than one agent are told.
+fn of_several_agents<'s>(
     entries: &[Entry],
     written: &dyn Fn(&Entry) -> Option<(i64, &'s str)>,
 ) -> HashMap<Name, Vec<usize>> {
-    let (mut sources, mut several) = (HashMap::new(), HashSet::new());
+    let (mut agents, mut several) = (HashMap::new(), HashSet::new());
     for entry in entries {
         if let Some(session) = entry.row.session
-            && *sources.entry(session).or_insert(entry.source) != entry.source
+            && *agents.entry(session).or_insert(entry.row.agent) != entry.row.agent
             && written(entry).is_some()
         {
             several.insert(session);
@@ -68,23 +68,15 @@ fn of_several_sources<'s>(
     found
 }
 
-/// Whether two sources tell of one call: the same tokens at about the same time. What one agent tells in two sources is copied exactly,
-/// by way of another agent's format.
+/// Whether two agents tell of one call: the same tokens at about the same time. What one agent tells twice it tells by the same ids.
 fn is_same_call(one: &Entry, other: &Entry) -> bool {
-    if one.source == other.source {
-        return false;
-    }
     let (one, other) = (&one.row, &other.row);
     let is_same_model = one.model.is_none() || other.model.is_none() || one.model == other.model;
-    if one.agent == other.agent {
-        let is_copied = one.time.is_some() && one.time == other.time && one.tokens == other.tokens;
-        return is_copied && is_same_model && one.thread == other.thread && one.tokens.output > 0;
-    }
     let is_near = match (one.time, other.time) {
         (Some(one), Some(other)) => one.abs_diff(other) < APART_MAX_MS,
         (None, _) | (_, None) => true,
     };
-    is_same_model && is_near && is_alike(&one.tokens, &other.tokens)
+    one.agent != other.agent && is_same_model && is_near && is_alike(&one.tokens, &other.tokens)
 }
 
 /// Whether the tokens of a call are the same, also where one source states no cache, or counts it as input.

@@ -165,9 +165,7 @@ impl Reason {
         match self {
             Reason::Streamed => "the same answer again, written piece by piece; of each counter the largest counts",
             Reason::Copied => "a copy in another source: resumed, forked or copied; it counts once",
-            Reason::Converted => {
-                "a call that a conversion for another agent repeats; it counts once, in the source that was written first"
-            }
+            Reason::Converted => "a call that a conversion for another agent repeats; it counts once, for the original",
             Reason::PassedOn => "a sub-agent's call, passed on by its caller's record; the sub-agent's own counts",
             Reason::Replayed => "the history of the session it came from, replayed; it counts once, for that session",
             Reason::RepeatedTotal => "the same running total again; nothing was called in between",
