@@ -171,8 +171,9 @@ impl Target {
             Target::File { file: None, .. } => Ok(()),
             Target::File { file: Some(file), is_synced, .. } => {
                 file.flush()?;
+                file.get_mut().0.sync()?;
                 *is_synced = true;
-                file.get_mut().0.sync()
+                Ok(())
             }
         }
     }

@@ -254,7 +254,7 @@ impl Kept {
         self.0.copy_at(path).is_some()
     }
 
-    /// Whether what was kept of a source was kept of itself, and not of what it is a copy of.
+    /// Whether the archive has the copy that the catalogue names, under the path of the source.
     pub(super) fn has_own(&self, row: &SourceRow) -> bool {
         copy_of(row).and_then(|copy| self.0.copy(copy)).is_some_and(|copy| copy.path == row.path)
     }

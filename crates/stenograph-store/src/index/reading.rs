@@ -165,7 +165,7 @@ impl Run<'_> {
     /// Reads a copy that is gone out of the archive: what it was a copy of says something else now.
     pub(super) fn take_in_parted(&mut self, id: SourceId, report: &mut Report) -> Result<(), Error> {
         let Some(copy) = self.catalogue.source(id)?.filter(|row| row.copy_of.is_some()) else { return Ok(()) };
-        // What was kept of its original is told by that one.
+        // Another archive may be in the place of the one that had it.
         if !self.archive()?.has_own(&copy) {
             return Ok(());
         }
