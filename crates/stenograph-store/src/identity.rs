@@ -23,7 +23,8 @@ pub(crate) fn session_of(named: Option<&str>, format: Option<&dyn Format>, head:
     }
 }
 
-fn stated_session(format: &dyn Format, head: &[u8]) -> Option<String> {
+/// The session that the first records of a source state.
+pub(crate) fn stated_session(format: &dyn Format, head: &[u8]) -> Option<String> {
     const PIECE_SIZE: usize = 4 << 10;
     let (mut session, mut reading) = (Stated(None), Reading::new(format, Want::All));
     for piece in head.chunks(PIECE_SIZE) {

@@ -3,11 +3,10 @@
 
 use std::path::{Path, PathBuf};
 
-use stenograph::format::{Format, Want};
-use stenograph::model::{Event, Note};
-use stenograph::read::{Reading, Sink};
+use stenograph::format::Format;
 
 use crate::discover::Pattern;
+use crate::identity::stated_session;
 use crate::source::{Passes, Source};
 
 /// A side conversation in a file of its own.
@@ -33,7 +32,7 @@ pub fn beside(path: &Path, format: &'static dyn Format) -> Vec<Side> {
             match rest.strip_prefix("<session>/") {
                 Some(below) => walk(&folder.join(session), below, None, &mut |side| found.push(side)),
                 None if !rest.contains('/') => walk(folder, rest, None, &mut |side| {
-                    if side.path != path && session_of(&side.path, format).as_deref() == Some(session) {
+                    if side.path != path && session_at(&side.path, format).as_deref() == Some(session) {
                         found.push(side);
                     }
                 }),
@@ -67,24 +66,9 @@ fn walk(folder: &Path, steps: &str, thread: Option<&str>, each: &mut dyn FnMut(S
 }
 
 /// The session that a source says it is of, in its first records.
-fn session_of(path: &Path, format: &'static dyn Format) -> Option<String> {
+fn session_at(path: &Path, format: &'static dyn Format) -> Option<String> {
     let source = Source::open(path, Passes::Once).ok()?;
-    let mut first = First(None);
-    Reading::new(format, Want::All).feed(source.head(), &mut first);
-    first.0
-}
-
-/// Keeps the first session that is named.
-struct First(Option<String>);
-
-impl Sink for First {
-    fn event(&mut self, event: &Event<'_>) {
-        if self.0.is_none() {
-            self.0 = event.session.as_deref().map(str::to_owned);
-        }
-    }
-
-    fn note(&mut self, _note: Note) {}
+    stated_session(format, source.head())
 }
 
 #[cfg(test)]
