@@ -14,6 +14,7 @@ pub mod document;
 pub mod edit;
 mod error;
 pub mod files;
+mod fingerprint;
 pub mod folder;
 pub mod follow;
 pub mod gather;

@@ -12,9 +12,9 @@ use stenograph::json;
 use stenograph::model::Span;
 use stenograph::read::{Reading, Sink};
 
-use super::mark::Mark;
 use super::{LastLine, Listener, Looked, Rings, Turn, missing};
 use crate::error::{Error, Problem};
+use crate::fingerprint::FingerprintBuilder;
 use crate::identity::Identity;
 
 /// How far back is looked at first: the last dozen records of most files.
@@ -44,7 +44,7 @@ pub(super) struct Lines {
     at: Span,
     /// Whether the line under way began before what was read: then there is nothing to be made of it.
     within: bool,
-    mark: Mark,
+    fingerprint: FingerprintBuilder,
     /// How the file looked at the last look.
     seen: Option<(u64, Option<SystemTime>)>,
     /// Whether the file was found too short at the last look. Some write a file anew under its name at every message: for a moment it
@@ -83,7 +83,7 @@ impl Lines {
             reading: Reading::new(format, Want::All),
             at: START,
             within: false,
-            mark: Mark::default(),
+            fingerprint: FingerprintBuilder::default(),
             seen: None,
             short: false,
             gone: false,
@@ -126,8 +126,9 @@ impl Lines {
             }
             window = window.saturating_mul(WINDOW_GROWTH).min(window_max);
         }
-        self.mark = Mark::of(&self.file, self.at.offset).map_err(|error| self.unreadable(error))?;
-        self.consumed += self.mark.size();
+        self.fingerprint =
+            FingerprintBuilder::at(&self.file, self.at.offset).map_err(|error| self.unreadable(error))?;
+        self.consumed += self.fingerprint.size();
         if last_line == LastLine::Given {
             self.end(ring);
         }
@@ -175,7 +176,7 @@ impl Lines {
     }
 
     fn feed(&mut self, chunk: &[u8], sink: &mut (impl Sink + ?Sized)) {
-        self.mark.add(chunk);
+        self.fingerprint.add(chunk);
         let mut rest = chunk;
         if self.within {
             let skipped = chunk.iter().position(|byte| *byte == b'\n').map_or(chunk.len(), |newline| newline + 1);
@@ -213,7 +214,7 @@ impl Lines {
             };
         }
         let seen = Some((metadata.len(), metadata.modified().ok()));
-        if seen != self.seen && !self.has_mark()? {
+        if seen != self.seen && !self.is_same_file()? {
             return self.anew(if self.short { Turn::Truncated } else { Turn::Rewritten });
         }
         (self.seen, self.short) = (seen, false);
@@ -233,10 +234,10 @@ impl Lines {
         self.file.try_clone().map_err(|error| self.unreadable(error))
     }
 
-    /// Whether what was read still stands where it stood.
-    fn has_mark(&mut self) -> Result<bool, Error> {
-        self.consumed += self.mark.size();
-        self.mark.is_on(&self.file).map_err(|error| self.unreadable(error))
+    /// Whether the file still begins with what was read of it.
+    fn is_same_file(&mut self) -> Result<bool, Error> {
+        self.consumed += self.fingerprint.size();
+        self.fingerprint.build().is_on(&self.file).map_err(|error| self.unreadable(error))
     }
 
     /// Another file has the name now. When it has all that was read of the old one, somebody wrote it anew and put it in its place.
@@ -248,7 +249,7 @@ impl Lines {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Looked::Same),
             Err(error) => return Err(self.unreadable(error)),
         };
-        if self.mark.is_on(&file).map_err(|error| self.unreadable(error))? && self.at.offset > 0 {
+        if self.fingerprint.build().is_on(&file).map_err(|error| self.unreadable(error))? && self.at.offset > 0 {
             // Of the file that was opened: since it was noticed, yet another one may have taken the name.
             let metadata = file.metadata().map_err(|error| self.unreadable(error))?;
             (self.identity, self.gone, self.short) = (Identity::of_metadata(&metadata), false, false);

@@ -7,7 +7,6 @@
 
 mod bell;
 mod lines;
-mod mark;
 #[cfg(test)]
 mod tests;
 mod whole;

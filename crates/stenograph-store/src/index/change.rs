@@ -1,15 +1,10 @@
-//! What happened to a file since it was last read. It looks at stats, at the first bytes and at the last ones that were read.
+//! What happened to a file since it was last read, by its stat and its fingerprint.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
-use xxhash_rust::xxh3::xxh3_64;
-
 use super::catalogue::{SourceRow, Stamp};
-
-/// How many bytes at the beginning and before the end are looked at.
-pub(super) const PRINT_SIZE: u64 = 4 << 10;
 
 /// A stat may be too coarse to see what was written in the moment of reading.
 const RACY_NS: i64 = 2_000_000_000;
@@ -32,11 +27,11 @@ pub(crate) fn is_unchanged(known: &Stamp, seen: i64, now: &Stamp) -> bool {
 
 /// What happened to the file of a known source.
 pub(super) fn of(row: &SourceRow, file: &mut File, now: &Stamp) -> io::Result<Change> {
-    let mark = if row.settled > 0 { row.settled } else { row.stamp.size };
-    if now.size < mark || now.size < row.head_length {
+    let fingerprint = row.fingerprint();
+    if now.size < fingerprint.end || now.size < fingerprint.head_length {
         return Ok(Change::Rewritten);
     }
-    let same = head(file, row.head_length)? == row.head && tail(file, mark)? == row.tail_hash;
+    let same = fingerprint.is_on(file)?;
     Ok(match (same, now.size == row.stamp.size) {
         (false, _) => Change::Rewritten,
         // The same moment proves nothing either way, and the same ends then have to do.
@@ -47,24 +42,6 @@ pub(super) fn of(row: &SourceRow, file: &mut File, now: &Stamp) -> io::Result<Ch
         (true, false) if row.settled > 0 => Change::Grown,
         (true, false) => Change::Rewritten,
     })
-}
-
-/// The fingerprint of the first bytes.
-pub(super) fn head(file: &mut File, length: u64) -> io::Result<u64> {
-    print(file, 0, length)
-}
-
-/// The fingerprint of the last bytes before `end`.
-pub(super) fn tail(file: &mut File, end: u64) -> io::Result<u64> {
-    let from = end.saturating_sub(PRINT_SIZE);
-    print(file, from, end - from)
-}
-
-fn print(file: &mut File, from: u64, length: u64) -> io::Result<u64> {
-    let mut bytes = Vec::new();
-    file.seek(SeekFrom::Start(from))?;
-    file.take(length).read_to_end(&mut bytes)?;
-    Ok(xxh3_64(&bytes))
 }
 
 /// The checksum of a file's bytes in a range, going on from the checksum of those before it.

@@ -20,6 +20,7 @@ use super::source::{Reach, Start};
 use super::text::TextWriter;
 use crate::decode::{Counter, Guard, decode};
 use crate::discover::Named;
+use crate::fingerprint::FINGERPRINT_SIZE;
 use crate::session_files::Tells;
 use crate::tail::Remark;
 use crate::{Error, Passes, Place, Problem, Source};
@@ -180,13 +181,13 @@ impl Run<'_> {
     fn original_of(&mut self, kept: &SourceRow, session: Option<&str>) -> Result<Option<SourceRow>, Error> {
         let Some(mut stream) = self.archive()?.read(kept, 0)? else { return Ok(None) };
         let mut begin = Vec::new();
-        let read = stream.by_ref().take(change::PRINT_SIZE).read_to_end(&mut begin);
+        let read = stream.by_ref().take(FINGERPRINT_SIZE).read_to_end(&mut begin);
         drop(stream);
         if read.is_err() || begin.is_empty() {
             return Ok(None);
         }
         let mut alike = self.catalogue.sources_with_head(xxh3_64(&begin))?;
-        if (begin.len() as u64) < change::PRINT_SIZE
+        if (begin.len() as u64) < FINGERPRINT_SIZE
             && let Some(session) = session
         {
             // A short file that has grown since begins with more than it had.
@@ -245,7 +246,7 @@ impl Run<'_> {
     fn print_kept(&mut self, row: &mut SourceRow) -> Result<(), Error> {
         let mut begin = Vec::new();
         if let Some(stream) = self.archive()?.read(row, 0)?
-            && stream.take(change::PRINT_SIZE).read_to_end(&mut begin).is_ok()
+            && stream.take(FINGERPRINT_SIZE).read_to_end(&mut begin).is_ok()
         {
             (row.head, row.head_length) = (xxh3_64(&begin), begin.len() as u64);
         }

@@ -12,6 +12,7 @@ use super::passed::PassedOverReason;
 use super::run::{Job, Progress, Report, Run, Watch, is_missing};
 use crate::archive::{Label, Memory};
 use crate::discover::{Named, Stat, place_of};
+use crate::fingerprint::{FINGERPRINT_SIZE, Fingerprint, head_of, tail_of};
 use crate::identity::session_of;
 use crate::source_file::Access;
 use crate::tail::Remark;
@@ -188,18 +189,18 @@ impl Run<'_> {
     /// Whether a file that is not known by its name is known by what it says.
     fn recognise(&mut self, job: &Job, file: &mut File) -> Result<Recognised, Error> {
         let unreadable = |error| Error::at(&job.path, Problem::Unreadable, error);
-        let length = job.stamp.size.min(change::PRINT_SIZE);
+        let length = job.stamp.size.min(FINGERPRINT_SIZE);
         if length == 0 {
             return Ok(Recognised::New);
         }
-        let head = change::head(file, length).map_err(unreadable)?;
+        let head = head_of(file, length).map_err(unreadable)?;
         // A file that the archive has under this name did not move here: a run that was killed has seen it.
         let may_have_moved = !self.archive()?.has_copy_at(&job.path);
         let mut copy = None;
         for row in self.catalogue.sources_with_head(head)? {
-            let mark = if row.settled > 0 { row.settled } else { row.stamp.size };
-            let begins = row.head_length == length && mark <= job.stamp.size;
-            if !begins || change::tail(file, mark).map_err(unreadable)? != row.tail_hash {
+            let end = row.read_end();
+            let begins = row.head_length == length && end <= job.stamp.size;
+            if !begins || tail_of(file, end).map_err(unreadable)? != row.tail_hash {
                 continue;
             }
             let grows = row.settled > 0 || row.stamp.size == job.stamp.size;
@@ -213,11 +214,11 @@ impl Run<'_> {
             }
         }
         for row in self.catalogue.gone_copies_with_head(head)? {
-            let mark = if row.settled > 0 { row.settled } else { row.stamp.size };
+            let end = row.read_end();
             let grows = row.settled > 0 || row.stamp.size == job.stamp.size;
-            let may_be = grows && mark <= job.stamp.size && row.head_length == length && is_missing(&row.path);
+            let may_be = grows && end <= job.stamp.size && row.head_length == length && is_missing(&row.path);
             let may_be = may_be && may_have_moved && self.archive()?.has_own(&row);
-            if may_be && change::tail(file, mark).map_err(unreadable)? == row.tail_hash {
+            if may_be && tail_of(file, end).map_err(unreadable)? == row.tail_hash {
                 return Ok(Recognised::moved(row, &job.path));
             }
         }
@@ -238,10 +239,10 @@ impl Run<'_> {
         }
         let short_heads = if may_have_moved { self.catalogue.short_heads(length)? } else { Vec::new() };
         for (id, head, length) in short_heads {
-            if change::head(file, length).map_err(unreadable)? == head
+            if head_of(file, length).map_err(unreadable)? == head
                 && let Some(row) = self.catalogue.source(id)?
                 && row.settled <= job.stamp.size
-                && change::tail(file, row.settled).map_err(unreadable)? == row.tail_hash
+                && tail_of(file, row.settled).map_err(unreadable)? == row.tail_hash
                 && is_missing(&row.path)
                 && (row.copy_of.is_none() || self.archive()?.has_own(&row))
             {
@@ -397,10 +398,9 @@ impl Run<'_> {
             Reach::End => job.stamp,
             Reach::Part => Stamp { size: row.settled, changed: 0, ..job.stamp },
         };
-        row.head_length = job.stamp.size.min(change::PRINT_SIZE);
-        row.head = change::head(file, row.head_length).map_err(unreadable)?;
-        let mark = if row.settled > 0 { row.settled } else { job.stamp.size };
-        row.tail_hash = change::tail(file, mark).map_err(unreadable)?;
+        let end = if row.settled > 0 { row.settled } else { job.stamp.size };
+        let head_length = job.stamp.size.min(FINGERPRINT_SIZE);
+        row.set_fingerprint(Fingerprint::of(file, head_length, end).map_err(unreadable)?);
         let goes_on = start == Start::GoOn && from <= row.settled;
         let (summed, before) = if goes_on { (from, row.content.settled) } else { (0, 0) };
         row.content.settled = change::sum(file, before, summed..row.settled).map_err(unreadable)?;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::types::{FromSql, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 use rusqlite::{Row, named_params};
 
+use crate::fingerprint::Fingerprint;
 use crate::session_files::Tells;
 use crate::source_file::Access;
 
@@ -203,6 +204,20 @@ pub(super) const COLUMNS: &str = "id, path, format, session, thread, device, ino
      tells, told_by, content";
 
 impl SourceRow {
+    /// Up to where the file is proven to be the one that was read: to `settled`, or to its end where nothing is settled.
+    pub(crate) fn read_end(&self) -> u64 {
+        if self.settled > 0 { self.settled } else { self.stamp.size }
+    }
+
+    /// The fingerprint of what was read.
+    pub(crate) fn fingerprint(&self) -> Fingerprint {
+        Fingerprint { head_length: self.head_length, head: self.head, end: self.read_end(), tail: self.tail_hash }
+    }
+
+    pub(crate) fn set_fingerprint(&mut self, fingerprint: Fingerprint) {
+        (self.head_length, self.head, self.tail_hash) = (fingerprint.head_length, fingerprint.head, fingerprint.tail);
+    }
+
     /// A source of which nothing is known yet.
     pub fn new(path: &Path) -> SourceRow {
         SourceRow {

@@ -1,0 +1,145 @@
+//! Whether a file still begins with what was read of it: hashes of its first bytes and of the last ones that were read. A file in which
+//! both are unchanged is the same file and may have grown; any other was rewritten. The index stores fingerprints, and `follow` holds
+//! one while it reads. The archive compares the hashes of what it stored instead, which cover every byte.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+
+use xxhash_rust::xxh3::xxh3_64;
+
+/// How many bytes a fingerprint covers at either end: more than the first records of any two sessions have in common.
+pub(crate) const FINGERPRINT_SIZE: u64 = 4 << 10;
+
+/// The fingerprint of a file that was read up to `end`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Fingerprint {
+    /// How many first bytes it covers.
+    pub head_length: u64,
+    /// The hash of the first bytes.
+    pub head: u64,
+    /// Where the last bytes end.
+    pub end: u64,
+    /// The hash of the last bytes before `end`.
+    pub tail: u64,
+}
+
+impl Fingerprint {
+    /// The fingerprint of a file as it is now.
+    pub fn of(file: &File, head_length: u64, end: u64) -> io::Result<Fingerprint> {
+        Ok(Fingerprint { head_length, head: head_of(file, head_length)?, end, tail: tail_of(file, end)? })
+    }
+
+    /// Whether a file has the same bytes in both places.
+    pub fn is_on(&self, file: &File) -> io::Result<bool> {
+        Ok(head_of(file, self.head_length)? == self.head && tail_of(file, self.end)? == self.tail)
+    }
+}
+
+/// The hash of a file's first bytes.
+pub(crate) fn head_of(file: &File, length: u64) -> io::Result<u64> {
+    hash(file, 0, length)
+}
+
+/// The hash of the last bytes of a file before `end`.
+pub(crate) fn tail_of(file: &File, end: u64) -> io::Result<u64> {
+    let from = end.saturating_sub(FINGERPRINT_SIZE);
+    hash(file, from, end - from)
+}
+
+fn hash(mut file: &File, from: u64, length: u64) -> io::Result<u64> {
+    let mut bytes = Vec::new();
+    file.seek(SeekFrom::Start(from))?;
+    file.take(length).read_to_end(&mut bytes)?;
+    Ok(xxh3_64(&bytes))
+}
+
+/// Makes the fingerprint of the bytes that were read, whatever the file says by then.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct FingerprintBuilder {
+    first: Vec<u8>,
+    last: Vec<u8>,
+    end: u64,
+}
+
+impl FingerprintBuilder {
+    /// Begins at an offset of a file, whose bytes before it are taken as they are now.
+    pub fn at(mut file: &File, end: u64) -> io::Result<FingerprintBuilder> {
+        let mut builder = FingerprintBuilder { end, ..FingerprintBuilder::default() };
+        let length = end.min(FINGERPRINT_SIZE);
+        file.seek(SeekFrom::Start(0))?;
+        file.take(length).read_to_end(&mut builder.first)?;
+        file.seek(SeekFrom::Start(end - length))?;
+        file.take(length).read_to_end(&mut builder.last)?;
+        Ok(builder)
+    }
+
+    /// How many bytes comparing the fingerprint reads.
+    pub fn size(&self) -> u64 {
+        (self.first.len() + self.last.len()) as u64
+    }
+
+    /// Takes the next bytes that were read.
+    pub fn add(&mut self, bytes: &[u8]) {
+        const SIZE: usize = FINGERPRINT_SIZE as usize;
+        if self.first.len() as u64 == self.end {
+            let room = SIZE.saturating_sub(self.first.len());
+            self.first.extend_from_slice(bytes.get(..room.min(bytes.len())).unwrap_or_default());
+        }
+        self.last.extend_from_slice(bytes.get(bytes.len().saturating_sub(SIZE)..).unwrap_or_default());
+        self.last.drain(..self.last.len().saturating_sub(SIZE));
+        self.end += bytes.len() as u64;
+    }
+
+    /// The fingerprint of what was read so far.
+    pub fn build(&self) -> Fingerprint {
+        Fingerprint {
+            head_length: self.first.len() as u64,
+            head: xxh3_64(&self.first),
+            end: self.end,
+            tail: xxh3_64(&self.last),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn bytes_that_were_read_have_the_fingerprint_of_their_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        for length in [0, 1, 4095, 4096, 4097, 9000] {
+            let bytes: Vec<u8> =
+                (0..length).map(|number: u32| number.to_le_bytes()[0] ^ number.to_le_bytes()[1]).collect();
+            fs::write(&path, &bytes).unwrap();
+            let file = File::open(&path).unwrap();
+            for chunk in [1, 100, 5000] {
+                let mut builder = FingerprintBuilder::default();
+                bytes.chunks(chunk).for_each(|chunk| builder.add(chunk));
+                let length = u64::from(length);
+                let expected = Fingerprint::of(&file, length.min(FINGERPRINT_SIZE), length).unwrap();
+                assert_eq!(builder.build(), expected, "{length} by {chunk}");
+                assert_eq!(FingerprintBuilder::at(&file, length).unwrap().build(), expected, "{length}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_that_grew_has_the_same_fingerprint_and_a_rewritten_one_does_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        let on = |before: &[u8], after: &[u8]| {
+            let mut builder = FingerprintBuilder::default();
+            builder.add(before);
+            fs::write(&path, after).unwrap();
+            builder.build().is_on(&File::open(&path).unwrap()).unwrap()
+        };
+        assert!(on(b"one\n", b"one\n"));
+        assert!(on(b"one\n", b"one\ntwo\n"));
+        assert!(!on(b"one\n", b"One\ntwo\n"));
+        assert!(!on(b"one\n", b"one"));
+    }
+}
