@@ -69,17 +69,31 @@ impl Where {
     }
 }
 
-/// Has Ctrl-C and its like set a flag instead of ending the process.
+/// How long a command may take to end after Ctrl-C and the like. A read that never returns keeps it from noticing the flag.
+#[cfg(unix)]
+const GRACE: std::time::Duration = std::time::Duration::from_secs(5);
+
+/// Makes SIGHUP, SIGINT and SIGTERM set a flag instead of ending the process. A second signal, or [`GRACE`] after the first, ends it.
+#[cfg(unix)]
 pub fn on_interrupt(stop: &Arc<AtomicBool>) {
-    #[cfg(unix)]
-    for signal in [signal_hook::consts::SIGHUP, signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-        // The second one ends the process as ever, should the first not be heard.
+    const SIGNALS: [i32; 3] = [signal_hook::consts::SIGHUP, signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM];
+    for signal in SIGNALS {
         let _ = signal_hook::flag::register_conditional_default(signal, Arc::clone(stop));
         let _ = signal_hook::flag::register(signal, Arc::clone(stop));
     }
-    #[cfg(not(unix))]
-    let _ = stop;
+    if let Ok(mut signals) = signal_hook::iterator::Signals::new(SIGNALS) {
+        std::thread::spawn(move || {
+            if let Some(signal) = signals.forever().next() {
+                std::thread::sleep(GRACE);
+                let _ = signal_hook::low_level::emulate_default_handler(signal);
+            }
+        });
+    }
 }
+
+/// Elsewhere the system ends the process.
+#[cfg(not(unix))]
+pub fn on_interrupt(_stop: &Arc<AtomicBool>) {}
 
 /// A number of bytes for people.
 pub fn bytes(count: u64) -> String {

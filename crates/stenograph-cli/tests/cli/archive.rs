@@ -375,3 +375,12 @@ fn a_forgotten_session_that_goes_on_is_named_until_it_is_unforgotten() {
     folder.run("index --root home").ends(0).talks("1 new");
     folder.run("find walrus session:ffff").ends(0).says("Another");
 }
+
+#[cfg(unix)]
+#[test]
+fn a_pipe_is_refused_and_not_waited_for() {
+    let folder = Folder::new();
+    let made = std::process::Command::new("mkfifo").arg(folder.path("pipe.jsonl")).status().unwrap();
+    assert!(made.success());
+    folder.run("archive add pipe.jsonl").fails("is not a regular file").talks("hint:");
+}

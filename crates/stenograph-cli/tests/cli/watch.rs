@@ -1,7 +1,7 @@
 //! `steno index --watch` with real files that grow, shrink, rotate and vanish while it runs.
 
 use std::fs;
-use std::io::Write as _;
+use std::io::{BufRead as _, Write as _};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
@@ -82,6 +82,39 @@ fn what_is_written_while_it_watches_is_found() {
         &said(other, 44, "user", "a brand new otter"),
     );
     wait_for(&folder, "otter", 1);
+}
+
+/// The kernel lets nobody open a file on which another process holds a lease, until that one gives way or 45 seconds are over. Its
+/// holder is told when somebody tries.
+#[cfg(target_os = "linux")]
+const LEASE: &str = "
+import fcntl, signal, sys
+signal.signal(signal.SIGIO, lambda *_: print('asked', flush=True))
+file = open(sys.argv[1], 'r+')
+fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+print('held', flush=True)
+sys.stdin.read()
+";
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_signal_ends_an_index_that_cannot_open_a_file() {
+    let folder = home();
+    let mut holder = std::process::Command::new("python3");
+    holder.args(["-c", LEASE]).arg(folder.path(&path(SESSION))).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut holder = Watching(holder.spawn().unwrap());
+    let mut lines = std::io::BufReader::new(holder.0.stdout.take().unwrap()).lines();
+    assert_eq!(lines.next().unwrap().unwrap(), "held");
+    let mut index = Watching(folder.command("index --root home").stderr(Stdio::null()).spawn().unwrap());
+    assert_eq!(lines.next().unwrap().unwrap(), "asked");
+    let killed = std::process::Command::new("kill").args(["-TERM", &index.0.id().to_string()]).status().unwrap();
+    assert!(killed.success());
+    let ended = index.0.wait().unwrap();
+    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&ended), Some(15), "{ended}");
+    // What was killed is taken in by the next one.
+    drop(holder);
+    folder.run("index --root home").ends(0);
+    folder.run(&format!("show {SESSION} --root home")).ends(0);
 }
 
 #[cfg(unix)]

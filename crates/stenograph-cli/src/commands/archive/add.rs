@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use stenograph::json::Draft;
 use stenograph_store::Remark;
-use stenograph_store::discover::{Found, Named, Places, Stat, discover};
+use stenograph_store::discover::{Found, Places, Stat, discover, place_of};
 use stenograph_store::gather::{Gathered, gather};
 use stenograph_store::index::Store;
 
@@ -83,8 +83,13 @@ fn find(path: &Path, store: &Store, found: &mut Vec<Found>) -> Result<Vec<Remark
         places.passed_over.push(store.folder().to_owned());
         return Ok(discover(&places, &mut |file| found.push(file)));
     }
+    if !whole.is_file() {
+        return Err(CommandError::new(format!("{}: is not a regular file", path.display()))
+            .hint("the archive holds files; write what a pipe gives to a file first"));
+    }
     let stat = Stat::of(&whole).map_err(|error| CommandError::new(format!("{}: {error}", path.display())))?;
-    found.push(Found { path: whole, stat, named: Named::default() });
+    let named = place_of(&whole);
+    found.push(Found { path: whole, stat, named });
     Ok(Vec::new())
 }
 
