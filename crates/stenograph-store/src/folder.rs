@@ -6,11 +6,12 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use stenograph::format::{Detected, Format, Want};
+use stenograph::format::{Format, Want};
 use stenograph::loss::twins;
 use stenograph::model::{Event, Note};
 use stenograph::read::{Collected, Reading, Sink};
 
+use crate::discover::place_of;
 use crate::error::{Error, Problem};
 use crate::files::{Disk, Files};
 use crate::journal::{self, Recorded};
@@ -236,10 +237,8 @@ impl Sink for Once<'_> {
 /// Reads one file. What nobody knows is no part of a conversation.
 fn document(path: &Path, format: Option<&'static dyn Format>, sink: &mut dyn Sink) -> Result<(), Error> {
     let mut source = Source::open(path, Passes::Once)?;
-    let format = match (format, source.detect()) {
-        (Some(format), _) | (None, Detected::Format(format)) => format,
-        (None, Detected::Tie(_) | Detected::Unknown) => return Ok(()),
-    };
+    let recognized = || source.recognize(&place_of(path)).map(|recognized| recognized.format);
+    let Some(format) = format.or_else(recognized) else { return Ok(()) };
     let mut reading = Reading::new(format, Want::All);
     let mut pass = source.pass()?;
     reading.feed_all(&mut pass, sink).map_err(|error| Error::at(path, Problem::Unreadable, error))?;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::archive::{AddOutcome, ArchiveWriter, Change, CopyInfo, Label};
 use crate::discover::Found;
 use crate::files::Disk;
+use crate::identity::session_of;
 use crate::index::Store;
 use crate::index::catalogue::Catalogue;
 use crate::tail::Remark;
@@ -89,14 +90,14 @@ fn take(
     catalogue: Option<&Catalogue>,
     gathered: &mut Gathered,
 ) -> Result<u64, Error> {
-    let format = match Source::open(&file.path, Passes::Many) {
-        Ok(source) => source.recognize(&file.named).map(|recognized| recognized.format),
+    let source = match Source::open(&file.path, Passes::Many) {
+        Ok(source) => source,
         Err(error) => {
             gathered.remarks.push(Remark::new(&file.path, format!("not kept: {error}")));
             return Ok(0);
         }
     };
-    let Some(format) = format else {
+    let Some(format) = source.recognize(&file.named).map(|recognized| recognized.format) else {
         gathered.strangers.push(file.path.clone());
         return Ok(0);
     };
@@ -105,8 +106,8 @@ fn take(
         (Some(catalogue), Some(row)) => catalogue.session_name(row.session)?,
         _ => None,
     };
-    let label =
-        Label { format: format.info().name.to_owned(), session: session.or_else(|| file.named.session.clone()) };
+    let stated = || session_of(file.named.session.as_deref(), Some(format), source.head());
+    let label = Label { format: format.info().name.to_owned(), session: session.or_else(stated) };
     let added = match writer.add(&file.path, &label) {
         Ok(AddOutcome::Archived(added)) => added,
         Ok(AddOutcome::Forgotten) => {

@@ -159,15 +159,8 @@ impl Source {
         &self.place
     }
 
-    /// Which format it is, by its beginning; where the first record is too long to show it, by those behind.
-    pub fn detect(&self) -> Detected {
-        match detect(&self.head) {
-            Detected::Unknown if !self.beyond.is_empty() => detect(&self.beyond),
-            detected => detected,
-        }
-    }
-
-    /// Which format it is, and how surely; where its content leaves a choice, the place where it lies decides.
+    /// Which format it is, and how surely, by its beginning; where the first record is too long to show it, by those behind. Where its
+    /// content leaves a choice, the place where it lies decides.
     pub fn recognize(&self, place: &Named) -> Option<Recognized> {
         recognize(&self.head, place)
             .or_else(|| (!self.beyond.is_empty()).then(|| recognize(&self.beyond, place)).flatten())

@@ -1,7 +1,7 @@
 //! What a file is to its readers: which format it has and how surely, and how its records are reached. The index, `follow`, the archive
 //! and the commands ask here and nowhere else. Nothing here reads an event.
 
-use stenograph::format::{Format, Head, Sniff, claims};
+use stenograph::format::{Format, Head, Sniff, claims, is_proven};
 use stenograph::frame::is_lines;
 
 use crate::decode::Container;
@@ -37,6 +37,15 @@ impl Recognized {
 /// Which format a source has that begins with `head`. What it says counts first; where that leaves a choice, the place where the
 /// file lies decides.
 pub fn recognize(head: &[u8], place: &Named) -> Option<Recognized> {
+    recognize_after(None, head, place)
+}
+
+/// As [`recognize`], where the source before it has the format `last`: if this one is proven to have it too, no other format is asked.
+pub(crate) fn recognize_after(last: Option<&'static dyn Format>, head: &[u8], place: &Named) -> Option<Recognized> {
+    let likely = [place.format, place.like, last].into_iter().flatten();
+    if let Some(format) = likely.take(1).find(|format| is_proven(*format, head)) {
+        return Some(Recognized::certain(format));
+    }
     let (sniff, claimants) = claims(head);
     let is_claimant = |format: &&'static dyn Format| claimants.iter().any(|other| is_same(*other, *format));
     if sniff == Sniff::Certain
@@ -86,6 +95,9 @@ impl Access {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::path::Path;
+
     use stenograph::format::named;
 
     use super::*;
@@ -110,6 +122,26 @@ mod tests {
         let native = br#"{"v":1,"kind":"message","role":"user","content":"x"}"#;
         assert_eq!(recognize(native, &place).unwrap().format.info().name, "steno");
         assert!(recognize(b"nonsense\n", &place).is_none());
+    }
+
+    #[test]
+    fn the_format_of_another_source_never_changes_the_answer() {
+        let mut tried = 0;
+        for format in stenograph::formats::FORMATS {
+            let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../stenograph/src/formats");
+            let examples = examples.join(format.info().name.replace('-', "_")).join("fixtures");
+            for example in fs::read_dir(&examples).into_iter().flatten().flatten() {
+                let Ok(bytes) = fs::read(example.path()) else { continue };
+                let name = |recognized: Option<Recognized>| recognized.map(|recognized| recognized.format.info().name);
+                let alone = name(recognize(&bytes, &Named::default()));
+                for last in stenograph::formats::FORMATS {
+                    let after = name(recognize_after(Some(*last), &bytes, &Named::default()));
+                    assert_eq!(after, alone, "{} after {}", example.path().display(), last.info().name);
+                    tried += 1;
+                }
+            }
+        }
+        assert!(tried > 500, "{tried}");
     }
 
     #[test]

@@ -12,8 +12,9 @@ use stenograph::ledger::{Book, Ledger, Rule, Tally};
 
 use crate::discover::{Found, Named, Places, discover};
 use crate::index::{Progress, Watch};
+use crate::source_file::recognize_after;
 use crate::tail::Remark;
-use crate::usage::{claimed, said};
+use crate::usage::said;
 
 /// What came of it.
 #[derive(Debug, Default)]
@@ -168,7 +169,8 @@ impl Source {
         let mut head = Vec::new();
         Head::read(&mut file, &mut head)?;
         // Where a file stands says to such programs what it is, whatever is in it.
-        let format = self.named.format.or_else(|| claimed(&head, self.named.like.or(*last)));
+        let recognized = || recognize_after(*last, &head, &self.named).map(|recognized| recognized.format);
+        let format = self.named.format.or_else(recognized);
         let Some(format) = format else { return Ok(Outcome::Nothing) };
         *last = Some(format);
         let Some(counter) = counters.of(format) else { return Ok(Outcome::Unknown(format.info().agent)) };

@@ -23,7 +23,7 @@ use crate::tail::Remark;
 use job::{Hand, Job, Outcome};
 use known::{Known, Recalled, recall_all};
 
-pub(crate) use job::{claimed, said};
+pub(crate) use job::said;
 
 /// What is asked.
 #[derive(Debug)]

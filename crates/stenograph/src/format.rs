@@ -370,21 +370,16 @@ impl std::fmt::Debug for dyn Format {
     }
 }
 
-/// Which format a source is, by its beginning, where it is likely to be this one: if that one is certain, no other is asked.
-pub fn detect_like(head: &[u8], likely: Option<&'static dyn Format>) -> Detected {
-    // Almost always the first records show it.
+/// Whether the first records of a source prove that it has this format. It looks at less than [`claims`] and asks no other format.
+pub fn is_proven(format: &dyn Format, head: &[u8]) -> bool {
     let first = Head::new(head.get(..first_size(head)).unwrap_or(head));
-    let carrier = crate::carry::carrier(&first.text);
-    match likely.filter(|format| carrier.is_none() && format.sniff(&first) == Sniff::Certain) {
-        Some(format) => Detected::Format(format),
-        None => detect(head),
-    }
+    crate::carry::carrier(&first.text).is_none() && format.sniff(&first) == Sniff::Certain
 }
 
-/// How much of a source is looked at first where it is likely to be of some format.
+/// How many bytes usually hold the first records.
 const FIRST_SIZE: usize = 4 << 10;
 
-/// Where the line ends in which the first look does.
+/// The end of the line in which those bytes end.
 fn first_size(head: &[u8]) -> usize {
     let rest = head.get(FIRST_SIZE..).unwrap_or_default();
     memchr::memchr(b'\n', rest).map_or(head.len(), |newline| FIRST_SIZE + newline + 1)

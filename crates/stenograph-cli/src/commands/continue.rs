@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use clap::ValueEnum;
 use stenograph::edit::trim::{Account, Limits, Moment};
-use stenograph::format::Detected;
 use stenograph::text::quote;
+use stenograph_store::discover::Named;
 use stenograph_store::files::{Disk, Files};
 use stenograph_store::layouts::cycod::{self, Ready};
+use stenograph_store::source_file::Confidence;
 use stenograph_store::{Passes, Source, journal, recover};
 
 use crate::config::Config;
@@ -129,13 +130,14 @@ impl Options {
 
 /// Refuses a transcript of another system: its lines are no messages that a model takes.
 fn check_format(source: &Source) -> Result<(), CommandError> {
-    match source.detect() {
-        Detected::Format(format) if !cycod::is_chat(format) => {
-            let (place, name) = (source.place(), format.info().name);
+    let recognized = source.recognize(&Named::default());
+    match recognized.filter(|recognized| recognized.confidence != Confidence::Tied) {
+        Some(recognized) if !cycod::is_chat(recognized.format) => {
+            let (place, name) = (source.place(), recognized.format.info().name);
             Err(CommandError::new(format!("{place}: is a transcript of the format {name}, not a chat history"))
                 .hint(format!("steno convert {place} --to {} makes one", cycod::chat_format().info().name)))
         }
-        Detected::Format(_) | Detected::Tie(_) | Detected::Unknown => Ok(()),
+        Some(_) | None => Ok(()),
     }
 }
 

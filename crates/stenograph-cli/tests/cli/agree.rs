@@ -1,4 +1,5 @@
-//! Failed calls are the same for `find is:error`, `list`, `audit` and `status`, also when the file grows between two runs of `index`.
+//! Commands agree: failed calls are the same for `find is:error`, `list`, `audit` and `status`, also when the file grows between two
+//! runs of `index`, and a file has one format for all of them.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -84,4 +85,22 @@ fn failed_calls_are_the_same_for_all_also_on_growth() {
     let hits = folder.run("find is:error --root . --json").json();
     let tools: Vec<&str> = hits.iter().filter_map(|hit| hit["tool"].as_str()).collect();
     assert_eq!(tools.len(), 4, "{hits:?}");
+}
+
+#[test]
+fn a_file_has_the_same_format_for_usage_and_for_the_index() {
+    let folder = Folder::new();
+    std::fs::create_dir_all(folder.path("home/app/.goodvibes/transcripts/s1")).unwrap();
+    let usage = json!({"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15});
+    let answer = json!({"role": "assistant", "content": "hello", "model": "gpt-5", "usage": usage});
+    // Elsewhere this would be a chat with counted tokens.
+    folder.write("home/app/.goodvibes/transcripts/s1/a1.jsonl", format!("{answer}\n"));
+    folder.write("chat.jsonl", format!("{answer}\n"));
+    folder.run("usage chat.jsonl").ends(0).says("gpt-5");
+    folder.run("index --root home").ends(0);
+    let sessions = folder.run("list --root home --json").ends(0).json();
+    assert_eq!(sessions[0]["agent"], "claude-code", "{sessions:?}");
+    folder.run("usage --root home").ends(1);
+    std::fs::remove_dir_all(folder.path("store")).unwrap();
+    folder.run("usage --root home").ends(1);
 }

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use stenograph::format::{Detected, Format, Head, Want, detect_like};
+use stenograph::format::{Format, Head, Want};
 use stenograph::ledger::{Calls, Counting, Page};
 use stenograph::read::Reading;
 
@@ -14,6 +14,7 @@ use crate::archive::{Archive, CopyInfo, Label, Memory, Which};
 use crate::decode::{Container, Counter, Guard, decode};
 use crate::discover::Named;
 use crate::identity::session_of;
+use crate::source_file::recognize_after;
 use crate::tail::Remark;
 use crate::{Error, Place, Problem};
 
@@ -129,7 +130,6 @@ impl Job {
                 if !file.metadata().is_ok_and(|metadata| metadata.is_file()) {
                     return Ok(Outcome::Nothing);
                 }
-                let meant = Meant { format, likely: named.format.or(named.like).or(hand.last) };
                 let is_forgotten = |format: &dyn Format, head: &[u8]| {
                     let session = session_of(named.session.as_deref(), Some(format), head);
                     let label = Label { format: format.info().name.to_owned(), session };
@@ -139,20 +139,21 @@ impl Job {
                 let filled = fill(&mut file, &mut hand.buffer);
                 let begin = hand.buffer.get(..filled.length).unwrap_or_default();
                 if Container::of(begin) == Container::Plain {
-                    return count(&mut file, filled, meant, &is_forgotten, calls, hand, done).map_err(unreadable);
+                    return count(&mut file, filled, format, named, &is_forgotten, calls, hand, done)
+                        .map_err(unreadable);
                 }
                 let file = File::open(path).map_err(unreadable)?;
                 let mut stream = decode(file, &place, &Counter::default(), Guard::USUAL)?;
                 let filled = fill(&mut stream, &mut hand.buffer);
-                count(&mut stream, filled, meant, &is_forgotten, calls, hand, done).map_err(unreadable)
+                count(&mut stream, filled, format, named, &is_forgotten, calls, hand, done).map_err(unreadable)
             }
             Job::Kept(copy) => {
                 let Some(archive) = archive else { return Ok(Outcome::Nothing) };
                 let stream = archive.read(copy.id, Which::Last, 0)?;
                 let mut stream = decode(stream, &place, &Counter::default(), Guard::USUAL)?;
                 let filled = fill(&mut stream, &mut hand.buffer);
-                let meant = Meant { format, likely: stenograph::format::named(&copy.label.format) };
-                count(&mut stream, filled, meant, &|_, _| false, calls, hand, done).map_err(unreadable)
+                let named = Named { like: stenograph::format::named(&copy.label.format), ..Named::default() };
+                count(&mut stream, filled, format, &named, &|_, _| false, calls, hand, done).map_err(unreadable)
             }
         }
     }
@@ -172,20 +173,13 @@ pub(super) enum Outcome {
     Nothing,
 }
 
-/// What a source is taken for.
-#[derive(Clone, Copy)]
-struct Meant {
-    /// Known to be.
-    format: Option<&'static dyn Format>,
-    /// Likely to be.
-    likely: Option<&'static dyn Format>,
-}
-
-/// Counts what a stream says, of which the first bytes are in hand.
+/// Counts what a stream says, of which the first bytes are in hand. Its format is the one that is given, or it is recognized.
+#[expect(clippy::too_many_arguments, reason = "what a source is, how it is counted, and who wants to know")]
 fn count(
     stream: &mut dyn Read,
     filled: Filled,
-    meant: Meant,
+    format: Option<&'static dyn Format>,
+    place: &Named,
     is_forgotten: &dyn Fn(&dyn Format, &[u8]) -> bool,
     calls: Calls,
     hand: &mut Hand,
@@ -205,9 +199,11 @@ fn count(
         damage = Head::read(stream, &mut head).err();
     }
     let begin = if head.is_empty() { begin } else { head.as_slice() };
-    let Some(format) = meant.format.or_else(|| claimed(begin, meant.likely)) else {
+    let last = hand.last;
+    let recognized = |begin: &[u8]| recognize_after(last, begin, place).map(|recognized| recognized.format);
+    let Some(format) = format.or_else(|| recognized(begin)) else {
         let is_cut = damage.is_none() && Head::is_cut(begin);
-        let shown = if is_cut { claimed(&Head::beyond(stream)?, meant.likely) } else { None };
+        let shown = if is_cut { recognized(&Head::beyond(stream)?) } else { None };
         return Ok(shown.map_or(Outcome::Stranger, Outcome::Shown));
     };
     if is_forgotten(format, begin) {
@@ -244,22 +240,6 @@ fn count(
     reading.end(&mut counting);
     pages.push(counting.page());
     Ok(Outcome::Counted { pages, damage })
-}
-
-/// The format of a source that begins like this; its place settles what the beginning leaves open.
-pub(crate) fn claimed(begin: &[u8], likely: Option<&'static dyn Format>) -> Option<&'static dyn Format> {
-    match detect_like(begin, likely) {
-        Detected::Format(format) => Some(format),
-        Detected::Tie(formats) => {
-            let by_place = formats.iter().find(|format| likely.is_some_and(|likely| is_same(likely, **format)));
-            by_place.or(formats.first()).copied()
-        }
-        Detected::Unknown => None,
-    }
-}
-
-fn is_same(one: &dyn Format, other: &dyn Format) -> bool {
-    one.info().name == other.info().name
 }
 
 /// How much of a buffer was filled, and what ended that early.

@@ -8,7 +8,7 @@ use std::io::Read;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
-use stenograph::format::{Detected, Format, Want};
+use stenograph::format::{Format, Want};
 use stenograph::formats::devflow::Devflow;
 use stenograph::json::{Draft, Object, number};
 use stenograph::model::{Body, Event, Kind, Note, Role};
@@ -16,8 +16,10 @@ use stenograph::read::{Reading, Sink};
 use stenograph::time::Time;
 
 use super::{Base, METADATA, TRANSCRIPT, TRANSCRIPT_COMPRESSED};
+use crate::discover::place_of;
 use crate::layouts::RunSummary;
 use crate::source::{Passes, Source};
+use crate::source_file::is_same;
 
 /// What became of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,7 +129,8 @@ impl Run {
     /// The run that a transcript tells of, wherever it lies.
     pub(super) fn of_transcript(path: &Path) -> Option<Run> {
         let source = Source::open(path, Passes::Once).ok()?;
-        if !matches!(source.detect(), Detected::Format(format) if format.info().name == Devflow.info().name) {
+        let recognized = source.recognize(&place_of(path))?;
+        if !is_same(recognized.format, &Devflow) {
             return None;
         }
         let mut look = Look::default();
