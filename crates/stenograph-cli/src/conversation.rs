@@ -105,6 +105,10 @@ impl Conversation {
         let store = place.store()?;
         for row in chosen.threads() {
             let Some(thread) = row.thread.clone() else { continue };
+            if let Some(parts) = chosen.parts_of_thread(row).filter(|_| from.is_none()) {
+                threads.push((thread, Conversation { name: row.path.display().to_string(), from: From::Parts(parts) }));
+                continue;
+            }
             match input::open_known(&store, row, from, output) {
                 Ok(input) => threads.push((thread, Conversation::of(input))),
                 Err(error) => output.error(&error),

@@ -86,7 +86,9 @@ fn tells_more(one: &SourceRow, other: &SourceRow) -> bool {
         return is_older && is_conversion(one, other);
     }
     if one.tells != other.tells {
-        return one.tells < other.tells;
+        // A journal tells what its own documents tell, and nothing of what other recordings of the session left behind.
+        let is_of_another = recover::is_journal_name(&one.path) && !is_journal_of(&one.path, &other.path);
+        return one.tells < other.tells && !is_of_another;
     }
     let related = is_journal_of(&one.path, &other.path) || is_journal_of(&other.path, &one.path);
     (related || begins_alike(one, other)) && order(one) < order(other)
@@ -121,10 +123,14 @@ pub(crate) fn is_conversion(one: &SourceRow, copy: &SourceRow) -> bool {
 /// its journal. `sources` are those of its session; files of other sessions that lie in the same folder are left out.
 pub fn parts_of(main: &SourceRow, sources: &[SourceRow]) -> Option<Parts> {
     const FOLDERS_MAX: usize = 3;
+    let is_recorded_with = |row: &SourceRow, teller: SourceId| {
+        let teller = sources.iter().find(|other| other.id == teller);
+        teller.is_some_and(|teller| is_journal_of(&teller.path, &row.path) || is_journal_of(&row.path, &teller.path))
+    };
     let is_part = |row: &&SourceRow| {
         row.copy_of.is_none()
             && row.thread == main.thread
-            && row.tells == main.tells
+            && row.told_by.is_none_or(|teller| is_recorded_with(row, teller))
             && !row.path.as_os_str().is_empty()
     };
     let paths: Vec<&Path> = sources.iter().filter(is_part).map(|row| row.path.as_path()).collect();
@@ -134,8 +140,9 @@ pub fn parts_of(main: &SourceRow, sources: &[SourceRow]) -> Option<Parts> {
     let document = main.path.with_extension("");
     let file = if recover::is_journal_name(&main.path) && document.is_file() { document } else { main.path.clone() };
     let folders = main.path.ancestors().skip(1).take(FOLDERS_MAX).map(Path::to_owned);
-    let mut found = std::iter::once(file).chain(folders).filter_map(|path| folder::parts(&path));
-    found.find_map(|parts| parts.only(&paths)).filter(|parts| parts.files().contains(&main.path))
+    // A layout whose session is a folder knows the order of the files in it.
+    let found = folders.chain([file]).filter_map(|path| folder::parts(&path)).filter_map(|parts| parts.only(&paths));
+    found.into_iter().find(|parts| parts.files().contains(&main.path))
 }
 
 #[cfg(test)]

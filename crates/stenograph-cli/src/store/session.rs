@@ -51,6 +51,11 @@ impl Chosen {
         (self.by != NamedBy::Path).then(|| session_files::parts_of(&self.source, &self.sources)).flatten()
     }
 
+    /// The files that tell one of its other agents together, where they are several.
+    pub fn parts_of_thread(&self, thread: &SourceRow) -> Option<Parts> {
+        session_files::parts_of(thread, &self.sources)
+    }
+
     /// The sources of its other agents; none when one of them was named.
     pub fn threads(&self) -> impl Iterator<Item = &SourceRow> {
         let is_one_meant = self.by != NamedBy::Session && self.source.thread.is_some();

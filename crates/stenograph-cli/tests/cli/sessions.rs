@@ -38,6 +38,7 @@ fn a_recording_is_one_session_in_every_layout_and_opens_by_its_id_with_everythin
         "--to cycod:talk.jsonl",
         "--to cycod",
         "--to devflow",
+        "--to devflow --set run=r-1",
         "--to leslie --set thread=t1",
         "--to claude-events --set session=s1 --set agent=a1",
     ] {
@@ -53,8 +54,49 @@ fn a_recording_is_one_session_in_every_layout_and_opens_by_its_id_with_everythin
                 assert_eq!(kinds.iter().filter(|other| **other == kind).count(), 1, "{to} {id}: {kinds:?}");
             }
             folder.run(&format!("audit --root . {id}")).ends(0).says("Bash");
+            assert_eq!(folder.run("find --root . cargo --json").ends(0).json().len(), 2, "{to}: one hit and the sum");
         }
     }
+}
+
+/// A question, a thought that most documents have no place for, and an answer.
+fn asked(question: &str) -> String {
+    [
+        format!(r#"{{"v":1,"kind":"message","role":"user","content":"{question}"}}"#),
+        r#"{"v":1,"kind":"thinking","content":"Look for it on the ice."}"#.to_owned(),
+        r#"{"v":1,"kind":"message","role":"assistant","content":"Here it is."}"#.to_owned(),
+    ]
+    .join("\n")
+        + "\n"
+}
+
+#[test]
+fn a_thread_of_texts_and_journals_is_read_whole_by_its_id() {
+    let folder = Folder::new();
+    let plain = r#"{"v":1,"kind":"message","role":"user","content":"Where is the seal?"}"#;
+    run(&folder, "record --to leslie --set thread=t1", plain.as_bytes()).ends(0);
+    run(&folder, "record --to leslie --set thread=t1", asked("Where is the walrus?").as_bytes()).ends(0);
+    let sessions = listed(&folder);
+    assert_eq!((sessions.len(), &sessions[0]["messages"]), (1, &serde_json::json!(3)), "{sessions:#?}");
+    let shown = run(&folder, "show --root . t1", b"");
+    shown.ends(0).says("the seal").says("the walrus").says("on the ice");
+    assert_eq!(shown.talk, "");
+    folder.run("audit --root . t1").ends(0).says("2 questions");
+}
+
+#[test]
+fn an_audit_reads_every_recorded_agent_of_a_session() {
+    let folder = Folder::new();
+    for agent in ["a1", "a2"] {
+        let line = format!("record --to claude-events --set session=s1 --set agent={agent}");
+        run(&folder, &line, asked(agent).as_bytes()).ends(0);
+    }
+    listed(&folder);
+    folder.run("audit --root . s1").ends(0).says("2 questions");
+    let tree = folder.run("list --root . --tree --json").ends(0).json();
+    let mut agents: Vec<&str> = tree.iter().filter_map(|row| row["thread"].as_str()).collect();
+    agents.sort_unstable();
+    assert_eq!(agents, ["a1", "a2"]);
 }
 
 fn claude(number: u32, role: &str, content: &str) -> String {
@@ -173,4 +215,32 @@ fn a_text_for_people_has_the_title_and_the_time_of_its_header() {
     assert_eq!(sessions[0]["started"], "2026-03-02T09:14:05.061Z");
     folder.run("find --root . leap_days after:2026-03-01 before:2026-03-04").ends(0);
     assert_eq!(folder.run("find --root . leap_days after:2026-03-04").code, 1);
+}
+
+#[test]
+fn a_session_that_went_on_in_another_agent_outlives_the_pruned_original() {
+    let folder = claude_session();
+    let codex = format!(".codex/sessions/2026/01/02/rollout-2026-01-02T03-01-00-{SESSION}.jsonl");
+    std::fs::create_dir_all(folder.path(&codex).parent().unwrap()).unwrap();
+    run(&folder, &format!("convert .claude/projects/-work-app/{SESSION}.jsonl --to codex -o {codex}"), b"");
+    let more = |text: &str| {
+        let content = serde_json::json!([{"type": "input_text", "text": text}]);
+        let payload = serde_json::json!({"type": "message", "role": "user", "content": content});
+        let line =
+            serde_json::json!({"timestamp": "2026-11-16T08:00:00.000Z", "type": "response_item", "payload": payload});
+        let mut bytes = folder.read(&codex);
+        bytes.extend(format!("{line}\n").into_bytes());
+        folder.write(&codex, bytes);
+    };
+    more("now the seal");
+    listed(&folder);
+    run(&folder, "archive prune agent:claude-code", b"").ends(0);
+    std::fs::remove_dir_all(folder.path("store/index")).unwrap();
+    let sessions = listed(&folder);
+    assert_eq!((sessions.len(), &sessions[0]["agent"]), (1, &serde_json::json!("codex")), "{sessions:#?}");
+    more("and the penguin");
+    listed(&folder);
+    std::fs::remove_file(folder.path(&codex)).unwrap();
+    run(&folder, "archive restore --root . latest", b"").ends(0);
+    assert!(String::from_utf8(folder.read(&codex)).unwrap().contains("and the penguin"));
 }

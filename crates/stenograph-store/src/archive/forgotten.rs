@@ -133,8 +133,9 @@ impl Forgotten {
         numbers.into_iter().flatten().filter_map(|number| self.tombstones.get(*number))
     }
 
-    /// What is remembered of the source at a path.
-    pub fn recall(&self, label: &Label, path: &Path) -> io::Result<Memory> {
+    /// What is remembered of the source at a path. `is_kept` says whether the archive holds copies of its session in its format: then a
+    /// tombstone of another format is not about them, for the session went on in this one.
+    pub fn recall(&self, label: &Label, path: &Path, is_kept: impl Fn() -> bool) -> io::Result<Memory> {
         if self.tombstones.is_empty() {
             return Ok(Memory::Unknown);
         }
@@ -153,7 +154,8 @@ impl Forgotten {
                 );
             }
         }
-        let by_session: Vec<&Tombstone> = self.of_session(label).collect();
+        let is_about = |tombstone: &&Tombstone| tombstone.format == label.format || !is_kept();
+        let by_session: Vec<&Tombstone> = self.of_session(label).filter(is_about).collect();
         if alike.is_empty() && by_session.is_empty() {
             return Ok(Memory::Unknown);
         }

@@ -179,7 +179,7 @@ impl Archive {
 
     /// What the archive remembers of the source at a path.
     pub fn memory(&self, label: &Label, path: &Path) -> Result<Memory, Error> {
-        let recalled = self.state.forgotten.recall(label, path);
+        let recalled = self.state.memory(label, path);
         recalled.map_err(|error| Error::at(path, Problem::Unreadable, error))
     }
 

@@ -4,10 +4,12 @@
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::OsString;
+use std::io;
 use std::path::{Path, PathBuf};
 
+use super::Label;
 use super::block::Hash;
-use super::forgotten::Forgotten;
+use super::forgotten::{Forgotten, Memory};
 use super::line::{Commit, CopyLine, Known, Line, PieceLine};
 
 /// Everything that is known.
@@ -90,6 +92,12 @@ impl State {
         *known = (*known).max(commit.head.at);
         let time_ms = commit.head.time;
         commit.lines().filter(|line| Line::parse(line).and_then(|line| self.apply(line, time_ms)).is_none()).count()
+    }
+
+    /// What is remembered of the source at a path.
+    pub fn memory(&self, label: &Label, path: &Path) -> io::Result<Memory> {
+        let is_kept = |held: &Held| held.format == label.format && held.session == label.session;
+        self.forgotten.recall(label, path, || self.copies.values().any(is_kept))
     }
 
     /// Whether this is one of the commits that were applied.

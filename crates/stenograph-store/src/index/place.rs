@@ -54,8 +54,9 @@ impl Run<'_> {
         let name = name.filter(|_| !is_many).unwrap_or(stem);
         // A name that only the place gives means something in that place only.
         let home = match &named.within {
-            _ if sessions.contains(&name) || is_unique(&name) => String::new(),
+            _ if is_unique(&name) => String::new(),
             Some(within) => within.display().to_string(),
+            _ if sessions.contains(&name) => String::new(),
             None => job.path.parent().map(|folder| folder.display().to_string()).unwrap_or_default(),
         };
         row.session = self.catalogue.make_session(agent, &name, &home)?;

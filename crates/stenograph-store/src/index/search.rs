@@ -355,7 +355,7 @@ impl Columns {
             time: self.time.first(document),
             key: self.key.first(document)?,
             twin: twin::print(twin),
-            restates: twin::restates(twin),
+            restates: lot.is_told || twin::restates(twin),
             pieces,
             tool: self.tool(document),
             has_failed: self.failed.first(document) == Some(1),

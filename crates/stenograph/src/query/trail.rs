@@ -78,7 +78,7 @@ impl Trail {
             time: time.or(self.header_time),
             key: self.key(event, said),
             twin,
-            piece_twins: piece_twins(event, &texts),
+            piece_twins: piece_twins(event, said, &texts),
             restates: self.is_for_people || event.restates && !error || may_restate(event, error),
             texts,
         })
@@ -235,9 +235,11 @@ fn fingerprints(event: &Event<'_>, texts: &[Cow<'_, str>]) -> (u64, u64) {
 /// How many texts of one event may be said again alone.
 const PIECES_MAX: usize = 64;
 
-/// The fingerprints of the texts of an event that has several, for each may be said again alone.
-fn piece_twins(event: &Event<'_>, texts: &[Cow<'_, str>]) -> Vec<u64> {
+/// The fingerprints of the texts of an event that has several, for each may be said again alone; and of what a call or a result says,
+/// for a text for people says it again without the id.
+fn piece_twins(event: &Event<'_>, said: u64, texts: &[Cow<'_, str>]) -> Vec<u64> {
     match (speaker(&event.body), texts) {
+        _ if event.call().is_some() => vec![said],
         (Some(speaker), [_, _, ..]) => texts.iter().take(PIECES_MAX).map(|text| print(speaker, text)).collect(),
         _ => Vec::new(),
     }

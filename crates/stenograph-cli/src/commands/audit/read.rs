@@ -73,19 +73,25 @@ pub fn session(options: &Options, chosen: &Chosen, output: &mut Output<'_>) -> R
     let mut reading = Folding::of(options);
     let mut paths = vec![chosen.source.path.display().to_string()];
     if let Some(parts) = chosen.parts().filter(|_| from.is_none()) {
-        paths = parts.files().iter().map(|path| path.display().to_string()).collect();
         folder::read(&parts, &mut reading)?;
-        let (audit, changes) = reading.finish();
-        let (name, agent) = (chosen.session.name.clone(), chosen.session.agent.clone());
-        return Ok(Audited { name, agent, paths, audit, changes });
+        for row in chosen.threads() {
+            paths.push(row.path.display().to_string());
+            reading.source(paths.len() - 1);
+            let read = match chosen.parts_of_thread(row) {
+                Some(parts) => folder::read(&parts, &mut reading).map_err(CommandError::from),
+                None => input::open_known(&store, row, from, output).and_then(|mut side| fold(&mut side, &mut reading)),
+            };
+            read.unwrap_or_else(|error| output.error(&error));
+        }
+    } else {
+        let main = input::open_known(&store, &chosen.source, from, output)?;
+        let sides = chosen.threads().map(|row| {
+            let store = &store;
+            let open = move |output: &mut Output<'_>| input::open_known(store, row, from, output);
+            (row.path.display().to_string(), open)
+        });
+        all(main, sides, &mut paths, &mut reading, output)?;
     }
-    let main = input::open_known(&store, &chosen.source, from, output)?;
-    let sides = chosen.threads().map(|row| {
-        let store = &store;
-        let open = move |output: &mut Output<'_>| input::open_known(store, row, from, output);
-        (row.path.display().to_string(), open)
-    });
-    all(main, sides, &mut paths, &mut reading, output)?;
     let agent = chosen.session.agent.clone();
     let (audit, changes) = reading.finish();
     Ok(Audited { name: chosen.session.name.clone(), agent, paths, audit, changes })

@@ -33,7 +33,8 @@ pub(super) fn run(
     };
     let is_other = |source: &&SourceRow| {
         let is_read = source.id == chosen.source.id || read.contains(&source.path);
-        !is_read && source.copy_of.is_none() && source.thread == chosen.source.thread
+        let is_told = chosen.sources.iter().any(|by| source.told_by == Some(by.id) && read.contains(&by.path));
+        !is_read && !is_told && source.copy_of.is_none() && source.thread == chosen.source.thread
     };
     let others: Vec<&SourceRow> = chosen.sources.iter().filter(is_other).collect();
     if options.threads {

@@ -31,6 +31,8 @@ pub struct Lot {
     pub end: u64,
     /// The version of the source in the archive that says it, where the source itself does not any more.
     pub version: Option<u32>,
+    /// Whether another source of the session tells the same and more.
+    pub is_told: bool,
 }
 
 impl Lots {
@@ -267,18 +269,20 @@ impl Catalogue {
     /// Which documents count.
     pub fn lots(&self) -> Result<Lots, Error> {
         self.ask(|connection| {
-            let sql = "SELECT id, session, lot, lot_events, tail, tail_events FROM sources WHERE copy_of IS NULL";
+            let sql = "SELECT id, session, lot, lot_events, tail, tail_events, told_by IS NOT NULL FROM sources \
+                       WHERE copy_of IS NULL";
             let mut statement = connection.prepare_cached(sql)?;
             let mut rows = statement.query([])?;
             let mut lots = Lots::default();
             while let Some(row) = rows.next()? {
-                let (source, session) = (row.get(0)?, row.get(1)?);
+                let (source, session, is_told) = (row.get(0)?, row.get(1)?, row.get(6)?);
                 let (lot, events, tail, more) =
                     (bits(row.get(2)?), bits(row.get(3)?), bits(row.get(4)?), bits(row.get(5)?));
-                lots.by_number.insert(lot, Lot { source, session, first: 0, end: events, version: None });
+                lots.by_number.insert(lot, Lot { source, session, first: 0, end: events, version: None, is_told });
                 if tail != 0 {
                     let end = events + more;
-                    lots.by_number.insert(tail, Lot { source, session, first: events, end, version: None });
+                    let lot = Lot { source, session, first: events, end, version: None, is_told };
+                    lots.by_number.insert(tail, lot);
                 }
             }
             let sql =
@@ -287,7 +291,8 @@ impl Catalogue {
             let mut rows = statement.query([])?;
             while let Some(row) = rows.next()? {
                 let (source, session, version) = (row.get(1)?, row.get(2)?, Some(row.get(3)?));
-                lots.by_number.insert(bits(row.get(0)?), Lot { source, session, first: 0, end: u64::MAX, version });
+                let lot = Lot { source, session, first: 0, end: u64::MAX, version, is_told: false };
+                lots.by_number.insert(bits(row.get(0)?), lot);
             }
             Ok(lots)
         })
@@ -298,8 +303,8 @@ impl Catalogue {
         self.ask(|connection| {
             let sql = "SELECT files.path, sources.id, sources.session, event, how, at FROM files \
                        JOIN touches ON touches.file = files.id JOIN sources ON touches.lot IN (sources.lot, sources.tail) \
-                       WHERE files.path = ?1 OR substr(files.path, -length(?1) - 1) = '/' || ?1 OR \
-                         substr(files.path, 1, length(?1) + 1) = ?1 || '/' \
+                       WHERE told_by IS NULL AND (files.path = ?1 OR substr(files.path, -length(?1) - 1) = '/' || ?1 OR \
+                         substr(files.path, 1, length(?1) + 1) = ?1 || '/') \
                        ORDER BY at, sources.id, event";
             let mut statement = connection.prepare_cached(sql)?;
             let read = |row: &Row<'_>| {
