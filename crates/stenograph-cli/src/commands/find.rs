@@ -76,6 +76,8 @@ struct Shown {
     session: Option<Session>,
     /// As much of the session's name as it takes to know it by.
     short: String,
+    /// Whether that name means this session and no other.
+    is_named: bool,
     source: Option<SourceRow>,
     hit: Hit,
     read: Result<Seen, &'static str>,
@@ -165,7 +167,8 @@ fn indexed(options: &Options, query: &Query) -> Result<Answered, CommandError> {
         let session = searcher.session(hit.session)?.cloned();
         let source = searcher.source(hit.source)?.cloned();
         let short = session.as_ref().map(|session| shorts.name(session)).unwrap_or_default();
-        hits.push(Shown { session, short, source, hit, read: read.unwrap_or(Err("it cannot be read")) });
+        let is_named = session.as_ref().is_some_and(|session| shorts.is_unique(session));
+        hits.push(Shown { session, short, is_named, source, hit, read: read.unwrap_or(Err("it cannot be read")) });
     }
     Ok(Answered { hits, total: answer.total, is_exact: answer.is_exact, next, status: Status::Done })
 }

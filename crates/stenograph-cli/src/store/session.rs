@@ -150,11 +150,12 @@ impl Where {
             found = found.pop().into_iter().collect();
         }
         if found.len() > 1 {
-            // The id of a session that went on elsewhere under the same id means the original.
-            let ids: HashSet<SessionId> = found.iter().map(|session| session.id).collect();
+            // The id of a session that went on in another agent under the same id means what went on.
             let names: HashSet<&str> = found.iter().map(|session| session.name.as_str()).collect();
             if names.len() == 1 {
-                found.retain(|session| session.parent.as_ref().is_none_or(|(parent, _)| !ids.contains(parent)));
+                let parents = found.iter().filter_map(|session| session.parent.as_ref().map(|(parent, _)| *parent));
+                let parents: HashSet<SessionId> = parents.collect();
+                found.retain(|session| !parents.contains(&session.id));
             }
         }
         if found.len() > 1 {
@@ -248,7 +249,11 @@ fn ambiguous(catalogue: &Catalogue, text: &str, mut found: Vec<Session>) -> Resu
 
 /// The shortest names by which sessions are told apart.
 #[derive(Debug, Default)]
-pub struct Shorts(HashMap<SessionId, String>);
+pub struct Shorts {
+    names: HashMap<SessionId, String>,
+    /// Sessions that share their whole name with another.
+    shared: HashSet<SessionId>,
+}
 
 impl Shorts {
     /// Of everything that is in the catalogue.
@@ -263,19 +268,27 @@ impl Shorts {
         let shared =
             |one: &str, other: &str| one.chars().zip(other.chars()).take_while(|(one, other)| one == other).count();
         let folded: Vec<&str> = names.iter().map(|(folded, ..)| folded.as_str()).collect();
-        let mut shorts = HashMap::new();
+        let (mut shorts, mut alike) = (HashMap::new(), HashSet::new());
         for (at, (name, original, id)) in names.iter().enumerate() {
             let before = at.checked_sub(1).and_then(|at| folded.get(at));
             let beside = [before, folded.get(at + 1)].into_iter().flatten();
+            if beside.clone().any(|other| other == name) {
+                alike.insert(*id);
+            }
             let length = beside.map(|other| shared(name, other) + 1).max().unwrap_or(0).max(SHORT_LENGTH_MIN);
             shorts.insert(*id, original.chars().take(length).collect());
         }
-        Shorts(shorts)
+        Shorts { names: shorts, shared: alike }
+    }
+
+    /// Whether the name of a session means this session and no other.
+    pub fn is_unique(&self, session: &Session) -> bool {
+        !self.shared.contains(&session.id)
     }
 
     /// The short name of a session.
     pub fn name(&self, session: &Session) -> String {
-        self.0.get(&session.id).unwrap_or(&session.name).clone()
+        self.names.get(&session.id).unwrap_or(&session.name).clone()
     }
 }
 
@@ -287,7 +300,7 @@ mod tests {
     fn names_are_as_long_as_needed_and_no_shorter_than_eight() {
         let names = ["0198aaaa-1", "0198aaaa-2", "0198AAAA-22", "ffff0000-1", "main"];
         let shorts = Shorts::among((0..).zip(names.map(str::to_owned)).collect());
-        let short = |id: SessionId| shorts.0.get(&id).unwrap().as_str();
+        let short = |id: SessionId| shorts.names.get(&id).unwrap().as_str();
         assert_eq!([0, 1, 2, 3, 4].map(short), ["0198aaaa-1", "0198aaaa-2", "0198AAAA-22", "ffff0000", "main"]);
     }
 

@@ -217,6 +217,55 @@ fn a_text_for_people_has_the_title_and_the_time_of_its_header() {
     assert_eq!(folder.run("find --root . leap_days after:2026-03-04").code, 1);
 }
 
+/// Converts the session for Codex and gives the path.
+fn convert_to_codex(folder: &Folder) -> String {
+    let codex = format!(".codex/sessions/2026/01/02/rollout-2026-01-02T03-01-00-{SESSION}.jsonl");
+    std::fs::create_dir_all(folder.path(&codex).parent().unwrap()).unwrap();
+    let line = format!("convert .claude/projects/-work-app/{SESSION}.jsonl --to codex -o {codex}");
+    assert!(run(folder, &line, b"").code < 2);
+    codex
+}
+
+/// Goes on with it there.
+fn go_on(folder: &Folder, codex: &str, text: &str) {
+    let content = serde_json::json!([{"type": "input_text", "text": text}]);
+    let payload = serde_json::json!({"type": "message", "role": "user", "content": content});
+    let line =
+        serde_json::json!({"timestamp": "2026-11-16T08:00:00.000Z", "type": "response_item", "payload": payload});
+    let mut bytes = folder.read(codex);
+    bytes.extend(format!("{line}\n").into_bytes());
+    folder.write(codex, bytes);
+}
+
+#[test]
+fn a_session_that_goes_on_in_another_agent_is_two_whenever_the_index_ran() {
+    let folder = claude_session();
+    let codex = convert_to_codex(&folder);
+    let sessions = listed(&folder);
+    assert_eq!((sessions.len(), &sessions[0]["agent"]), (1, &serde_json::json!("claude-code")));
+    go_on(&folder, &codex, "now the seal");
+    let rows = |sessions: &[serde_json::Value]| {
+        let row = |session: &serde_json::Value| format!("{} {}", session["agent"], session["messages"]);
+        let mut rows: Vec<String> = sessions.iter().map(row).collect();
+        rows.sort();
+        rows
+    };
+    let grown = rows(&listed(&folder));
+    std::fs::remove_dir_all(folder.path("store/index")).unwrap();
+    let rebuilt = rows(&listed(&folder));
+    assert_eq!((grown.len(), &grown), (2, &rebuilt));
+    folder.run("find --root . seal agent:codex --json").ends(0).says("now the seal");
+    // The id means what went on, and the way to a hit says which file it is in.
+    folder.run(&format!("show --root . {SESSION} --last 1")).ends(0).says("now the seal");
+    folder.run(&format!("resume --root . {SESSION}")).says("codex resume");
+    let hit = folder.run("find --root . seal").ends(0).out.clone();
+    let hit = String::from_utf8(hit).unwrap();
+    let way = hit.lines().find_map(|line| line.trim().strip_prefix("steno show ")).unwrap();
+    let words: Vec<&str> = way.split("   ").next().unwrap().split(' ').collect();
+    assert!(words[0].ends_with(&codex), "{hit}");
+    folder.run(&format!("show {} --root .", words.join(" "))).ends(0).says("now the seal");
+}
+
 #[test]
 fn a_session_that_went_on_in_another_agent_outlives_the_pruned_original() {
     let folder = claude_session();
@@ -238,7 +287,7 @@ fn a_session_that_went_on_in_another_agent_outlives_the_pruned_original() {
     std::fs::remove_dir_all(folder.path("store/index")).unwrap();
     let sessions = listed(&folder);
     assert_eq!((sessions.len(), &sessions[0]["agent"]), (1, &serde_json::json!("codex")), "{sessions:#?}");
-    more("and the penguin");
+    go_on(&folder, &codex, "and the penguin");
     listed(&folder);
     std::fs::remove_file(folder.path(&codex)).unwrap();
     run(&folder, "archive restore --root . latest", b"").ends(0);

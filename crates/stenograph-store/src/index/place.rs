@@ -3,9 +3,9 @@
 
 use std::path::Path;
 
-use stenograph::format::Format;
+use stenograph::format::{Format, named};
 
-use super::catalogue::{SessionId, SourceRow};
+use super::catalogue::{Session, SessionId, SourceRow};
 use super::run::{Job, Run};
 use crate::Error;
 use crate::discover::Named;
@@ -15,6 +15,9 @@ use crate::layouts::layout_named;
 use crate::project::{Project, State};
 use crate::recover;
 use crate::session_files::{self, Tells, journals_of};
+
+/// How a session is linked to the one that it goes on with.
+const CONTINUES: &str = "continues";
 
 /// What a source says of the session that it belongs to.
 #[derive(Debug, Default)]
@@ -67,7 +70,7 @@ impl Run<'_> {
         // A log of many sessions continues none of them.
         for other in sessions.iter().filter(|other| **other != name && !is_many) {
             let other = self.catalogue.make_session(agent, other, "")?;
-            self.catalogue.link(row.session, other, "continues")?;
+            self.catalogue.link(row.session, other, CONTINUES)?;
         }
         if row.thread.is_none()
             && let Some(other) = self.catalogue.shares_beginning(row)?
@@ -112,13 +115,42 @@ impl Run<'_> {
     pub(super) fn resolve_sessions(&mut self) -> Result<(), Error> {
         for session in std::mem::take(&mut self.unresolved) {
             let session = self.join_recordings(session)?;
-            let session = self.join_conversions(session)?;
-            let rows = self.catalogue.sources_of(session)?;
-            for told in session_files::resolve(&rows) {
-                self.catalogue.set_told(&told)?;
+            let mut changed = self.split_conversions(session)?;
+            changed.push(self.join_conversions(session)?);
+            for session in changed {
+                let rows = self.catalogue.sources_of(session)?;
+                for told in session_files::resolve(&rows) {
+                    self.catalogue.set_told(&told)?;
+                }
             }
         }
         Ok(())
+    }
+
+    /// Gives conversions of a session that went on in another agent a session of their own; gives those.
+    fn split_conversions(&mut self, session: SessionId) -> Result<Vec<SessionId>, Error> {
+        let Some(Session { agent, name, .. }) =
+            self.catalogue.session(session)?.filter(|session| is_unique(&session.name))
+        else {
+            return Ok(Vec::new());
+        };
+        let mut rows = self.catalogue.sources_of(session)?;
+        rows.retain(|row| row.thread.is_none() && row.copy_of.is_none() && !recover::is_journal_name(&row.path));
+        let agent_of = |row: &SourceRow| named(&row.format).map(|format| format.info().agent);
+        let (originals, others): (Vec<SourceRow>, Vec<SourceRow>) =
+            rows.into_iter().partition(|row| agent_of(row).is_none_or(|other| other == agent));
+        let mut split = Vec::new();
+        for row in others {
+            let is_conversion = originals.iter().any(|original| session_files::is_conversion(original, &row));
+            if originals.is_empty() || is_conversion {
+                continue;
+            }
+            let own = self.catalogue.make_session(agent_of(&row).unwrap_or_default(), &name, "")?;
+            self.catalogue.set_session(row.id, own, None)?;
+            self.catalogue.link(own, session, CONTINUES)?;
+            split.push(own);
+        }
+        Ok(split)
     }
 
     /// Has conversions of a session for other agents tell that session; gives the one that all of them tell.
@@ -136,7 +168,7 @@ impl Run<'_> {
         let mut joined = session;
         for copy in others.iter().filter(|copy| copy.session != original.session) {
             if !session_files::is_conversion(original, copy) {
-                self.catalogue.link(copy.session, original.session, "continues")?;
+                self.catalogue.link(copy.session, original.session, CONTINUES)?;
                 continue;
             }
             for row in self.catalogue.sources_of(copy.session)? {

@@ -79,6 +79,7 @@ fn scan(query: &Query, path: &Path, number: i64, found: &mut Vec<Shown>) -> Resu
     found.extend(more.into_iter().map(|(hit, seen)| Shown {
         session: Some(session.clone()),
         short: shortened(&name, NAME_LENGTH_MAX).into_owned(),
+        is_named: false,
         source: Some(row.clone()),
         hit,
         read: Ok(seen),

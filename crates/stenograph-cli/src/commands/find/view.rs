@@ -70,7 +70,7 @@ fn marked(snippet: &stenograph::query::Snippet, colour: Colour) -> String {
 fn place(shown: &Shown) -> String {
     let path = shown.source.as_ref().map(|source| source.path.display().to_string());
     let is_main = match (&shown.session, &shown.source) {
-        (Some(session), Some(source)) => session.id != 0 && session.path == source.path,
+        (Some(session), Some(source)) => shown.is_named && session.path == source.path,
         _ => false,
     };
     let name = if is_main { Some(shown.short.clone()) } else { path.as_deref().map(word) };
