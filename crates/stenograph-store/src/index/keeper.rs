@@ -1,6 +1,7 @@
 //! Copies sources into the archive while they are indexed, on a thread of its own, compares the catalogue with the archive, and reads
 //! copies of sources that are gone.
 
+use std::collections::HashMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -158,26 +159,31 @@ pub(super) fn copy_of(row: &SourceRow) -> Option<CopyId> {
 
 /// The archive, to read from.
 #[derive(Debug)]
-pub(super) struct Kept(Archive);
+pub(super) struct Kept {
+    archive: Archive,
+    /// Copies that the archive is about to have at another path.
+    moved: HashMap<CopyId, PathBuf>,
+}
 
 impl Kept {
     /// Opens it; one that is not there is empty.
     pub(super) fn open(store: &Store) -> Result<Kept, Error> {
-        Archive::open(Arc::new(Disk), &store.archive()).map(Kept)
+        let archive = Archive::open(Arc::new(Disk), &store.archive())?;
+        Ok(Kept { archive, moved: HashMap::new() })
     }
 
     /// What the archive remembers of a source.
     pub(super) fn memory(&self, label: &Label, path: &Path) -> Result<Memory, Error> {
-        self.0.memory(label, path)
+        self.archive.memory(label, path)
     }
 
     /// Compares the catalogue with the archive: only the archive knows what it holds. Sources whose copies are missing or damaged are
     /// archived again where they still exist; the others are lost, and named. Copies that the catalogue does not know are read later.
     pub(super) fn reconcile(&self, catalogue: &Catalogue, remarks: &mut Vec<Remark>) -> Result<(), Error> {
-        let intact = self.0.intact()?;
+        let intact = self.archive.intact()?;
         let held = |kept: &KeptRow| {
             let copy = kept.kept.parse().ok().map(CopyId).filter(|copy| intact.contains(copy));
-            let copy = copy.and_then(|copy| self.0.copy(copy));
+            let copy = copy.and_then(|copy| self.archive.copy(copy));
             copy.filter(|copy| copy.path == kept.path && copy.length >= kept.kept_length)
         };
         let (mut missing, mut longer) = (Vec::new(), Vec::new());
@@ -208,7 +214,7 @@ impl Kept {
             remarks.push(Remark::new(&row.path, "is lost: the file is gone, and the archive has no sound copy of it"));
         }
         let mut strange = self
-            .0
+            .archive
             .copies()
             .filter(|copy| is_missing(&copy.path) && stenograph::format::named(&copy.label.format).is_some());
         if let Some(copy) = strange.find(|copy| !matches!(catalogue.source_at(&copy.path), Ok(Some(_)))) {
@@ -220,43 +226,54 @@ impl Kept {
 
     /// The copy of a source that the archive knows at a place of which the catalogue does not know: the same number, and the same bytes.
     fn moved_copy(&self, catalogue: &Catalogue, kept: &KeptRow) -> Result<Option<CopyInfo>, Error> {
-        let copy = kept.kept.parse().ok().and_then(|copy| self.0.copy(CopyId(copy)));
+        let copy = kept.kept.parse().ok().and_then(|copy| self.archive.copy(CopyId(copy)));
         let Some(copy) = copy.filter(|copy| copy.path != kept.path && copy.length >= kept.kept_length) else {
             return Ok(None);
         };
         let Some(row) = catalogue.source(kept.id)? else { return Ok(None) };
-        if !is_missing(&kept.path) || self.0.copy_at(&kept.path).is_some() || catalogue.source_at(&copy.path)?.is_some()
+        if !is_missing(&kept.path)
+            || self.archive.copy_at(&kept.path).is_some()
+            || catalogue.source_at(&copy.path)?.is_some()
         {
             return Ok(None);
         }
         let mut begin = Vec::new();
-        let read = self.0.read(copy.id, Which::Last, 0)?.take(row.head_length).read_to_end(&mut begin);
+        let read = self.archive.read(copy.id, Which::Last, 0)?.take(row.head_length).read_to_end(&mut begin);
         Ok((read.is_ok() && xxh3_64(&begin) == row.head).then_some(copy))
     }
 
     /// The folders that the user added.
     pub(super) fn folders(&self) -> Vec<PathBuf> {
-        self.0.folders().to_vec()
+        self.archive.folders().to_vec()
     }
 
     /// Everything that is kept.
     pub(super) fn copies(&self) -> Vec<CopyInfo> {
-        self.0.copies().collect()
+        self.archive.copies().collect()
     }
 
     /// One kept copy.
     pub(super) fn copy(&self, copy: CopyId) -> Option<CopyInfo> {
-        self.0.copy(copy)
+        self.archive.copy(copy)
     }
 
     /// Whether there is a copy of a file at this path.
     pub(super) fn has_copy_at(&self, path: &Path) -> bool {
-        self.0.copy_at(path).is_some()
+        self.archive.copy_at(path).is_some()
     }
 
     /// Whether the archive has the copy that the catalogue names, under the path of the source.
     pub(super) fn has_own(&self, row: &SourceRow) -> bool {
-        copy_of(row).and_then(|copy| self.0.copy(copy)).is_some_and(|copy| copy.path == row.path)
+        copy_of(row).and_then(|copy| self.archive.copy(copy)).is_some_and(|copy| copy.path == row.path)
+    }
+
+    /// Takes notice that the copy of a source gets the path of the source.
+    pub(super) fn will_move(&mut self, row: &SourceRow) {
+        self.moved.extend(copy_of(row).map(|copy| (copy, row.path.clone())));
+    }
+
+    fn is_at(&self, copy: &CopyInfo, path: &Path) -> bool {
+        copy.path == path || self.moved.get(&copy.id).is_some_and(|moved| moved == path)
     }
 
     /// The bytes of a version of a copy, from an offset on, where it is kept.
@@ -266,7 +283,7 @@ impl Kept {
         version: u32,
         from: u64,
     ) -> Result<Option<Box<dyn Read + '_>>, Error> {
-        match self.0.read(copy, Which::Number(version), from) {
+        match self.archive.read(copy, Which::Number(version), from) {
             Ok(reader) => Ok(Some(Box::new(reader))),
             Err(Error { problem: Problem::NotKept, .. }) => Ok(None),
             Err(error) => Err(error),
@@ -277,10 +294,12 @@ impl Kept {
     pub(super) fn read(&self, row: &SourceRow, from: u64) -> Result<Option<Box<dyn Read + '_>>, Error> {
         // A number says little: another archive may be in the place of the one that gave it.
         let numbered = copy_of(row)
-            .and_then(|copy| self.0.copy(copy))
-            .filter(|copy| copy.length >= row.kept_length && (copy.path == row.path || row.copy_of.is_some()));
-        let Some(copy) = numbered.or_else(|| self.0.copy_at(&row.path)).map(|copy| copy.id) else { return Ok(None) };
-        match self.0.read(copy, Which::Last, from) {
+            .and_then(|copy| self.archive.copy(copy))
+            .filter(|copy| copy.length >= row.kept_length && (self.is_at(copy, &row.path) || row.copy_of.is_some()));
+        let Some(copy) = numbered.or_else(|| self.archive.copy_at(&row.path)).map(|copy| copy.id) else {
+            return Ok(None);
+        };
+        match self.archive.read(copy, Which::Last, from) {
             Ok(reader) => Ok(Some(Box::new(reader))),
             // It may have been forgotten since.
             Err(Error { problem: Problem::NotKept, .. }) => Ok(None),

@@ -4,6 +4,7 @@
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
 
 use stenograph::format::{Format, Want};
 use stenograph::ledger::State;
@@ -21,6 +22,7 @@ use super::text::TextWriter;
 use crate::decode::{Counter, Guard, decode};
 use crate::discover::Named;
 use crate::fingerprint::FINGERPRINT_SIZE;
+use crate::recover;
 use crate::session_files::Tells;
 use crate::tail::Remark;
 use crate::{Error, Passes, Place, Problem, Source};
@@ -122,30 +124,72 @@ impl Run<'_> {
         let mut copies = self.archive()?.copies();
         // The longest first: a shorter one may be how it began.
         copies.sort_by_key(|copy| std::cmp::Reverse(copy.length));
+        let strangers = self.catalogue.strangers()?;
         for copy in copies {
             let known = self.catalogue.source_at(&copy.path)?.is_some();
-            let Some(format) = stenograph::format::named(&copy.label.format) else { continue };
-            if known || !is_missing(&copy.path) {
+            // A file that became unrecognisable hides what it was no more than one that is gone.
+            if known || !is_missing(&copy.path) && !strangers.contains_key(&copy.path) {
                 continue;
             }
-            let mut row = SourceRow::new(&copy.path);
-            row.kept = Some(copy.id.to_string());
-            row.kept_length = copy.length;
-            if let Some(original) = self.original_of(&row, copy.label.session.as_deref())? {
-                let (kept, kept_length, path) = (row.kept, row.kept_length, row.path);
-                let stamp = Stamp { size: copy.length, changed: copy.modified_ns, ..Stamp::default() };
-                let copy_of = Some(original.id);
-                let of_copy = SourceRow { id: 0, path, stamp, copy_of, kept, kept_length, lot: 0, tail: 0, ..original };
-                self.catalogue.put(&SourceRow { gone: Gone::Gone, ..of_copy })?;
-                report.gone += 1;
-                continue;
-            }
-            row.format = format.info().name.to_owned();
-            row.stamp = Stamp { size: copy.length, changed: copy.modified_ns, ..Stamp::default() };
-            self.take_in_one_kept(format, copy.label.session.clone(), row, report)?;
-            report.gone += 1;
+            let stamp = Stamp { size: copy.length, changed: copy.modified_ns, ..Stamp::default() };
+            let (kept, kept_length, format) = (Some(copy.id.to_string()), copy.length, copy.label.format);
+            let row = SourceRow { kept, kept_length, format, stamp, ..SourceRow::new(&copy.path) };
+            self.take_in_gone(row, copy.label.session, report)?;
         }
         Ok(())
+    }
+
+    /// Takes in a source that only the archive has: as a copy where another source says all of it.
+    fn take_in_gone(&mut self, row: SourceRow, session: Option<String>, report: &mut Report) -> Result<(), Error> {
+        let Some(format) = stenograph::format::named(&row.format) else { return Ok(()) };
+        report.gone += 1;
+        let Some(original) = self.original_of(&row, session.as_deref())? else {
+            return self.take_in_one_kept(format, session, row, report);
+        };
+        let SourceRow { path, stamp, kept, kept_length, .. } = row;
+        let copy_of = Some(original.id);
+        let of_copy = SourceRow { id: 0, path, stamp, copy_of, kept, kept_length, lot: 0, tail: 0, ..original };
+        self.catalogue.put(&SourceRow { gone: Gone::Gone, ..of_copy }).map(drop)
+    }
+
+    /// Where a file tells another session than it did: what it told stays, in the archive under a path of its own, and the file is a new
+    /// source. Gives whether it is so.
+    pub(super) fn displace(&mut self, old: SourceRow, row: &mut SourceRow, report: &mut Report) -> Result<bool, Error> {
+        let name = self.catalogue.session_name(old.session)?;
+        if old.session == row.session || name == self.catalogue.session_name(row.session)? {
+            return Ok(false);
+        }
+        let is_journal = recover::is_journal_name(&row.path);
+        if let Some(name) = name.filter(|_| old.kept.is_some() && !is_journal) {
+            let path = self.free_path(&old.path, &name)?;
+            let gone = SourceRow { id: 0, path, ..old.clone() };
+            self.keeper.moved(&gone);
+            self.archive()?;
+            self.archive.iter_mut().for_each(|archive| archive.will_move(&gone));
+            (row.kept, row.kept_length) = (None, 0);
+            self.catalogue.put(row)?;
+            let SourceRow { path, stamp, kept, kept_length, format, .. } = gone;
+            let gone = SourceRow { stamp, kept, kept_length, format, ..SourceRow::new(&path) };
+            self.take_in_gone(gone, Some(name), report)?;
+        }
+        self.catalogue.drop_session_without_sources(old.session)?;
+        Ok(!is_journal)
+    }
+
+    /// A path that no source has, for what a file told before another session took its place: with the name of the session in it.
+    fn free_path(&self, path: &Path, session: &str) -> Result<PathBuf, Error> {
+        let text = |part: Option<&std::ffi::OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();
+        let (stem, ending) = (text(path.file_stem()), text(path.extension()));
+        let session: String =
+            session.chars().filter(|char| char.is_alphanumeric() || matches!(char, '-' | '_')).collect();
+        for number in 1.. {
+            let number = if number == 1 { String::new() } else { format!("-{number}") };
+            let free = path.with_file_name(format!("{stem}.{session}{number}.{ending}"));
+            if self.catalogue.source_at(&free)?.is_none() && is_missing(&free) {
+                return Ok(free);
+            }
+        }
+        Ok(path.to_owned())
     }
 
     fn take_in_one_kept(

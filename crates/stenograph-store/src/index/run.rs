@@ -314,7 +314,7 @@ pub(super) struct Run<'r> {
     /// The keys of what the source at hand says, where it replaces an earlier version of itself.
     pub said: Option<HashSet<u64>>,
     /// The archive as it was, opened when it is first asked.
-    archive: Option<Kept>,
+    pub archive: Option<Kept>,
     /// Which project a working folder is.
     pub projects: HashMap<String, i64>,
     store: &'r Store,

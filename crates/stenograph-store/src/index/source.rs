@@ -269,8 +269,13 @@ impl Run<'_> {
             (report.grown, report.rewritten) = (report.grown.saturating_sub(1), report.rewritten + 1);
             (row.session, row.thread, start) = (0, None, Start::Anew);
         }
+        let mut displaced = (start == Start::Anew && row.id != 0 && row.session != 0).then(|| row.clone());
+        if displaced.is_some() {
+            // What was rewritten may tell another session.
+            (row.session, row.thread) = (0, None);
+        }
         (row.format, row.access) = (format.info().name.to_owned(), access);
-        let before = self.version_before(&row, start)?;
+        let mut before = self.version_before(&row, start)?;
         let mut file = file;
         loop {
             self.reading = (row.id != 0).then_some(row.id);
@@ -285,6 +290,11 @@ impl Run<'_> {
             };
             self.give_writer(writer);
             let reach = read?;
+            if let Some(old) = displaced.take()
+                && self.displace(old, &mut row, report)?
+            {
+                (before, self.said) = (None, None);
+            }
             self.print(job, &mut file, &mut row, reach, start, from)?;
             if reach == Reach::End && self.has_changed(job, &row) {
                 self.read_again(job, &mut row)?;
@@ -351,7 +361,15 @@ impl Run<'_> {
         if format.is_none() {
             if row.id != 0 {
                 self.part_copies(row)?;
-                self.catalogue.remove(row)?;
+            }
+            match row.kept {
+                // What it was stays, in the archive.
+                Some(_) => {
+                    let row = SourceRow { stamp: job.stamp, seen: self.plan.now, gone: Gone::Gone, ..row.clone() };
+                    self.catalogue.put(&row)?;
+                }
+                None if row.id != 0 => self.catalogue.remove(row)?,
+                None => {}
             }
             report.added = report.added.saturating_sub(u64::from(row.id == 0));
             report.strangers += 1;

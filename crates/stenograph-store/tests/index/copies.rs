@@ -202,3 +202,88 @@ fn a_file_that_a_killed_run_archived_does_not_take_the_place_of_one_that_moved()
     paths.sort();
     assert_eq!(paths, [copy, moved]);
 }
+
+const OTHER: &str = "7c9e6679-7425-40de-944b-e07fc1f90ae7";
+
+/// The sessions and how many events each has, as `list` says.
+fn sessions(ground: &Ground) -> Vec<(String, u64)> {
+    let mut sessions: Vec<(String, u64)> =
+        ground.store.catalogue().unwrap().sessions().unwrap().into_iter().map(|one| (one.name, one.events)).collect();
+    sessions.sort();
+    sessions
+}
+
+#[test]
+fn a_session_that_takes_the_file_of_another_is_filed_under_its_own_name() {
+    let ground = Ground::new();
+    let path = ground.session("log");
+    append(&path, &(line(SESSION, 1, "user", "one walrus") + &line(SESSION, 2, "assistant", "two walrus")));
+    ground.index();
+    fs::remove_file(&path).unwrap();
+    append(&path, &line(OTHER, 3, "user", "a seal"));
+    for _ in 0..2 {
+        ground.index();
+        assert_eq!(sessions(&ground), [(SESSION.to_owned(), 2), (OTHER.to_owned(), 1)]);
+        assert_eq!((ground.find("walrus").len(), ground.find("seal").len()), (2, 1));
+        assert_eq!(ground.find(&format!("walrus session:{OTHER}")).len(), 0);
+        fs::remove_dir_all(ground.store.index()).unwrap();
+    }
+}
+
+#[test]
+fn two_files_that_swap_their_names_keep_their_sessions() {
+    let ground = Ground::new();
+    let (one, other) = (ground.session("one"), ground.session("other"));
+    append(&one, &(line(SESSION, 1, "user", "one walrus") + &line(SESSION, 2, "assistant", "two walrus")));
+    append(&other, &line(OTHER, 3, "user", "a seal"));
+    ground.index();
+    let aside = ground.home.join("aside");
+    fs::rename(&one, &aside).unwrap();
+    fs::rename(&other, &one).unwrap();
+    fs::rename(&aside, &other).unwrap();
+    for _ in 0..2 {
+        ground.index();
+        assert_eq!(sessions(&ground), [(SESSION.to_owned(), 2), (OTHER.to_owned(), 1)]);
+        assert_eq!(ground.find(&format!("walrus session:{SESSION}")).len(), 2);
+        assert_eq!(ground.find(&format!("seal session:{OTHER}")).len(), 1);
+        fs::remove_dir_all(ground.store.index()).unwrap();
+    }
+}
+
+#[test]
+fn a_rotated_log_keeps_its_session_and_the_next_one_gets_its_own() {
+    let ground = Ground::new();
+    let (log, rotated) = (ground.session("log"), ground.session("log-1"));
+    append(&log, &(line(SESSION, 1, "user", "one walrus") + &line(SESSION, 2, "assistant", "two walrus")));
+    ground.index();
+    fs::rename(&log, &rotated).unwrap();
+    append(&log, &line(OTHER, 3, "user", "a seal"));
+    for _ in 0..2 {
+        ground.index();
+        assert_eq!(sessions(&ground), [(SESSION.to_owned(), 2), (OTHER.to_owned(), 1)]);
+        assert_eq!((ground.find("walrus").len(), ground.find("seal").len()), (2, 1));
+        fs::remove_dir_all(ground.store.index()).unwrap();
+    }
+}
+
+#[test]
+fn a_session_outlives_a_file_that_becomes_empty_or_something_else() {
+    for content in ["", "\n", "not json", "{\"type\":\"us", "\0\0\0\0\0\0\0\0"] {
+        let ground = Ground::new();
+        let path = ground.session(SESSION);
+        append(&path, &line(SESSION, 1, "user", "one walrus"));
+        ground.index();
+        fs::write(&path, content).unwrap();
+        for _ in 0..2 {
+            for _ in 0..2 {
+                ground.index();
+                assert_eq!(sessions(&ground), [(SESSION.to_owned(), 1)], "{content:?}");
+                assert_eq!(ground.find("walrus"), ["one walrus"], "{content:?}");
+            }
+            fs::remove_dir_all(ground.store.index()).unwrap();
+        }
+        fs::write(&path, line(SESSION, 1, "user", "one walrus") + &line(SESSION, 2, "user", "and a seal")).unwrap();
+        ground.index();
+        assert_eq!((sessions(&ground).len(), ground.find("walrus").len(), ground.find("seal").len()), (1, 1, 1));
+    }
+}

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use rusqlite::{OptionalExtension as _, Row, params};
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use stenograph::query::Touch;
 
@@ -196,15 +196,13 @@ impl Catalogue {
             let before: i64 = connection.prepare_cached(sql)?.query_row([source], |row| row.get(0))?;
             let sql = "UPDATE sources SET session = ?2, thread = ?3 WHERE id = ?1";
             connection.prepare_cached(sql)?.execute(params![source, session, thread])?;
-            if before == session {
-                return Ok(());
-            }
-            let gone = "NOT EXISTS (SELECT 1 FROM sources WHERE session = ?1)";
-            let sql = format!("UPDATE sessions SET parent = NULLIF(?2, id) WHERE parent = ?1 AND {gone}");
-            connection.prepare_cached(&sql)?.execute([before, session])?;
-            let sql = format!("DELETE FROM sessions WHERE id = ?1 AND {gone}");
-            connection.prepare_cached(&sql)?.execute([before]).map(drop)
+            if before == session { Ok(()) } else { drop_empty(connection, before, Some(session)) }
         })
+    }
+
+    /// Takes a session out that has no source any more.
+    pub fn drop_session_without_sources(&self, session: i64) -> Result<(), Error> {
+        self.ask(|connection| drop_empty(connection, session, None))
     }
 
     /// Takes a source out, with everything about it but its documents.
@@ -354,4 +352,13 @@ impl Catalogue {
             connection.execute_batch("COMMIT")
         })
     }
+}
+
+/// Takes a session out that has no source any more. What follows from it follows from `instead`.
+fn drop_empty(connection: &Connection, session: i64, instead: Option<i64>) -> rusqlite::Result<()> {
+    let gone = "NOT EXISTS (SELECT 1 FROM sources WHERE session = ?1)";
+    let sql = format!("UPDATE sessions SET parent = NULLIF(?2, id) WHERE parent = ?1 AND {gone}");
+    connection.prepare_cached(&sql)?.execute(params![session, instead])?;
+    let sql = format!("DELETE FROM sessions WHERE id = ?1 AND {gone}");
+    connection.prepare_cached(&sql)?.execute([session]).map(drop)
 }
