@@ -42,6 +42,6 @@ impl OutputFile {
     /// How files are made of this source.
     pub fn options(&self, source: Option<&Source>) -> NewFileOptions {
         let existing = if self.force { Existing::Replaced } else { Existing::Refused };
-        NewFile::options().existing(existing).like(source)
+        NewFile::options().existing(existing).like(source).guarded()
     }
 }

@@ -12,6 +12,7 @@ use crate::error::{Error, Place, Problem};
 use crate::files::{Disk, FileMode, Files, behind_links, folder_of, write_all};
 use crate::identity::Identity;
 use crate::journal;
+use crate::layouts::chibi::context::Context;
 use crate::lock::{self, Lock};
 use crate::output::{Existing, NewFile};
 use crate::recover;
@@ -87,12 +88,8 @@ impl FileEdit {
         if metadata.is_dir() {
             return Err(Error::about(path, Problem::Folder));
         }
-        let mut locks = Vec::new();
-        for lock in locks_of(&real) {
-            locks.push(Lock::take(&lock).map_err(|error| error.about_path(path))?);
-        }
+        let locks = guard(path)?;
         let place = Place::Path(path.to_owned());
-        refuse_writers(&real, &place)?;
         let (identity, before) = state_at(files.as_ref(), &real, &place)?;
         Ok(FileEdit { files: Arc::clone(files), path: real, identity, before, _locks: locks })
     }
@@ -214,6 +211,18 @@ impl std::fmt::Debug for StateOf {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("StateOf").field("size", &self.size).finish_non_exhaustive()
     }
+}
+
+/// Takes the locks of those who record into a file, or says who holds one or has the file open for writing.
+pub(crate) fn guard(path: &Path) -> Result<Vec<Lock>, Error> {
+    let real = behind_links(path);
+    let taken = locks_of(&real).into_iter().map(|lock| Lock::take(&lock).map_err(|error| error.about_path(path)));
+    let locks = taken.collect::<Result<Vec<Lock>, Error>>()?;
+    refuse_writers(&real, &Place::Path(path.to_owned()))?;
+    if let Some(context) = Context::of_window(&real) {
+        context.refuse_edit(path)?;
+    }
+    Ok(locks)
 }
 
 fn refuse_writers(path: &Path, place: &Place) -> Result<(), Error> {

@@ -39,6 +39,10 @@ pub enum Problem {
     Denied,
     /// It is a folder.
     Folder,
+    /// What has the name of its lock is no lock.
+    LockNameTaken,
+    /// It is marked to be rebuilt before anything else is done with it.
+    OutOfDate,
     /// What is to be written is a folder.
     OutputIsFolder,
     /// The folder of what is to be written is not there.
@@ -228,6 +232,8 @@ impl Error {
             Problem::ReadAlready => "name a file instead",
             Problem::OwnInput => "write to another file: an input is never written over",
             Problem::Locked { .. } => "wait until that process ends",
+            Problem::LockNameTaken => "move that file away; it has the name of the file and .lock after it",
+            Problem::OutOfDate => "steno record and steno compact rebuild it first",
             Problem::OpenElsewhere { .. } => "wait until that process ends: what it writes meanwhile would be lost",
             Problem::Gone => "put the folder back, or start a new recording somewhere else",
             Problem::NotNative => "name another file; steno convert FILE --to steno makes a stream of one",
@@ -295,6 +301,8 @@ impl fmt::Display for Error {
             Problem::TooLarge { size_max } => write!(formatter, "is larger than {} MiB", size_max >> 20),
             Problem::ReadAlready => formatter.write_str("can be read only once"),
             Problem::OwnInput => formatter.write_str("is the input itself"),
+            Problem::LockNameTaken => formatter.write_str("cannot be locked: its lock file is somebody else's file"),
+            Problem::OutOfDate => formatter.write_str("is marked as out of date (.dirty)"),
             Problem::Locked { holder: Some(holder) } => write!(formatter, "process {holder} is writing there"),
             Problem::Locked { holder: None } => formatter.write_str("another process is writing there"),
             Problem::OpenElsewhere { process } => write!(formatter, "process {process} has it open for writing"),

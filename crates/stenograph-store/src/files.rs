@@ -6,6 +6,8 @@ use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use crate::identity::Identity;
+
 /// A disk.
 pub trait Files: Debug + Send + Sync {
     /// Opens a file to be appended to; one that does not exist is made, for its owner only.
@@ -61,6 +63,10 @@ pub trait OpenFile: Debug + Send {
     fn truncate(&mut self, length: u64) -> io::Result<()>;
     /// Whether it still has a name: what is written to a file that was removed is lost.
     fn is_linked(&self) -> io::Result<bool>;
+    /// Whether this name still means it: another file may have taken its place.
+    fn is_at(&self, _path: &Path) -> io::Result<bool> {
+        self.is_linked()
+    }
     /// Gives it exactly these permissions.
     fn set_mode(&mut self, _mode: FileMode) -> io::Result<()> {
         Ok(())
@@ -329,6 +335,11 @@ impl OpenFile for DiskFile {
 
     fn truncate(&mut self, length: u64) -> io::Result<()> {
         self.0.set_len(length)
+    }
+
+    fn is_at(&self, path: &Path) -> io::Result<bool> {
+        let (own, named) = (Identity::of_metadata(&self.0.metadata()?), Identity::of_path(path));
+        Ok(self.is_linked()? && (cfg!(not(unix)) || own == named))
     }
 
     fn is_linked(&self) -> io::Result<bool> {

@@ -50,7 +50,7 @@ impl Lock {
                 continue;
             }
             // The name only says who holds the lock, which holds without it: a full disk must not keep anybody from making room.
-            let _ = file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id()));
+            let _ = file.set_len(0).and_then(|()| writeln!(file, "{SIGN}{}", std::process::id()));
             return Ok(Lock { path: path.to_owned(), file });
         }
     }
@@ -86,10 +86,12 @@ impl Drop for Lock {
     }
 }
 
-/// Opens a lock. What is there under its name is written over only if it can be one: a link is not followed, and what is longer
-/// than the number of a process is somebody's file.
+/// How what a lock says begins; the number of the process that holds it follows.
+const SIGN: &str = "steno ";
+
+/// Opens a lock. What is there under its name is written over only if it is one: a link is not followed, and what does not begin like a
+/// lock is somebody's file.
 fn open(path: &Path) -> Result<File, Error> {
-    const SIZE_MAX: u64 = 32;
     let mut options = File::options();
     options.read(true).write(true).create(true).truncate(false);
     #[cfg(unix)]
@@ -102,19 +104,29 @@ fn open(path: &Path) -> Result<File, Error> {
         return Err(Error::about(path, Problem::Odd));
     }
     let unwritable = |error| Error::at(path, Problem::Unwritable, error);
-    let file = options.open(path).map_err(unwritable)?;
-    let metadata = file.metadata().map_err(unwritable)?;
-    if !metadata.is_file() || metadata.len() > SIZE_MAX {
-        return Err(Error::about(path, Problem::Odd));
+    let mut file = options.open(path).map_err(unwritable)?;
+    let mut text = Vec::new();
+    let is_file = file.metadata().map_err(unwritable)?.is_file();
+    if is_file {
+        (&file).take(TEXT_SIZE_MAX).read_to_end(&mut text).map_err(unwritable)?;
+        file.rewind().map_err(unwritable)?;
     }
-    Ok(file)
+    let begins = text.starts_with(SIGN.as_bytes()) || SIGN.as_bytes().starts_with(&text);
+    if is_file && begins && (text.len() as u64) < TEXT_SIZE_MAX {
+        Ok(file)
+    } else {
+        Err(Error::about(path, Problem::LockNameTaken))
+    }
 }
+
+/// No lock says as much.
+const TEXT_SIZE_MAX: u64 = 64;
 
 fn holder(file: &mut File) -> Option<u32> {
     let mut text = String::new();
     file.rewind().ok()?;
-    file.take(32).read_to_string(&mut text).ok()?;
-    text.trim().parse().ok()
+    file.take(TEXT_SIZE_MAX).read_to_string(&mut text).ok()?;
+    text.strip_prefix(SIGN)?.trim().parse().ok()
 }
 
 fn is_at(file: &File, path: &Path) -> bool {
@@ -174,8 +186,14 @@ mod tests {
         assert_eq!(Lock::take(&path).unwrap_err().problem, Problem::Odd);
         fs::remove_file(&path).unwrap();
         fs::hard_link(&mine, &path).unwrap();
-        assert_eq!(Lock::take(&path).unwrap_err().problem, Problem::Odd);
+        assert_eq!(Lock::take(&path).unwrap_err().problem, Problem::LockNameTaken);
         assert_eq!(fs::read_to_string(&mine).unwrap(), text);
+        fs::remove_file(&path).unwrap();
+        for short in ["my notes\n", "12345\n"] {
+            fs::write(&path, short).unwrap();
+            assert_eq!(Lock::take(&path).unwrap_err().problem, Problem::LockNameTaken);
+            assert_eq!(fs::read_to_string(&path).unwrap(), short);
+        }
     }
 
     #[test]

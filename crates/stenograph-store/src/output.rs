@@ -10,8 +10,10 @@ use std::sync::Arc;
 
 use stenograph::edit::Rewritable;
 
+use crate::edit;
 use crate::error::{Error, Place, Problem};
 use crate::files::{Disk, FileMode, Files, OpenFile, behind_links, folder_of};
+use crate::lock::Lock;
 use crate::source::Source;
 
 const BUFFER_SIZE: usize = 256 << 10;
@@ -32,6 +34,7 @@ pub struct NewFileOptions {
     files: Arc<dyn Files>,
     existing: Existing,
     mode: FileMode,
+    is_guarded: bool,
 }
 
 impl NewFileOptions {
@@ -53,6 +56,13 @@ impl NewFileOptions {
         self
     }
 
+    /// Refuses to take the place of a file that somebody records into or has open for writing, and keeps recorders away from it until
+    /// the new file is there.
+    pub fn guarded(mut self) -> NewFileOptions {
+        self.is_guarded = true;
+        self
+    }
+
     /// Writes to this disk instead of the machine's own.
     pub fn on(mut self, files: &Arc<dyn Files>) -> NewFileOptions {
         self.files = Arc::clone(files);
@@ -66,6 +76,7 @@ impl NewFileOptions {
         if inputs.into_iter().any(|input| input.is_at(path)) {
             return Err(Error::new(&place, Problem::OwnInput));
         }
+        let mut locks = Vec::new();
         let target = match fs::metadata(path) {
             Ok(metadata) if metadata.is_dir() => return Err(Error::new(&place, Problem::OutputIsFolder)),
             Ok(metadata) if !metadata.is_file() => {
@@ -77,11 +88,14 @@ impl NewFileOptions {
                 if self.existing == Existing::Refused && path.symlink_metadata().is_ok() {
                     return Err(Error::new(&place, Problem::OutputExists));
                 }
+                if self.is_guarded && found.is_ok() {
+                    locks = edit::guard(path)?;
+                }
                 let before = found.ok().as_ref().and_then(FileMode::of_metadata);
                 Target::new_file(self, path, before).map_err(unwritable)?
             }
         };
-        Ok(NewFile { place, target })
+        Ok(NewFile { place, target, _locks: locks })
     }
 }
 
@@ -89,6 +103,8 @@ impl NewFileOptions {
 pub struct NewFile {
     place: Place,
     target: Target,
+    /// Those of the file whose place it takes.
+    _locks: Vec<Lock>,
 }
 
 enum Target {
@@ -127,7 +143,12 @@ impl fmt::Debug for NewFile {
 impl NewFile {
     /// A new file for its owner only, which takes the place of no other.
     pub fn options() -> NewFileOptions {
-        NewFileOptions { files: Arc::new(Disk), existing: Existing::default(), mode: FileMode::PRIVATE }
+        NewFileOptions {
+            files: Arc::new(Disk),
+            existing: Existing::default(),
+            mode: FileMode::PRIVATE,
+            is_guarded: false,
+        }
     }
 
     /// Has the bytes on disk already, so that putting the file in its place takes no time.

@@ -6,7 +6,7 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use crate::runner::{Folder, NATIVE};
 
@@ -258,4 +258,76 @@ fn an_undo_file_is_beside_the_file_itself() {
     assert!(folder.path("real/in.jsonl.undo").exists() && folder.path("in.jsonl").is_symlink());
     folder.run("cut in.jsonl --undo").ends(0);
     assert_eq!(folder.read("real/in.jsonl"), input().as_bytes());
+}
+
+/// A recording under way, of which the first line is acknowledged.
+fn recording(folder: &Folder, to: &str) -> (std::process::Child, std::process::ChildStdin) {
+    use std::io::{BufRead, BufReader, Write};
+    let mut command = folder.command(&format!("record --from steno {to} --ack"));
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(NATIVE.as_bytes()).unwrap();
+    let mut acknowledged = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(acknowledged.next().unwrap().is_ok());
+    std::thread::spawn(move || acknowledged.for_each(drop));
+    (child, input)
+}
+
+#[test]
+fn a_result_takes_the_place_of_no_file_that_is_being_recorded_or_written() {
+    for line in WRITING {
+        let folder = Folder::with("in.jsonl", input());
+        let (mut child, more) = recording(&folder, "--to steno:live.steno.jsonl");
+        folder.run(&format!("{line} -o live.steno.jsonl --force")).fails("is writing there");
+        drop(more);
+        assert!(child.wait().unwrap().success(), "{line}");
+        assert_eq!(String::from_utf8(folder.read("live.steno.jsonl")).unwrap().matches("\"id\":\"e").count(), 4);
+    }
+    let folder = Folder::with("in.jsonl", input());
+    folder.write("open.jsonl", "mine\n");
+    let mut agent = Command::new("sh");
+    agent.args(["-c", "exec >> open.jsonl; echo ready >&2; read line"]).current_dir(folder.path(""));
+    let mut agent = agent.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    std::io::Read::read_exact(agent.stderr.as_mut().unwrap(), &mut [0; 5]).unwrap();
+    folder.run("convert in.jsonl --to openai-chat -o open.jsonl --force").fails("open");
+    assert_eq!(folder.read("open.jsonl"), b"mine\n");
+    drop(agent.stdin.take());
+    agent.wait().unwrap();
+}
+
+#[test]
+fn a_recorder_leaves_a_file_alone_that_took_the_place_of_its_own() {
+    use std::io::Write;
+    let mine = "mine\n".repeat(10_000);
+    for (to, name) in [
+        ("--to steno:live.steno.jsonl", "live.steno.jsonl"),
+        ("--to devflow --set run=r1", ".devflow/runs/r1/journal.steno"),
+    ] {
+        let folder = Folder::with("mine", &mine);
+        let (mut child, mut more) = recording(&folder, to);
+        fs::rename(folder.path("mine"), folder.path(name)).unwrap();
+        let _ = more.write_all(NATIVE.replace("\"e", "\"f").as_bytes());
+        drop(more);
+        assert_eq!(child.wait().unwrap().code(), Some(2), "{to}");
+        assert_eq!(folder.read(name), mine.as_bytes(), "{to}");
+    }
+}
+
+#[test]
+fn the_window_of_a_chibi_context_is_edited_by_nobody_while_it_is_held_or_out_of_date() {
+    let folder = Folder::with("in.jsonl", input());
+    fs::create_dir(folder.path("ctx")).unwrap();
+    folder.run("convert in.jsonl --to chibi -o ctx/context.jsonl");
+    let before = folder.read("ctx/context.jsonl");
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
+    for edit in ["cut ctx/context.jsonl --turns 1 --in-place", "trim ctx/context.jsonl --max-tokens 1 --in-place"] {
+        folder.write("ctx/.lock", now.to_string());
+        folder.run(edit).fails("another process is writing there");
+        fs::remove_file(folder.path("ctx/.lock")).unwrap();
+        folder.write("ctx/.dirty", "");
+        folder.run(edit).fails("out of date");
+        fs::remove_file(folder.path("ctx/.dirty")).unwrap();
+        assert_eq!(folder.read("ctx/context.jsonl"), before);
+    }
+    folder.run("cut ctx/context.jsonl --turns 1 --in-place").ends(0);
 }

@@ -230,7 +230,7 @@ impl Archive {
             Present::Replaced => Existing::Replaced,
         };
         let mut reader = self.read(copy, which, 0)?;
-        let mut file = NewFile::options().existing(existing).create(to, [])?;
+        let mut file = NewFile::options().existing(existing).guarded().create(to, [])?;
         let length = io::copy(&mut reader, &mut file).map_err(|error| match error.kind() {
             io::ErrorKind::InvalidData => Error::at(to, Problem::Damaged, error),
             _ => Error::at(to, Problem::Unwritable, error),

@@ -17,6 +17,8 @@ pub struct Tape {
     path: PathBuf,
     /// `None` after a failure that leaves open what is in the file: it is opened and mended before anything else.
     file: Option<Box<dyn OpenFile>>,
+    /// The file as it was open before that failure: another file that has its name by then is not touched.
+    failed: Option<Box<dyn OpenFile>>,
     /// Everything before this was written.
     good: u64,
     /// Everything before this is on disk.
@@ -41,12 +43,21 @@ impl Tape {
         }
         let length = tail.length + u64::from(tail.lacks_newline);
         let path = path.to_owned();
-        let mut tape = Tape { files, path, file: Some(file), good: length, durable: 0, suspect: false, looked: None };
+        let mut tape = Tape {
+            files,
+            path,
+            file: Some(file),
+            failed: None,
+            good: length,
+            durable: 0,
+            suspect: false,
+            looked: None,
+        };
         // What an earlier process left unsynced, and the file's name, are durable before anything is acknowledged. A sync that
         // fails gets a second chance here: who tries again later cannot know any more what to write again.
         tape.flush().or_else(|_| tape.opened().map(|_| ()))?;
         let named = tape.files.sync_folder(folder_of(&tape.path));
-        named.map_err(|error| tape.failed(error))?;
+        named.map_err(|error| tape.unwritable(error))?;
         Ok(tape)
     }
 
@@ -89,15 +100,15 @@ impl Tape {
                 Ok(())
             }
             Ok(false) => {
-                self.file = None;
+                self.failed = self.file.take();
                 Err(self.gone())
             }
             Err(error) => {
                 // Half a batch must not stay: whoever writes next would write on half a line.
                 if file.truncate(good).is_err() {
-                    self.file = None;
+                    self.failed = self.file.take();
                 }
-                Err(self.failed(error))
+                Err(self.unwritable(error))
             }
         }
     }
@@ -111,8 +122,8 @@ impl Tape {
     fn flush(&mut self) -> Result<(), Error> {
         let file = self.opened()?;
         if let Err(error) = file.sync() {
-            (self.file, self.suspect) = (None, true);
-            return Err(self.failed(error));
+            (self.failed, self.suspect) = (self.file.take(), true);
+            return Err(self.unwritable(error));
         }
         self.durable = self.good;
         Ok(())
@@ -128,8 +139,12 @@ impl Tape {
     }
 
     fn mended(&mut self) -> Result<Box<dyn OpenFile>, Error> {
-        let length = self.files.length(&self.path).map_err(|error| self.failed(error))?;
+        let length = self.files.length(&self.path).map_err(|error| self.unwritable(error))?;
         let Some(length) = length else { return Err(self.gone()) };
+        let is_own = self.failed.as_ref().map_or(Ok(true), |failed| failed.is_at(&self.path));
+        if !is_own.map_err(|error| self.unwritable(error))? {
+            return Err(self.gone());
+        }
         if length < self.durable || (length < self.good && !self.suspect) {
             return Err(Error::about(&self.path, Problem::Changed));
         }
@@ -137,7 +152,9 @@ impl Tape {
             // The system forgot what it failed to write. Whoever is concerned hears of the failure; the rest goes on.
             self.good = settle(self.files.as_ref(), &self.path, LastLine::EndsWithNewline)?.length;
         }
-        self.rewritten().map_err(|error| self.failed(error))
+        let file = self.rewritten().map_err(|error| self.unwritable(error))?;
+        self.failed = None;
+        Ok(file)
     }
 
     fn rewritten(&mut self) -> io::Result<Box<dyn OpenFile>> {
@@ -153,7 +170,7 @@ impl Tape {
         Ok(file)
     }
 
-    fn failed(&self, error: io::Error) -> Error {
+    fn unwritable(&self, error: io::Error) -> Error {
         Error::at(&self.path, Problem::Unwritable, error)
     }
 

@@ -3,6 +3,7 @@
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::entry::{self, Entry};
 use super::hold::{self, HEARTBEAT_SECONDS, Status};
@@ -37,6 +38,17 @@ impl Context {
     pub fn of_window(path: &Path) -> Option<Context> {
         let context = Context::at(crate::files::folder_of(path));
         (path.is_file() && path.file_name() == context.window().file_name()).then_some(context)
+    }
+
+    /// Refuses to have the window edited while a process holds the context, or while it is out of date: Chibi would rebuild it and take
+    /// the edit back.
+    pub(crate) fn refuse_edit(&self, window: &Path) -> Result<(), Error> {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        match hold::status(&self.folder, now, HEARTBEAT_SECONDS) {
+            Some(Status::Active) => Err(Error::about(window, Problem::Locked { holder: None })),
+            _ if self.dirty().exists() => Err(Error::about(window, Problem::OutOfDate)),
+            Some(Status::Stale) | None => Ok(()),
+        }
     }
 
     /// The context of that name below a home of Chibi's.
