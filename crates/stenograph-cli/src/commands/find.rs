@@ -115,7 +115,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
         [] => indexed(options, &query)?,
         files => scan::answer(options, &query, files, output)?,
     };
-    let answered = fitted(answered, offset(options.cursor.as_deref())?, options.tokens);
+    let answered = fitted(answered, options.tokens);
     if options.json {
         for shown in &answered.hits {
             output.line(&harmless_json(&view::json(shown)))?;
@@ -160,7 +160,7 @@ fn indexed(options: &Options, query: &Query) -> Result<Answered, CommandError> {
             });
         }
     })?;
-    let next = answer.has_more.then(|| (offset + answer.hits.len()).to_string());
+    let next = answer.hits.last().filter(|_| answer.has_more).map(|hit| (hit.rank + 1).to_string());
     let shorts = Shorts::of(searcher.catalogue())?;
     let mut hits = Vec::new();
     for (hit, read) in answer.hits.into_iter().zip(read) {
@@ -194,7 +194,7 @@ fn offset(cursor: Option<&str>) -> Result<usize, CommandError> {
 }
 
 /// As many hits as fit into so many tokens, and at least one, so that every answer gets further. A token is taken to be four bytes.
-fn fitted(mut answered: Answered, offset: usize, tokens: Option<u64>) -> Answered {
+fn fitted(mut answered: Answered, tokens: Option<u64>) -> Answered {
     let Some(tokens) = tokens else { return answered };
     let mut left = tokens.saturating_mul(4);
     let fits = answered.hits.iter().take_while(|shown| {
@@ -206,7 +206,7 @@ fn fitted(mut answered: Answered, offset: usize, tokens: Option<u64>) -> Answere
     let count = fits.count().max(1);
     if count < answered.hits.len() {
         answered.hits.truncate(count);
-        answered.next = Some((offset + count).to_string());
+        answered.next = answered.hits.last().map(|shown| (shown.hit.rank + 1).to_string());
     }
     answered
 }

@@ -5,25 +5,27 @@ mod check;
 mod counts;
 mod load;
 mod position;
+mod ranked;
 mod translate;
 
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
+use std::sync::Arc;
 
 use stenograph::model::Span;
-use stenograph::query::{Query, Same, collapse_pieces};
-use tantivy::collector::{Count, TopDocs};
-use tantivy::columnar::{Column, StrColumn};
-use tantivy::{DocAddress, Order as Direction, Searcher as Engine};
+use stenograph::query::{Query, Same, Shown, collapse_pieces};
+use tantivy::Searcher as Engine;
+use tantivy::collector::Count;
 
 use check::Verdicts;
 pub use load::{Absent, Depth, Each};
 pub use position::Start;
+use ranked::Columns;
 
 use super::catalogue::{Catalogue, Lots, Session, SessionId, SourceId, SourceRow};
 use super::seal::Part;
-use super::text::{self, Fields, TextIndex, of_engine, twin};
+use super::text::{self, Fields, TextIndex, of_engine};
 use super::{Store, keeper};
 use crate::{Error, Place, Problem};
 
@@ -44,7 +46,7 @@ pub struct Request<'q> {
     pub query: &'q Query,
     /// In which order.
     pub order: Order,
-    /// How many hits are passed over.
+    /// The rank of the first hit that is wanted: [`Hit::rank`] of the last one that is known, and one more.
     pub offset: usize,
     /// How many hits are wanted.
     pub limit: usize,
@@ -55,6 +57,8 @@ pub struct Request<'q> {
 /// One event that was found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hit {
+    /// Its place among all that match, in the order that was asked for. Asked again, the same index gives the same.
+    pub rank: usize,
     /// How well it answers; comparable within one answer only.
     pub score: f32,
     /// The source it stands in.
@@ -93,6 +97,12 @@ impl Hit {
     pub fn newest_first(&self) -> impl Ord + use<> {
         (Reverse(self.time), self.version, self.source, Reverse(self.event), self.part, self.key)
     }
+
+    /// Compares hits that come best first. Equally good ones come newest first.
+    fn best_first(&self, other: &Hit) -> Ordering {
+        let place = |hit: &Hit| (Reverse(hit.time), hit.version, hit.source, hit.event, hit.part, hit.key);
+        other.score.total_cmp(&self.score).then_with(|| place(self).cmp(&place(other)))
+    }
 }
 
 /// What was found.
@@ -115,7 +125,7 @@ pub struct Searcher {
     engine: Engine,
     fields: Fields,
     place: Place,
-    lots: Lots,
+    lots: Arc<Lots>,
     sessions: HashMap<SessionId, Session>,
     sources: HashMap<SourceId, SourceRow>,
     archive: Option<keeper::Kept>,
@@ -170,7 +180,7 @@ impl Store {
             engine,
             fields: text.fields,
             place: Place::Path(folder),
-            lots,
+            lots: Arc::new(lots),
             sessions: HashMap::new(),
             sources: HashMap::new(),
             archive: None,
@@ -230,16 +240,18 @@ impl Searcher {
             let stating = fetched.iter().filter(|hit| !hit.restates);
             let pieces = stating.flat_map(|hit| hit.pieces.iter().map(|piece| (hit.session, *piece)));
             let shown = collapse_pieces(&same, pieces);
-            if shown.len() < wanted && !all {
+            let is_new = |shown: &&Shown| fetched.get(shown.hit).is_some_and(|hit| hit.rank >= request.offset);
+            let new: Vec<&Shown> = shown.iter().filter(is_new).collect();
+            if new.len() < request.limit && !all {
                 fetch = fetch.saturating_mul(4);
                 continue;
             }
             let total = if all || translated.must_check() { shown.len() } else { matching };
-            let hits = shown.iter().skip(request.offset).take(request.limit).filter_map(|shown| {
+            let has_more = new.len() > request.limit || !all;
+            let hits = new.into_iter().take(request.limit).filter_map(|shown| {
                 fetched.get(shown.hit).map(|hit| Hit { copies: shown.copies.len(), ..hit.clone() })
             });
             let hits: Vec<Hit> = hits.collect();
-            let has_more = shown.len() > wanted || !all;
             return Ok(Answer { hits, total: total as u64, is_exact: all, has_more });
         }
     }
@@ -247,38 +259,23 @@ impl Searcher {
     /// The first matches in order, those that count.
     fn fetch(&self, query: &dyn tantivy::query::Query, order: Order, limit: usize) -> Result<Vec<Hit>, Error> {
         let failed = |error| of_engine(&self.place, error);
-        let found: Vec<(f32, DocAddress)> = match order {
-            Order::Best => {
-                let collector = TopDocs::with_limit(limit).order_by_score();
-                self.engine.search(query, &collector).map_err(failed)?
-            }
-            Order::Newest => {
-                let collector = TopDocs::with_limit(limit).order_by_fast_field::<i64>("time", Direction::Desc);
-                let found = self.engine.search(query, &collector).map_err(failed)?;
-                found.into_iter().map(|(_, address)| (0.0, address)).collect()
-            }
-        };
+        let found = ranked::first(&self.engine, query, order, limit, &self.lots).map_err(failed)?;
         let mut columns = HashMap::new();
         let mut hits = Vec::with_capacity(found.len());
         for (score, address) in found {
             let columns = match columns.entry(address.segment_ord) {
                 std::collections::hash_map::Entry::Occupied(entry) => entry.into_mut(),
                 std::collections::hash_map::Entry::Vacant(entry) => {
-                    entry.insert(Columns::of(&self.engine, address.segment_ord).map_err(failed)?)
+                    entry.insert(Columns::of(self.engine.segment_reader(address.segment_ord)).map_err(failed)?)
                 }
             };
             hits.extend(columns.hit(address.doc_id, score, &self.lots));
         }
-        // Equally good ones come newest first; that also makes the order the same every time.
-        if order == Order::Best {
-            hits.sort_by(|one, other| {
-                let place = |hit: &Hit| (hit.version, hit.source, hit.event, hit.part, hit.key);
-                let by_place = place(one).cmp(&place(other));
-                other.score.total_cmp(&one.score).then(Reverse(one.time).cmp(&Reverse(other.time))).then(by_place)
-            });
-        } else {
-            hits.sort_by_key(Hit::newest_first);
+        match order {
+            Order::Best => hits.sort_by(Hit::best_first),
+            Order::Newest => hits.sort_by_key(Hit::newest_first),
         }
+        (0..).zip(&mut hits).for_each(|(rank, hit)| hit.rank = rank);
         Ok(hits)
     }
 }
@@ -290,76 +287,4 @@ fn still_said_first(mut hits: Vec<Hit>) -> Vec<Hit> {
         hits.retain(|hit| hit.version.is_none() || !said.contains(&hit.key));
     }
     hits
-}
-
-/// The numbers of one segment's documents.
-struct Columns {
-    lot: Column<u64>,
-    event: Column<u64>,
-    offset: Column<u64>,
-    length: Column<u64>,
-    line: Column<u64>,
-    part: Column<u64>,
-    key: Column<u64>,
-    twin: Column<u64>,
-    time: Column<i64>,
-    tool: Option<StrColumn>,
-    failed: Column<u64>,
-}
-
-impl Columns {
-    fn of(engine: &Engine, segment: u32) -> tantivy::Result<Columns> {
-        let fast = engine.segment_reader(segment).fast_fields();
-        Ok(Columns {
-            lot: fast.u64("lot")?,
-            event: fast.u64("event")?,
-            offset: fast.u64("offset")?,
-            length: fast.u64("length")?,
-            line: fast.u64("line")?,
-            part: fast.u64("part")?,
-            key: fast.u64("key")?,
-            twin: fast.u64("twin")?,
-            time: fast.i64("time")?,
-            tool: fast.str("tool_name")?,
-            failed: fast.u64("failed")?,
-        })
-    }
-
-    fn tool(&self, document: u32) -> Option<String> {
-        let column = self.tool.as_ref()?;
-        let mut name = String::new();
-        let is_known = column.ord_to_str(column.term_ords(document).next()?, &mut name).ok()?;
-        is_known.then_some(name)
-    }
-
-    /// The hit that a document is, if it counts.
-    fn hit(&self, document: u32, score: f32, lots: &Lots) -> Option<Hit> {
-        let event = self.event.first(document)?;
-        let lot = lots.live(self.lot.first(document)?, event)?;
-        let (mut twin, mut pieces) = (0, Vec::new());
-        for number in self.twin.values_for_doc(document) {
-            if twin::is_piece(number) { pieces.push(twin::print(number)) } else { twin = number }
-        }
-        Some(Hit {
-            score,
-            source: lot.source,
-            session: lot.session,
-            version: lot.version,
-            event,
-            at: Span {
-                offset: self.offset.first(document)?,
-                length: self.length.first(document)?,
-                line: self.line.first(document)?,
-            },
-            part: u32::try_from(self.part.first(document)?).ok()?,
-            time: self.time.first(document),
-            key: self.key.first(document)?,
-            twin: twin::print(twin),
-            restates: lot.is_told || twin::restates(twin),
-            pieces,
-            tool: self.tool(document),
-            has_failed: self.failed.first(document) == Some(1),
-            copies: 0,
-        })
-    }
 }

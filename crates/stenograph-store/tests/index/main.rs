@@ -348,3 +348,40 @@ fn a_text_for_people_beside_its_exact_twin_is_not_found_twice() {
     found.sort();
     assert_eq!(found, ["a walrus here", "an older walrus"]);
 }
+
+#[test]
+fn the_pages_of_an_answer_have_every_hit_once_and_the_newest_of_equals_first() {
+    let ground = Ground::new();
+    let names = [SESSION, "7c9e6679-7425-40de-944b-e07fc1f90ae7"];
+    for (name, count) in names.into_iter().zip([6_000, 300]) {
+        let text: String =
+            (0..count).map(|number| line(name, number, "user", &format!("walrus number {number}"))).collect();
+        append(&ground.session(name), &text);
+        // A second part of the text index, so that equals stand in several.
+        ground.index();
+    }
+    for query in ["walrus", "role:user", "/walrus/", "number OR walrus"] {
+        let query =
+            Query::parse(query, &Today { now: jiff::Timestamp::UNIX_EPOCH, zone: jiff::tz::TimeZone::UTC }).unwrap();
+        for order in [Order::Best, Order::Newest] {
+            let mut searcher = ground.store.searcher().unwrap();
+            let mut all = |offset: usize, limit: usize| {
+                let request = Request { query: &query, order, offset, limit, within: None };
+                searcher.find(&request).unwrap()
+            };
+            let whole = all(0, 10_000);
+            let (mut paged, mut offset) = (Vec::new(), 0);
+            loop {
+                let page = all(offset, 701);
+                offset = page.hits.last().map_or(0, |hit| hit.rank + 1);
+                paged.extend(page.hits);
+                if !page.has_more {
+                    break;
+                }
+            }
+            assert_eq!(whole.hits.len(), 6_300);
+            let place = |hit: &stenograph_store::index::search::Hit| (hit.source, hit.event);
+            assert!(whole.hits.iter().map(place).eq(paged.iter().map(place)), "{query:?} {order:?}");
+        }
+    }
+}

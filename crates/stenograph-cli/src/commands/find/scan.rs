@@ -46,9 +46,9 @@ pub(super) fn answer(
     let offset = super::offset(options.cursor.as_deref())?;
     let mut hits = Vec::new();
     let mut found: Vec<Option<Shown>> = found.into_iter().map(Some).collect();
-    for kept in kept.iter().skip(offset).take(options.limit) {
+    for (rank, kept) in kept.iter().enumerate().skip(offset).take(options.limit) {
         if let Some(mut shown) = found.get_mut(kept.hit).and_then(Option::take) {
-            shown.hit.copies = kept.copies.len();
+            (shown.hit.rank, shown.hit.copies) = (rank, kept.copies.len());
             hits.push(shown);
         }
     }
@@ -126,6 +126,7 @@ impl Scanning<'_> {
             return;
         }
         let hit = Hit {
+            rank: 0,
             score: 0.0,
             source: self.number,
             session: self.number,

@@ -8,12 +8,12 @@ use stenograph::format::{Format, Want, named};
 use stenograph::model::{Event, Note, Span};
 use stenograph::query::Trail;
 use stenograph::read::{Reading, Sink};
-use tantivy::Term;
 use tantivy::collector::TopDocs;
 use tantivy::query::{BooleanQuery, Occur, Query, RangeQuery, TermQuery};
 use tantivy::schema::IndexRecordOption;
+use tantivy::{Order as Direction, Term};
 
-use super::{Columns, Direction, Hit, Searcher, of_engine};
+use super::{Columns, Hit, Searcher, of_engine};
 use crate::Error;
 use crate::discover::Stat;
 use crate::index::catalogue::{SourceRow, Stamp};
@@ -46,7 +46,7 @@ impl Searcher {
         let failed = |error| of_engine(&self.place, error);
         let found = self.engine.search(&query, &nearest).map_err(failed)?;
         let Some((_, address)) = found.first() else { return Ok(None) };
-        let columns = Columns::of(&self.engine, address.segment_ord).map_err(failed)?;
+        let columns = Columns::of(self.engine.segment_reader(address.segment_ord)).map_err(failed)?;
         let hit = columns.hit(address.doc_id, 0.0, &self.lots).filter(|hit| hit.source == row.id);
         Ok(hit.and_then(|hit| start(&mut file, format, &hit)))
     }

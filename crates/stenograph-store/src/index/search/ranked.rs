@@ -1,0 +1,175 @@
+//! The first documents that match, in an order that is the same every time: pages of an answer would otherwise lose hits and repeat
+//! others. What a document is to a reader is in the columns of its segment.
+
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+use stenograph::model::Span;
+use tantivy::collector::TopDocs;
+use tantivy::columnar::{Column, StrColumn};
+use tantivy::query::Query;
+use tantivy::{DocAddress, Order as Direction, Searcher as Engine, SegmentReader};
+
+use super::{Hit, Order};
+use crate::index::catalogue::{Lots, SourceId};
+use crate::index::text::twin;
+
+/// The first documents, with their scores where these count. The engine puts equals in any order, so that where the limit parts equals
+/// the places of all of them are compared.
+pub(super) fn first(
+    engine: &Engine,
+    query: &dyn Query,
+    order: Order,
+    limit: usize,
+    lots: &Arc<Lots>,
+) -> tantivy::Result<Vec<(f32, DocAddress)>> {
+    let top = TopDocs::with_limit(limit.saturating_add(1));
+    let (mut found, parts_equals) = match order {
+        Order::Best => {
+            let found = engine.search(query, &top.order_by_score())?;
+            let parts_equals = parts_equals(&found, limit);
+            (found, parts_equals)
+        }
+        Order::Newest => {
+            let found = engine.search(query, &top.order_by_fast_field::<i64>("time", Direction::Desc))?;
+            let parts_equals = parts_equals(&found, limit);
+            (found.into_iter().map(|(_, address)| (0.0, address)).collect(), parts_equals)
+        }
+    };
+    if parts_equals {
+        return first_by_place(engine, query, order, limit, lots);
+    }
+    found.truncate(limit);
+    Ok(found)
+}
+
+/// Whether the last one within the limit is as good as the first one beyond it.
+fn parts_equals<R: PartialEq>(found: &[(R, DocAddress)], limit: usize) -> bool {
+    let rank = |at: Option<usize>| found.get(at?).map(|(rank, _)| rank);
+    found.len() > limit && rank(limit.checked_sub(1)) == rank(Some(limit))
+}
+
+/// What is compared among equals, as [`Hit::best_first`] and [`Hit::newest_first`] do.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    time: Option<i64>,
+    version: Option<u32>,
+    source: SourceId,
+    event: u64,
+    part: u64,
+    key: u64,
+}
+
+fn first_by_place(
+    engine: &Engine,
+    query: &dyn Query,
+    order: Order,
+    limit: usize,
+    lots: &Arc<Lots>,
+) -> tantivy::Result<Vec<(f32, DocAddress)>> {
+    let lots = Arc::clone(lots);
+    let by_place = move |segment: &SegmentReader| {
+        let (columns, lots) = (Columns::of(segment).ok(), Arc::clone(&lots));
+        move |document: u32, score: f32| {
+            let place = columns.as_ref().and_then(|columns| columns.place(document, &lots));
+            let score = if order == Order::Best { score } else { 0.0 };
+            // The greatest comes first. Of one moment the later event does, where the newest are wanted, and the earlier one else.
+            let place = place.map(|place| {
+                let event = i64::try_from(place.event).unwrap_or(i64::MAX);
+                let event = if order == Order::Newest { event } else { -event };
+                (place.time, Reverse((place.version, place.source)), event, Reverse((place.part, place.key)))
+            });
+            (score, place)
+        }
+    };
+    let found = engine.search(query, &TopDocs::with_limit(limit).tweak_score(by_place))?;
+    Ok(found.into_iter().map(|((score, _), address)| (score, address)).collect())
+}
+
+/// The numbers of one segment's documents.
+pub(super) struct Columns {
+    lot: Column<u64>,
+    event: Column<u64>,
+    offset: Column<u64>,
+    length: Column<u64>,
+    line: Column<u64>,
+    part: Column<u64>,
+    key: Column<u64>,
+    twin: Column<u64>,
+    time: Column<i64>,
+    tool: Option<StrColumn>,
+    failed: Column<u64>,
+}
+
+impl Columns {
+    pub fn of(segment: &SegmentReader) -> tantivy::Result<Columns> {
+        let fast = segment.fast_fields();
+        Ok(Columns {
+            lot: fast.u64("lot")?,
+            event: fast.u64("event")?,
+            offset: fast.u64("offset")?,
+            length: fast.u64("length")?,
+            line: fast.u64("line")?,
+            part: fast.u64("part")?,
+            key: fast.u64("key")?,
+            twin: fast.u64("twin")?,
+            time: fast.i64("time")?,
+            tool: fast.str("tool_name")?,
+            failed: fast.u64("failed")?,
+        })
+    }
+
+    /// When the event of a document happened, and where it stands, if it counts.
+    fn place(&self, document: u32, lots: &Lots) -> Option<Place> {
+        let event = self.event.first(document)?;
+        let lot = lots.live(self.lot.first(document)?, event)?;
+        let time = self.time.first(document);
+        Some(Place {
+            time,
+            version: lot.version,
+            source: lot.source,
+            event,
+            part: self.part.first(document)?,
+            key: self.key.first(document)?,
+        })
+    }
+
+    fn tool(&self, document: u32) -> Option<String> {
+        let column = self.tool.as_ref()?;
+        let mut name = String::new();
+        let is_known = column.ord_to_str(column.term_ords(document).next()?, &mut name).ok()?;
+        is_known.then_some(name)
+    }
+
+    /// The hit that a document is, if it counts.
+    pub fn hit(&self, document: u32, score: f32, lots: &Lots) -> Option<Hit> {
+        let event = self.event.first(document)?;
+        let lot = lots.live(self.lot.first(document)?, event)?;
+        let (mut twin, mut pieces) = (0, Vec::new());
+        for number in self.twin.values_for_doc(document) {
+            if twin::is_piece(number) { pieces.push(twin::print(number)) } else { twin = number }
+        }
+        Some(Hit {
+            rank: 0,
+            score,
+            source: lot.source,
+            session: lot.session,
+            version: lot.version,
+            event,
+            at: Span {
+                offset: self.offset.first(document)?,
+                length: self.length.first(document)?,
+                line: self.line.first(document)?,
+            },
+            part: u32::try_from(self.part.first(document)?).ok()?,
+            time: self.time.first(document),
+            key: self.key.first(document)?,
+            twin: twin::print(twin),
+            restates: lot.is_told || twin::restates(twin),
+            pieces,
+            tool: self.tool(document),
+            has_failed: self.failed.first(document) == Some(1),
+            copies: 0,
+        })
+    }
+}
