@@ -10,6 +10,10 @@ use xxhash_rust::xxh3::xxh3_64;
 /// How many bytes a fingerprint covers at either end: more than the first records of any two sessions have in common.
 pub(crate) const FINGERPRINT_SIZE: u64 = 4 << 10;
 
+/// Whether a file that grew still begins with what was read is decided by all of its bytes where these are no more than this, and by its
+/// fingerprint where they are more: reading a file of a gigabyte for every line that is appended to it takes too long.
+pub(crate) const WHOLE_SIZE_MAX: u64 = 32 << 20;
+
 /// The fingerprint of a file that was read up to `end`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Fingerprint {

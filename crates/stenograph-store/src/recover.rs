@@ -42,6 +42,8 @@ pub struct Recovery {
     pub journals: Vec<PathBuf>,
     /// What there is to say.
     pub remarks: Vec<Remark>,
+    /// Whether a recording could not be completed.
+    pub failed: bool,
 }
 
 /// Completes what was recorded at this path: the file or folder that was given to a recorder, or a journal.
@@ -51,9 +53,14 @@ pub fn recover(path: &Path, site: &Site) -> Result<Recovery, Error> {
     for journal in journals {
         let named = path.is_dir().then_some(path);
         let ground = match Ground::of_journal_in(&journal, named, site) {
-            // In a folder of many, one recording that goes on does not keep the others from their end.
-            Err(error) if path.is_dir() && matches!(error.problem, Problem::Locked { .. }) => {
-                recovery.remarks.push(Remark::new(&journal, "is being recorded, and left alone"));
+            // In a folder of many, one recording that goes on, or cannot be completed, does not keep the others from their end.
+            Err(error) if path.is_dir() => {
+                let why = match error.problem {
+                    Problem::Locked { .. } => "is being recorded, and left alone".to_owned(),
+                    _ => format!("is not completed: {error}"),
+                };
+                recovery.failed |= !matches!(error.problem, Problem::Locked { .. });
+                recovery.remarks.push(Remark::new(&journal, why));
                 continue;
             }
             ground => ground?,
@@ -185,8 +192,7 @@ pub(crate) fn complete_journal(journal: &Path, named: Option<&Path>, site: &Site
     };
     let cut_off = recorded.ended.is_none();
     let recorded = if cut_off { mark_end(&recorded, site)? } else { recorded };
-    let mut folders = layout.folders(journal, site);
-    folders.extend(named.map(Path::to_owned));
+    let folders = layout.folders(journal, named, site);
     let site = &Site { files: Confined::to(&site.files, &folders), ..site.clone() };
     let finished = layout.resume(&recorded, site)?.finish(&recorded, Given::UNKNOWN)?;
     if cut_off {

@@ -35,7 +35,11 @@ pub struct Options {
 pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
     let mut status = Status::Done;
     for path in &options.paths {
-        match recover::recover(path, &site(Durability::Always)) {
+        let recovered = recover::recover(path, &site(Durability::Always));
+        if recovered.as_ref().is_ok_and(|done| done.failed) {
+            status = Status::Error;
+        }
+        match recovered {
             Ok(done) if options.json => {
                 let text = |path: &PathBuf| quote(&path.display().to_string());
                 let journals: Vec<String> = done.journals.iter().map(text).collect();
@@ -54,7 +58,11 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
             Ok(done) => {
                 done.remarks.iter().for_each(|remark| say(remark, output));
                 let (place, journals) = (path.display(), counted(done.journals.len() as u64, "journal"));
-                let said = if done.remarks.is_empty() { "nothing was left to do" } else { "complete" };
+                let said = match () {
+                    () if done.failed => "not everything is completed",
+                    () if done.remarks.is_empty() => "nothing was left to do",
+                    () => "complete",
+                };
                 output.say(&format!("{place}: {said} ({journals})"));
             }
             // One bad path does not stop the rest.

@@ -331,3 +331,49 @@ fn the_window_of_a_chibi_context_is_edited_by_nobody_while_it_is_held_or_out_of_
     }
     folder.run("cut ctx/context.jsonl --turns 1 --in-place").ends(0);
 }
+
+/// A journal that asks for more than it may.
+fn crafted(documents: &str) -> String {
+    let time = "\"time\":\"2026-11-16T08:18:37Z\"";
+    format!(
+        "{{\"v\":1,\"kind\":\"fact\",{time},\"name\":\"recording\",\"recording\":{{\"layout\":\"cycod\",\"settings\":{{\"asked\":\"{documents}\"}},\"documents\":{{\"{documents}\":5}}}}}}\n\
+         {{\"v\":1,\"kind\":\"message\",{time},\"role\":\"user\",\"content\":\"$(touch pwned)\"}}\n"
+    )
+}
+
+#[test]
+fn a_journal_completes_transcripts_of_its_own_whatever_folder_is_named() {
+    for document in ["../.bashrc", ".bashrc", "../other/Makefile", "hooks/post-checkout"] {
+        let folder = Folder::new();
+        for made in ["proj/repo/hooks", "proj/other"] {
+            fs::create_dir_all(folder.path(made)).unwrap();
+        }
+        for file in ["proj/.bashrc", "proj/repo/.bashrc", "proj/other/Makefile"] {
+            folder.write(file, "# rc\n");
+        }
+        folder.write("proj/repo/e.steno", crafted(document));
+        let done = folder.run("recover proj");
+        done.ends(2).talks("is not completed");
+        for file in ["proj/.bashrc", "proj/repo/.bashrc", "proj/other/Makefile"] {
+            assert_eq!(folder.read(file), b"# rc\n", "{document}");
+        }
+        assert!(!folder.path("proj/repo/hooks/post-checkout").exists());
+    }
+}
+
+#[test]
+fn a_recording_that_cannot_be_completed_does_not_keep_the_others_from_it() {
+    let folder = Folder::new();
+    for name in ["a", "b"] {
+        fs::create_dir(folder.path(name)).unwrap();
+        let (mut child, more) = recording(&folder, &format!("--to cycod:{name}/chat.jsonl"));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        drop(more);
+    }
+    fs::rename(folder.path("a/chat.jsonl"), folder.path("a/real.jsonl")).unwrap();
+    symlink("real.jsonl", folder.path("a/chat.jsonl")).unwrap();
+    folder.run("recover .").ends(2).talks("a/chat.jsonl.steno: is not completed").talks("b/chat.jsonl");
+    assert!(!String::from_utf8_lossy(&folder.read("b/chat.jsonl")).is_empty());
+    folder.run("recover b").ends(0).talks("nothing was left to do");
+}

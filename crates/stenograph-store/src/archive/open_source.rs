@@ -8,6 +8,7 @@ use std::time::UNIX_EPOCH;
 use super::block::PIECE_SIZE;
 use super::state::{State, Version};
 use crate::error::{Error, Problem};
+use crate::fingerprint::WHOLE_SIZE_MAX;
 
 /// A source as it is now. Its length is taken when it is opened: what is written to it meanwhile is for the next time.
 #[derive(Debug)]
@@ -67,8 +68,8 @@ impl OpenSource {
         for number in &last.pieces {
             let Some(piece) = state.pieces.get(*number as usize) else { return Ok(Compared::Other) };
             let end = at + u64::from(piece.raw);
-            // A source that only grew is known by its first and last bytes; one of the same length may differ anywhere.
-            if !grows || at == 0 || end + TAIL_SIZE >= last.length {
+            // A large source that grew is known by its first and last bytes; any other may differ anywhere.
+            if !grows || last.length <= WHOLE_SIZE_MAX || at == 0 || end + TAIL_SIZE >= last.length {
                 self.read(at, u64::from(piece.raw), &mut buffer)?;
                 if *blake3::hash(&buffer).as_bytes() != piece.hash {
                     return Ok(Compared::Other);

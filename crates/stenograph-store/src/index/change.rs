@@ -5,6 +5,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use super::catalogue::{SourceRow, Stamp};
+use crate::fingerprint::WHOLE_SIZE_MAX;
 
 /// A stat may be too coarse to see what was written in the moment of reading.
 const RACY_NS: i64 = 2_000_000_000;
@@ -39,7 +40,11 @@ pub(super) fn of(row: &SourceRow, file: &mut File, now: &Stamp) -> io::Result<Ch
         // Only its time is another: it was touched, or copied over by itself.
         (true, true) if sum(file, 0, 0..now.size)? == row.content.whole => Change::None,
         (true, true) => Change::Rewritten,
-        (true, false) if row.settled > 0 => Change::Grown,
+        (true, false) if row.settled > 0 => {
+            let is_read = row.settled <= WHOLE_SIZE_MAX;
+            let is_same = !is_read || sum(file, 0, 0..row.settled)? == row.content.settled;
+            if is_same { Change::Grown } else { Change::Rewritten }
+        }
         (true, false) => Change::Rewritten,
     })
 }

@@ -99,6 +99,12 @@ impl Store {
         }
     }
 
+    /// Whether a run was killed before it sealed the index: nothing tells then whether the files are what it wrote but their own checksums.
+    fn is_unsealed(&self, commits: u64) -> bool {
+        let is_sealed = Seal::read(&self.index()).is_some_and(|seal| seal.commit == commits);
+        !is_sealed && !Lock::is_held(&self.lock_path())
+    }
+
     fn newer(&self, found: i64) -> Error {
         Error::about(&self.index(), Problem::IndexNewer { found, known: catalogue::VERSION })
     }

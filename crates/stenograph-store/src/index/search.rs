@@ -167,6 +167,10 @@ impl Store {
         let damaged = || Error::about(&folder, Problem::IndexDamaged);
         self.check_seal(catalogue.commits()?, Part::Text)?;
         let text = TextIndex::open(&folder).ok_or_else(damaged)?;
+        let commits = catalogue.commits()?;
+        if self.is_unsealed(commits) && !text.is_whole() && self.is_unsealed(commits) {
+            return Err(damaged());
+        }
         if text.batch_number().is_none_or(|number| catalogue.batch_number().is_ok_and(|batch| number < batch)) {
             return Err(damaged());
         }

@@ -48,8 +48,8 @@ pub trait Layout: Sync {
     fn resume(&self, recorded: &Recorded, site: &Site) -> Result<Box<dyn Documents>, Error>;
 
     /// The folders that completing a recording reads and writes, by where its journal is. What the journal says has no part in
-    /// that: anybody may have written it.
-    fn folders(&self, journal: &Path, _site: &Site) -> Vec<PathBuf> {
+    /// that: anybody may have written it. `named` is the folder that the user named, which may be far above the journal.
+    fn folders(&self, journal: &Path, _named: Option<&Path>, _site: &Site) -> Vec<PathBuf> {
         vec![folder_of(journal).to_owned()]
     }
 

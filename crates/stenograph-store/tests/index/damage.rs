@@ -266,3 +266,53 @@ fn a_file_that_is_rewritten_while_it_is_read_is_read_again() {
         assert_eq!(ground.index().unchanged, 1);
     }
 }
+
+#[test]
+fn damage_to_the_words_is_noticed_also_after_a_run_that_was_killed() {
+    let ground = Ground::new();
+    let text: String = (0..200).map(|number| line(SESSION, number, "user", &format!("walrus {number}"))).collect();
+    append(&ground.session(SESSION), &text);
+    ground.index();
+    // What a killed run leaves: everything but the seal.
+    fs::remove_file(ground.store.index().join("seal")).unwrap();
+    assert_eq!(ground.find("walrus").len(), 200);
+    let files: Vec<PathBuf> =
+        fs::read_dir(ground.store.index().join("text")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let endings = ["fast", "idx", "pos", "store", "term", "fieldnorm"];
+    let is_segment =
+        |path: &&PathBuf| path.extension().is_some_and(|ending| endings.iter().any(|other| ending == *other));
+    let mut tried = 0;
+    for path in files.iter().filter(is_segment) {
+        let whole = fs::read(path).unwrap();
+        for at in [0, whole.len() / 3, whole.len() / 2] {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 4;
+            fs::write(path, &bytes).unwrap();
+            assert!(ground.store.searcher().is_err(), "{} byte {at}", path.display());
+            tried += 1;
+        }
+        fs::write(path, [&whole[..whole.len() / 2], &whole[whole.len() / 4..]].concat()).unwrap();
+        assert!(ground.store.searcher().is_err(), "{}", path.display());
+        fs::write(path, &whole).unwrap();
+    }
+    assert!(tried > 12, "{tried}");
+    assert_eq!(ground.find("walrus").len(), 200);
+}
+
+#[test]
+fn a_file_that_is_changed_in_its_middle_and_grows_is_rewritten() {
+    let ground = Ground::new();
+    let path = ground.session(SESSION);
+    let text: String = (0..9_000).map(|number| line(SESSION, number, "user", &format!("walrus {number}"))).collect();
+    append(&path, &text);
+    ground.index();
+    let after = text.replacen("walrus 4500", "weasel 4500", 1) + &line(SESSION, 9_000, "user", "a seal");
+    fs::write(&path, &after).unwrap();
+    assert_eq!(ground.index().rewritten, 1);
+    assert_eq!((ground.find("weasel").len(), ground.find("seal").len()), (1, 1));
+    let archive = Archive::open(Arc::new(Disk), &ground.store.archive()).unwrap();
+    let copy = archive.copies().next().unwrap();
+    let mut kept = Vec::new();
+    archive.read(copy.id, Which::Last, 0).unwrap().read_to_end(&mut kept).unwrap();
+    assert!(kept == after.as_bytes(), "the archive has the file as it is");
+}

@@ -249,7 +249,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         // What a kill leaves behind: both files, and nobody who holds the second one.
         fs::write(folder.path().join(".lock"), spelled(1_000)).unwrap();
-        fs::write(folder.path().join(OWN), "4194304\n").unwrap();
+        fs::write(folder.path().join(OWN), "steno 4194304\n").unwrap();
         assert_eq!(status(folder.path(), 1_001, HEARTBEAT_SECONDS), Some(Status::Stale));
         let hold = taken(folder.path(), 1_001).unwrap();
         assert!(hold.remark.as_ref().unwrap().text.contains("killed"));

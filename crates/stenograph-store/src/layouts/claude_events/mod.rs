@@ -97,6 +97,9 @@ impl Layout for ClaudeEvents {
         let way = header.settings.get(FOLDER).ok_or_else(unknown)?;
         let project = Project::seen(folder_of(&recorded.journal), way);
         let (name, base) = header.documents.first_key_value().ok_or_else(unknown)?;
+        if recover::beside(&recorded.document(name)) != recorded.journal {
+            return Err(Error::about(&recorded.document(name), Problem::Outside));
+        }
         // The log is always beside its journal: a header must not lead anywhere else.
         let log = recorded.document(name);
         if Path::new(name).file_name().is_none_or(|file| file != name.as_str()) {
@@ -106,11 +109,11 @@ impl Layout for ClaudeEvents {
         Ok(Box::new(Recording::new(document, agent, project, site, Stage::Resumed)))
     }
 
-    fn folders(&self, journal: &Path, _site: &Site) -> Vec<PathBuf> {
+    fn folders(&self, journal: &Path, named: Option<&Path>, _site: &Site) -> Vec<PathBuf> {
         // What all agents of a project share is beside the folder of their event logs.
         let folder = folder_of(journal);
         let home = folder.ancestors().find(|above| above.ends_with(project::GOODVIBES));
-        vec![home.unwrap_or(folder).to_owned()]
+        std::iter::once(home.unwrap_or(folder)).chain(named).map(Path::to_owned).collect()
     }
 
     fn format(&self) -> Option<&'static dyn Format> {

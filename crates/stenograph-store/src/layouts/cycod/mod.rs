@@ -144,6 +144,11 @@ impl Layout for Cycod {
         for role in Role::ALL {
             let Some(name) = recorded.header.settings.get(role.name()) else { continue };
             let path = recorded.document(name);
+            // Anybody may have written the journal: it completes the file that it is named after, and transcripts.
+            let is_transcript = path.extension().is_some_and(|ending| ending == "jsonl" || ending == "md");
+            if recover::beside(&path) != recorded.journal && !is_transcript {
+                return Err(Error::about(&path, Problem::Outside));
+            }
             let kind = match role {
                 Role::Asked => Kind::of(&path),
                 Role::SavedChat => Kind::Chat,
@@ -158,7 +163,7 @@ impl Layout for Cycod {
         Ok(Box::new(Recording { documents, files: Arc::clone(&site.files) }))
     }
 
-    fn folders(&self, journal: &Path, site: &Site) -> Vec<PathBuf> {
+    fn folders(&self, journal: &Path, _named: Option<&Path>, site: &Site) -> Vec<PathBuf> {
         let history = site.home.as_ref().map(|home| home.join(plan::HISTORY));
         std::iter::once(folder_of(journal).to_owned()).chain(history).collect()
     }

@@ -94,7 +94,7 @@ impl Layout for Runs {
         Some(run.summary())
     }
 
-    fn folders(&self, journal: &Path, _site: &Site) -> Vec<PathBuf> {
+    fn folders(&self, journal: &Path, _named: Option<&Path>, _site: &Site) -> Vec<PathBuf> {
         // The index of all runs is beside the folder of the runs.
         let run = folder_of(journal);
         let base = run.parent().filter(|runs| runs.ends_with(super::RUNS)).and_then(Path::parent);
