@@ -66,7 +66,7 @@ impl Conversation {
         output: &mut Output<'_>,
     ) -> Result<Conversation, CommandError> {
         let (parts, name) = match asked {
-            Asked::File(path) => (folder::parts(path), path),
+            Asked::File(path) => (input::parts(path, output), path),
             Asked::Session(chosen) => (chosen.parts(), &chosen.source.path),
         };
         if let Some(parts) = parts.filter(|_| from.is_none()) {
