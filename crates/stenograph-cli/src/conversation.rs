@@ -4,7 +4,8 @@
 use std::path::Path;
 
 use stenograph::format::Format;
-use stenograph::model::{Event, Note, Outline, Spine};
+use stenograph::ledger::{Book, Calls, Counting};
+use stenograph::model::{Event, Note, Outline, Spine, Usage};
 use stenograph::read::Sink;
 use stenograph_store::recall::Recall;
 use stenograph_store::{Passes, Source, folder, sides};
@@ -66,7 +67,7 @@ impl Conversation {
         output: &mut Output<'_>,
     ) -> Result<Conversation, CommandError> {
         let (parts, name) = match asked {
-            Asked::File(path) => (folder::parts(path), path),
+            Asked::File(path) => (input::parts(path, output), path),
             Asked::Session(chosen) => (chosen.parts(), &chosen.source.path),
         };
         if let Some(parts) = parts.filter(|_| from.is_none()) {
@@ -174,14 +175,17 @@ impl Conversation {
             events: 0,
             damage: None,
         };
+        let mut counting = Counting::new(self.format().map_or("", |format| format.info().agent), Calls::Numbers);
         let read = self.read(Bar::Shown, &mut |event| {
             overview.events += 1;
             overview.spine.add(event);
             overview.outline.add(event);
+            counting.add(event);
             Go::On
         });
         overview.spine.decide();
         overview.damage = read.err();
+        overview.outline.total = total_of(counting, &overview.outline.total);
         overview
     }
 
@@ -202,6 +206,15 @@ impl Conversation {
             From::Parts(_) => Recall::default(),
         }
     }
+}
+
+/// What the calls of one source took together. The ledger knows what only the format tells, such as what a whole run took and cost;
+/// `stated` is what its events state.
+pub fn total_of(counting: Counting, stated: &Usage) -> Usage {
+    let mut book = Book::default();
+    // Calls that name no session are all of one.
+    book.add("", Some(""), 0, counting.page());
+    book.close().total(stated)
 }
 
 /// Gives every event to somebody.

@@ -8,8 +8,10 @@ use stenograph::format::{Format, Want, claims, named};
 use stenograph::model::Span;
 use stenograph::read::{Reading, Sink};
 use stenograph_store::discover::{self, place_of};
+use stenograph_store::folder::{self, Parts};
 use stenograph_store::index::catalogue::SourceRow;
 use stenograph_store::index::{Held, Store};
+use stenograph_store::layouts::passed_over;
 use stenograph_store::source_file::{Confidence, Recognized};
 use stenograph_store::{Error, Passes, Place, Problem, Source};
 
@@ -40,6 +42,16 @@ pub enum Go {
 /// Opens a path, `-` being standard input, and finds its format.
 pub fn open(path: &Path, from: Option<&str>, passes: Passes) -> Result<Input, CommandError> {
     of_source(if path == Path::new("-") { Source::standard_input(passes)? } else { Source::open(path, passes)? }, from)
+}
+
+/// The files that make up what is recorded at this path, if there are several or it is a folder. A damaged file in whose place another is
+/// read is mentioned.
+pub fn parts(path: &Path, output: &mut Output<'_>) -> Option<Parts> {
+    let parts = folder::parts(path)?;
+    for remark in passed_over(path) {
+        output.say(&format!("note: {}: {}", remark.path.display(), remark.text));
+    }
+    Some(parts)
 }
 
 /// Finds the format of an open source.

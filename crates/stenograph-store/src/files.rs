@@ -368,7 +368,7 @@ impl OpenFile for DiskFile {
 }
 
 /// How a file is opened that is made with these permissions.
-fn with_mode(mode: FileMode) -> fs::OpenOptions {
+pub(crate) fn with_mode(mode: FileMode) -> fs::OpenOptions {
     let mut options = File::options();
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, mode.0);

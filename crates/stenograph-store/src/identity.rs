@@ -1,4 +1,4 @@
-//! Whether two names mean the same: the same file, however they spell it, or the same session. Nothing here reads what is in a file.
+//! Whether two names mean the same: the same file, however they spell it, or the same session. Nothing here opens a file to read it.
 
 use std::fs::{File, Metadata};
 use std::io;
@@ -25,15 +25,22 @@ pub(crate) fn session_of(named: Option<&str>, format: Option<&dyn Format>, head:
 
 /// The session that the first records of a source state.
 pub(crate) fn stated_session(format: &dyn Format, head: &[u8]) -> Option<String> {
+    let mut stated = Stated(None);
+    read_head(format, head, &mut stated, |stated| stated.0.is_some());
+    stated.0
+}
+
+/// Reads the first records of a source until they say enough.
+pub fn read_head<S: Sink>(format: &dyn Format, head: &[u8], sink: &mut S, is_enough: impl Fn(&S) -> bool) {
     const PIECE_SIZE: usize = 4 << 10;
-    let (mut session, mut reading) = (Stated(None), Reading::new(format, Want::All));
+    let mut reading = Reading::new(format, Want::All);
+    // The reading is not ended: the last record of a head is most likely cut.
     for piece in head.chunks(PIECE_SIZE) {
-        reading.feed(piece, &mut session);
-        if session.0.is_some() {
+        reading.feed(piece, sink);
+        if is_enough(sink) {
             break;
         }
     }
-    session.0
 }
 
 /// The first session that an event states.

@@ -16,6 +16,7 @@ use stenograph::{convert, wire};
 
 use crate::error::{Error, Problem};
 use crate::files::Files;
+use crate::layouts::{Layout, layout_named};
 
 /// What is said of a recording beforehand, by name: the flow, the thread, the agent's mode.
 pub type Settings = BTreeMap<String, String>;
@@ -91,8 +92,13 @@ impl Header {
         fact(header.render(None), time)
     }
 
+    /// The agent whose session the recording is, where its layout is another system's.
+    pub fn agent(&self) -> Option<&'static str> {
+        layout_named(&self.layout).map(Layout::info).filter(|info| info.name != wire::NAME).map(|info| info.agent)
+    }
+
     /// What the first line of a journal says of its recording.
-    pub(crate) fn at(path: &Path) -> Option<Header> {
+    pub fn at(path: &Path) -> Option<Header> {
         const LINE_SIZE_MAX: u64 = 64 << 10;
         let mut line = Vec::new();
         std::fs::File::open(path).ok()?.take(LINE_SIZE_MAX).read_to_end(&mut line).ok()?;
@@ -144,8 +150,29 @@ pub fn settled_line(time: Time<'static>) -> Event<'static> {
     fact("{\"settled\":true}".to_owned(), time)
 }
 
-fn is_settled(event: &Event<'_>) -> bool {
-    said(event).and_then(Object::parse).is_some_and(|object| object.peek_true("settled"))
+/// A line with which the recorder divides a journal into recordings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RecordingMark {
+    /// A recording begins.
+    Begin(Header),
+    /// Nothing more of it follows; it ended so.
+    End(End),
+    /// Its documents are complete.
+    Settled,
+}
+
+impl RecordingMark {
+    /// The mark that an event of a journal is.
+    pub fn of(event: &Event<'_>) -> Option<RecordingMark> {
+        if author(event) != Author::Mark {
+            return None;
+        }
+        let is_settled = || said(event).and_then(Object::parse).is_some_and(|object| object.peek_true("settled"));
+        let begin = Header::of(event).map(RecordingMark::Begin);
+        begin
+            .or_else(|| is_settled().then_some(RecordingMark::Settled))
+            .or_else(|| end_of(event).map(RecordingMark::End))
+    }
 }
 
 fn end_of(event: &Event<'_>) -> Option<End> {
@@ -281,15 +308,14 @@ pub fn recordings(files: &Arc<dyn Files>, journal: &Path) -> Result<Vec<Recorded
         let Some(at) = event.at else { return };
         // The newline after a line is its own.
         let next = at.end() + 1;
-        match (author(event), found.last_mut()) {
-            (Author::Mark, last) => match (Header::of(event), last) {
-                (Some(header), _) => found.push(Recorded::new(files, journal, header, (at.offset, next))),
-                (None, Some(last)) if is_settled(event) => last.settled = true,
-                (None, Some(last)) if last.ended.is_none() => last.ended = end_of(event),
-                (None, _) => {}
-            },
-            (Author::Given | Author::Stop, Some(last)) if last.ended.is_none() => last.end = next,
-            (Author::Given | Author::Stop, _) => {}
+        match (RecordingMark::of(event), found.last_mut()) {
+            (Some(RecordingMark::Begin(header)), _) => {
+                found.push(Recorded::new(files, journal, header, (at.offset, next)));
+            }
+            (Some(RecordingMark::Settled), Some(last)) => last.settled = true,
+            (Some(RecordingMark::End(end)), Some(last)) if last.ended.is_none() => last.ended = Some(end),
+            (None, Some(last)) if last.ended.is_none() && author(event) != Author::Mark => last.end = next,
+            (Some(RecordingMark::End(_) | RecordingMark::Settled) | None, _) => {}
         }
     });
     if whole.end > 0 {

@@ -7,7 +7,7 @@
 //! 1. *completed*, *failed*: the run or the turn is over. It says so itself (a stop, or a reason with the model's last answer), or the last
 //!    thing is an answer that nothing followed for a while ([`Patience::settle_ms`]: many systems say nothing of how an answer ended, and
 //!    write its next piece some seconds later). Failed is what ended without success, in the middle of an answer, by a refusal, by an
-//!    interruption, or by an error that nothing followed. An error that a good result or an answer followed is recovered.
+//!    interruption, or by an error that nothing followed. An error that a good result, an answer or a success followed is recovered.
 //! 2. *error*: the last thing is an error, and nobody said that it is over.
 //! 3. *stale*: it was going on, and nothing came for too long. While a tool works nobody writes, so an open call is given much more time
 //!    ([`Patience::call_ms`]) than a model ([`Patience::silence_ms`]).
@@ -25,7 +25,7 @@ mod tests;
 use crate::calls::{CallStep, Calls};
 use crate::model::{Body, Event};
 use course::{Course, Phase};
-pub(crate) use course::{given, is_markup};
+pub(crate) use course::{given, is_markup, is_recovery};
 
 /// How a run stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -135,7 +135,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
     };
     // A recording may be spread over a folder, or have a journal beside it that says more. Numbers are those of one file.
     let is_alone = options.from.is_some() || !options.event.is_empty() && path.is_file();
-    let from = match folder::parts(&path).filter(|_| !is_alone) {
+    let from = match (!is_alone).then(|| input::parts(&path, output)).flatten() {
         Some(parts) => From::Parts(parts),
         None => {
             let input = Box::new(input::open(&path, options.from.as_deref(), Passes::Once)?);

@@ -135,7 +135,7 @@ impl AgentKey {
     fn of(run: &Run, named: Option<String>, within: Option<Arc<Path>>) -> AgentKey {
         let session = named.or_else(|| run.status.session.clone());
         AgentKey {
-            agent: run.format.map_or("", |format| format.info().agent),
+            agent: run.agent().unwrap_or_default(),
             session: session.unwrap_or_else(|| run.path.display().to_string()),
             thread: run.status.thread.clone(),
             within,
@@ -239,7 +239,9 @@ impl Options {
             if is_log || !is_telling {
                 continue;
             }
-            run.status.session = run.status.session.or(found.named.session.clone());
+            // Where a recording lies is its session, whatever the conversation in it calls itself.
+            let (stated, placed) = (run.status.session.take(), found.named.session.clone());
+            run.status.session = if run.recording.is_some() { placed.or(stated) } else { stated.or(placed) };
             run.status.thread = run.status.thread.or(found.named.thread);
             let key = AgentKey::of(&run, found.named.session, found.named.within);
             match agents.get(&key) {

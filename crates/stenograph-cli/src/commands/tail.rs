@@ -7,6 +7,7 @@ use stenograph::model::{Event, Note};
 use stenograph::read::Sink;
 use stenograph::wire;
 use stenograph_store::follow::{Bell, Follow, Last, LastLine, Listener, SWEEP, Turn};
+use stenograph_store::journal::{self, Author};
 use stenograph_store::{Passes, Source};
 
 use super::show::view;
@@ -116,9 +117,10 @@ enum Manner {
 }
 
 impl Manner {
-    /// An event as it is shown; nothing when it only repeats another, and people look.
+    /// An event as it is shown; nothing when it only repeats another, and people look, or when it only divides a journal.
     fn shown(self, event: &Event<'_>) -> Option<String> {
         match self {
+            _ if journal::author(event) == Author::Mark => None,
             Manner::Json => Some(format!("{}\n", harmless_json(&wire::event_at(event)))),
             Manner::View(_) if event.restates => None,
             Manner::View(colour) => Some(view::event(event, colour)),

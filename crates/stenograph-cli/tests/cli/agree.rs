@@ -104,3 +104,25 @@ fn a_file_has_the_same_format_for_usage_and_for_the_index() {
     std::fs::remove_dir_all(folder.path("store")).unwrap();
     folder.run("usage --root home").ends(1);
 }
+
+#[test]
+fn an_error_is_recovered_for_status_and_audit_alike() {
+    const ERROR: &str = r#"{"role":"user","content":"q"}
+{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}
+"#;
+    let after = [
+        ("", 0),
+        (r#"{"type":"result","result":"Task completed successfully","success":true}"#, 1),
+        (r#"{"type":"result","result":"Gave up","success":false}"#, 0),
+        (r#"{"type":"text","text":"Here."}"#, 1),
+        (r#"{"type":"thinking","thinking":"Hm."}"#, 0),
+    ];
+    for (line, recovered) in after {
+        let folder = Folder::with("er.jsonl", format!("{ERROR}{line}\n"));
+        let status = folder.run("status er.jsonl --json --from claude-events").json().remove(0);
+        let audit = folder.run("audit er.jsonl --json --from claude-events").ends(0).json().remove(0);
+        let errors = audit["errors"].as_array().unwrap();
+        let counted = errors.iter().filter(|error| error["recovered"] == true).count();
+        assert_eq!((status["recovered"].as_u64(), counted), (Some(recovered), recovered as usize), "{line}: {audit}");
+    }
+}

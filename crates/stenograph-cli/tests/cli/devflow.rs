@@ -13,6 +13,25 @@ const CHAT: &str = r#"{"role":"system","content":"Be brief."}
 "#;
 
 #[test]
+fn a_file_that_is_no_compressed_transcript_does_not_hide_the_plain_one() {
+    let folder = Folder::new();
+    folder.run_with("record --from openai-chat --to devflow --set run=r", CHAT.as_bytes()).ends(0);
+    let whole = folder.run("show .devflow/runs/r --text").ends(0).text().to_owned();
+    let gzip = [&b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03"[..], &[0xff; 20]].concat();
+    for damaged in [&b""[..], b"junk\n", b"{}", &gzip] {
+        folder.write(".devflow/runs/r/transcript.json.gz", damaged);
+        for at in [".devflow/runs/r", ".devflow"] {
+            let note = "note: .devflow/runs/r/transcript.json.gz: is no whole transcript; transcript.json beside it is read instead\n";
+            let shown = folder.run(&format!("show {at} --text"));
+            assert_eq!((shown.ends(0).text(), shown.talk.as_str()), (whole.as_str(), note), "{damaged:?}");
+            folder.run(&format!("audit {at}")).ends(0).says("1 call").talks(note);
+            folder.run(&format!("export --to markdown {at}")).ends(0).says("Fix").talks(note);
+        }
+        folder.run("status .devflow/runs/r").says("devflow");
+    }
+}
+
+#[test]
 fn a_run_is_recorded_and_listed_and_shown() {
     let folder = Folder::new();
     folder.write("input.json", "{\"ticketId\":\"TK-421\"}");

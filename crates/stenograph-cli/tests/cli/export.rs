@@ -64,6 +64,22 @@ ok
 }
 
 #[test]
+fn tokens_and_the_stated_cost_are_those_of_the_ledger_everywhere() {
+    let seed = concat!(env!("CARGO_MANIFEST_DIR"), "/../stenograph/src/formats/devflow/fixtures/seed.json");
+    let folder = Folder::with("seed.json", fs::read(seed).unwrap());
+    let markdown = folder.run("export seed.json --to markdown");
+    markdown.ends(0).says("| Tokens in | 5,200 |\n| Tokens out | 8,400 |\n| Cost | $0.1200 |\n");
+    let json: serde_json::Value =
+        serde_json::from_slice(&folder.run("export seed.json --to json").ends(0).out).unwrap();
+    let usage = &json["session"]["usage"];
+    assert_eq!((&usage["input"], &usage["output"], &usage["cost"]), (&5200.into(), &8400.into(), &0.12.into()));
+    folder.run("export seed.json --to csv").ends(0).says(",1,5200,8400,0,0,0,0,0,0,,0.12,");
+    folder.run("replay seed.json").ends(0).says("5,200 in / 8,400 out | Cost: $0.12");
+    folder.run("usage seed.json").ends(0).says("5,200").says("8,400").says("$0.12");
+    folder.run("diff seed.json seed.json --json").ends(0);
+}
+
+#[test]
 fn a_session_becomes_one_json_document() {
     let folder = Folder::with("a.jsonl", NATIVE);
     let done = folder.run("export a.jsonl --to json -o out.json");

@@ -24,6 +24,16 @@ fn printed(text: &str) -> Vec<u32> {
 }
 
 #[test]
+#[cfg(unix)]
+fn the_lock_on_an_inbox_is_readable_by_its_owner_only() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = Folder::new();
+    folder.run("inbox send --context research --root . --from main hello").ends(0);
+    let lock = folder.path(".chibi/contexts/research/.inbox.lock");
+    assert_eq!(std::fs::metadata(lock).unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+#[test]
 fn a_message_is_left_looked_at_and_taken() {
     let folder = Folder::new();
     folder.run("inbox take --context research --root .").finds_nothing("there is no context");

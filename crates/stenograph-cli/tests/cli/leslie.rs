@@ -40,6 +40,37 @@ fn one_text_is_written_for_every_question() {
 }
 
 #[test]
+fn a_question_that_nobody_answered_has_no_stop_reason() {
+    let asked = CHAT.lines().next().unwrap();
+    for (chat, is_stated) in [(asked.to_owned(), false), (CHAT.to_owned(), true)] {
+        let folder = Folder::new();
+        folder.run_with("record --from openai-chat --to leslie --set thread=t1", chat.as_bytes()).ends(0);
+        let texts = names(&folder.path(SHELF)).into_iter().filter(|name| name.ends_with(".txt"));
+        let texts: Vec<String> = texts.collect();
+        let stated = texts.iter().filter(|name| {
+            String::from_utf8(folder.read(&format!("{SHELF}/{name}"))).unwrap().contains("Stop Reason: end_turn\n")
+        });
+        assert_eq!(stated.count() > 0, is_stated, "{texts:?}");
+    }
+}
+
+#[test]
+fn a_thread_is_listed_by_its_first_question() {
+    let folder = Folder::new();
+    for (question, minute) in [("First things", "00"), ("Second things", "05"), ("Third things", "10")] {
+        let time = format!("2026-03-02T09:{minute}:00Z");
+        let line = |role: &str, text: &str| {
+            format!("{{\"v\":1,\"kind\":\"message\",\"time\":\"{time}\",\"role\":\"{role}\",\"content\":\"{text}\"}}\n")
+        };
+        let chat = line("user", question) + &line("assistant", "Done.");
+        folder.run_with("record --to leslie:home/p --set thread=t1", chat.as_bytes()).ends(0);
+    }
+    folder.run("index --root home").ends(0);
+    let listed = folder.run("list --root home --json").ends(0).json();
+    assert_eq!((listed.len(), &listed[0]["asked"]), (1, &"First things".into()));
+}
+
+#[test]
 fn what_is_removed_is_said() {
     let folder = Folder::new();
     std::fs::create_dir_all(folder.path(SHELF)).unwrap();

@@ -122,6 +122,35 @@ fn what_belongs_to_a_session_stands_below_it() {
 }
 
 #[test]
+fn what_continues_a_session_stands_below_it_in_whatever_order_they_are_indexed() {
+    let line = |role: &str, text: &str| format!("{{\"role\":\"{role}\",\"content\":\"{text}\"}}\n");
+    let one = line("user", "one") + &line("assistant", "a1");
+    let chats = [
+        ("1001", one.clone(), 30),
+        ("1002", one.clone() + &line("user", "two") + &line("assistant", "a2"), 20),
+        ("1003", one + &line("user", "three") + &line("assistant", "a3"), 10),
+    ];
+    for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0]] {
+        let folder = Folder::new();
+        fs::create_dir_all(folder.path("home/.cycod/history")).unwrap();
+        for batch in [&order[..2], &order[2..]] {
+            for at in batch {
+                let (name, text, minutes) = &chats[*at];
+                let path = folder.path(&format!("home/.cycod/history/chat-history-{name}.jsonl"));
+                fs::write(&path, text).unwrap();
+                let then = std::time::SystemTime::now() - std::time::Duration::from_secs(60 * minutes);
+                fs::File::options().write(true).open(&path).unwrap().set_modified(then).unwrap();
+            }
+            index(&folder);
+        }
+        let json = folder.run("list --tree --json --root home").ends(0).json();
+        let tree: Vec<_> = json.iter().map(|row| (row["session"].as_str().unwrap(), row["depth"].as_u64())).collect();
+        assert_eq!(tree[0], ("1001", Some(0)), "{order:?}: {tree:?}");
+        assert!(tree.contains(&("1002", Some(1))) && tree.contains(&("1003", Some(1))), "{order:?}: {tree:?}");
+    }
+}
+
+#[test]
 fn what_is_gone_says_so() {
     let folder = home();
     fs::remove_file(folder.path(&path(THREE))).unwrap();

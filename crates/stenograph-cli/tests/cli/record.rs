@@ -199,3 +199,48 @@ fn chat_lines_that_state_model_and_usage_are_counted() {
     }
     assert_eq!(folder.read("talk.jsonl"), chat.as_bytes());
 }
+
+#[test]
+fn a_request_that_cannot_be_written_is_told() {
+    let folder = Folder::new();
+    let request = r#"{"v":1,"kind":"fact","name":"request","extra":{"chibi-requests":{"request":{"model":"m","messages":[{"role":"user","content":"Go."}]}}}}"#;
+    let response =
+        r#"{"v":1,"kind":"fact","name":"response","model":"m","group":"r1","usage":{"input":12,"output":5}}"#;
+    let bare = r#"{"v":1,"kind":"fact","name":"request","content":"{\"model\":\"m\"}"}"#;
+    let done = folder.run_with("record --debug --to chibi:a", format!("{request}\n{response}\n").as_bytes());
+    assert!(!done.ends(0).talk.contains("journal only"), "{}", done.talk);
+    let sent = String::from_utf8(folder.read("a/requests.jsonl")).unwrap();
+    assert!(
+        sent.ends_with("\"request\":{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"Go.\"}]}}\n"),
+        "{sent}"
+    );
+    let empty = r#"{"v":1,"kind":"fact","name":"response","model":"m"}"#;
+    let done = folder.run_with("record --debug --to chibi:b", format!("{request}\n{bare}\n{empty}\n").as_bytes());
+    done.ends(0);
+    done.talks("requests.jsonl: native facts that do not state what was sent, as extra.chibi-requests.request stay");
+    done.talks("response_meta.jsonl: native facts that do not state its usage stay in the journal only: 1");
+    assert_eq!(folder.read("b/requests.jsonl").iter().filter(|byte| **byte == b'\n').count(), 1);
+}
+
+#[test]
+fn keys_stand_in_the_order_of_the_documents() {
+    let folder = Folder::new();
+    let marker = r#"{"id":"4","timestamp":1705123500,"from":"system","to":"w","content":"","entry_type":"compaction","metadata":{"summary":"Rust basics"}}"#;
+    folder.run_with("record --from chibi --to chibi:w", format!("{marker}\n").as_bytes()).ends(0);
+    assert_eq!(String::from_utf8(folder.read("w/context.jsonl")).unwrap(), format!("{marker}\n"));
+    let lines = [
+        r#"{"type":"text","text":"hi"}"#,
+        r#"{"type":"tool_use","id":"t1","name":"Bash","input":{"command":"ls"}}"#,
+        r#"{"type":"tool_result","tool_use_id":"t1","content":"x","is_error":false}"#,
+        r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#,
+        r#"{"role":"assistant","content":[{"type":"text","text":"Let me"},{"type":"tool_use","id":"t2","name":"Read","input":{}}]}"#,
+        r#"{"role":"user","content":"q"}"#,
+        r#"{"type":"result","result":"ok","success":true}"#,
+    ];
+    let line = "record --from claude-events --to claude-events --set session=s --set agent=a";
+    folder.run_with(line, (lines.join("\n") + "\n").as_bytes()).ends(0);
+    let written = String::from_utf8(folder.read(".goodvibes/transcripts/s/a.jsonl")).unwrap();
+    for (written, given) in written.lines().zip(lines) {
+        assert!(written.starts_with(given.strip_suffix('}').unwrap()), "{written} is not {given}");
+    }
+}

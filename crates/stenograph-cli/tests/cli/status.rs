@@ -247,6 +247,69 @@ fn a_watcher_gets_a_line_for_each_change() {
     watching.wait().unwrap();
 }
 
+/// Thinking and tokens have no place in most documents, so a journal stays beside them.
+const TALK: &str = r#"{"v":1,"kind":"message","session":"s1","role":"user","content":"Build it"}
+{"v":1,"kind":"thinking","session":"s1","content":"Hm."}
+{"v":1,"kind":"message","session":"s1","role":"assistant","content":"Done.","usage":{"input":10,"output":20}}
+"#;
+
+/// Every layout of another system, where its agent keeps its files, with the agent and the id of the session.
+const LAYOUTS: [(&str, &str, &str); 5] = [
+    ("chibi:.chibi/contexts/w", "chibi", "w"),
+    (
+        "cycod:.cycod/history/chat-history-17.jsonl --set auto_save_chat_history=false --set auto_save_trajectory=false",
+        "cycod",
+        "17",
+    ),
+    ("devflow --set run=r1", "devflow", "r1"),
+    ("leslie --set thread=t1", "leslie", "t1"),
+    ("claude-events --set session=s7 --set agent=a7", "claude-code", "s7/a7"),
+];
+
+#[test]
+fn a_recording_that_ended_has_one_row_and_its_journal_tells_the_state() {
+    for (to, agent, id) in LAYOUTS {
+        let folder = Folder::new();
+        folder.run_with(&format!("record --to {to}"), TALK.as_bytes()).ends(0).talks(".steno");
+        let told = folder.run("status --root . --json").ends(0).json();
+        let rows: Vec<_> = told.iter().map(|run| (&run["agent"], &run["id"], &run["state"], &run["context"])).collect();
+        assert_eq!(rows, [(&agent.into(), &id.into(), &"completed".into(), &10.into())], "{to}");
+        folder.run("status --root .").ends(0).says(agent);
+    }
+}
+
+#[test]
+fn a_recording_that_goes_on_has_one_row() {
+    for (to, agent, id) in LAYOUTS {
+        let folder = Folder::new();
+        let mut recording = folder.command(&format!("record --ack --to {to}"));
+        let mut recording = recording.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut input = recording.stdin.take().unwrap();
+        input.write_all(TALK.as_bytes()).unwrap();
+        let mut acks = BufReader::new(recording.stdout.take().unwrap()).lines();
+        (0..3).for_each(|_| drop(acks.next().unwrap().unwrap()));
+        let told = folder.run("status --root . --json").ends(0).json();
+        let rows: Vec<_> = told.iter().map(|run| (&run["agent"], &run["id"], &run["state"], &run["context"])).collect();
+        assert_eq!(rows, [(&agent.into(), &id.into(), &"running".into(), &10.into())], "{to}");
+        drop(input);
+        assert!(recording.wait().unwrap().success());
+    }
+}
+
+#[test]
+fn a_document_that_its_agent_continued_after_the_recording_tells_the_state() {
+    let folder = Folder::new();
+    folder.run_with("record --to chibi:.chibi/contexts/w", TALK.as_bytes()).ends(0);
+    let later = jiff::Timestamp::now().as_second() + 2;
+    let asked = format!(
+        "{{\"id\":\"9\",\"timestamp\":{later},\"from\":\"alice\",\"to\":\"w\",\"content\":\"And now?\",\"entry_type\":\"message\"}}\n"
+    );
+    let document = folder.path(".chibi/contexts/w/context.jsonl");
+    OpenOptions::new().append(true).open(document).unwrap().write_all(asked.as_bytes()).unwrap();
+    let told = folder.run("status --root . --json").ends(0).json();
+    assert_eq!((told.len(), &told[0]["why"], &told[0]["asked"]), (1, &"asked".into(), &"And now?".into()));
+}
+
 #[test]
 fn names_from_a_transcript_do_nothing_to_a_terminal() {
     let folder = Folder::with("a", CALL.replace("Bash", "Ba\\u001b[31msh").replace("shop", "sh\\u0007op"));

@@ -228,3 +228,18 @@ fn a_file_that_is_rotated_without_a_pause_is_followed() {
     while !is_end(running.next()) {}
     assert!(running.child.try_wait().unwrap().is_none(), "it ended");
 }
+
+#[test]
+fn the_marks_of_a_recording_are_not_shown() {
+    let folder = Folder::new();
+    let thought = "{\"v\":1,\"kind\":\"thinking\",\"content\":\"Hm.\"}\n";
+    folder.run_with("record --to chibi:ctx", (said("Go.") + thought).as_bytes()).ends(0).talks("journal.steno");
+    let done = folder.run("tail ctx");
+    done.ends(0).says("Go.").says("Hm.");
+    assert!(!done.text().contains("recording"), "{}", done.text());
+    let kinds: Vec<String> =
+        folder.run("tail ctx --json").json().iter().map(|event| event["kind"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(kinds, ["message", "thinking", "stop"]);
+    // They do not count as events that were asked for either.
+    folder.run("tail ctx -n 2").ends(0).says("Hm.");
+}

@@ -364,6 +364,7 @@ impl Run<'_> {
         drop(intake);
         if row.session == 0 {
             self.place(job, format, row, said)?;
+            self.unordered.extend(row.first_key);
         }
         self.unresolved.insert(row.session);
         row.path.clone_from(&job.path);

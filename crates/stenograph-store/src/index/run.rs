@@ -305,7 +305,9 @@ pub(super) struct Run<'r> {
     pub parted: Vec<Job>,
     /// Sessions whose sources have changed, so that it has to be decided again which of them is read.
     pub unresolved: HashSet<SessionId>,
-    /// The same, of those that only the archive has.
+    /// The first keys of sources that were placed, so that it has to be decided which of the sessions that begin so is the original.
+    pub unordered: HashSet<u64>,
+    /// Copies of what was read anew that only the archive has.
     pub parted_gone: Vec<SourceId>,
     /// The checksum of all bytes up to the last one that was read of the source at hand, where it was read to its end.
     pub content_read: Option<u32>,
@@ -341,6 +343,7 @@ impl<'r> Run<'r> {
             reading: None,
             parted: Vec::new(),
             unresolved: HashSet::new(),
+            unordered: HashSet::new(),
             parted_gone: Vec::new(),
             content_read: None,
             read_again: HashSet::new(),
@@ -458,6 +461,9 @@ impl<'r> Run<'r> {
     /// Makes everything so far count: first what is kept, then the text, then what says so.
     pub(super) fn commit(&mut self) -> Result<(), Error> {
         self.resolve_sessions()?;
+        for key in std::mem::take(&mut self.unordered) {
+            self.catalogue.put_below_oldest(key)?;
+        }
         for (id, name, length) in self.keeper.commit()? {
             self.catalogue.set_kept(id, &name, length)?;
         }

@@ -62,6 +62,11 @@ pub trait Layout: Sync {
     /// Journals are among them.
     fn reads(&self, folder: &Path, files: &dyn Files) -> Option<Vec<PathBuf>>;
 
+    /// The damaged files of this folder in whose place others are read.
+    fn passed_over(&self, _folder: &Path) -> Vec<Remark> {
+        Vec::new()
+    }
+
     /// What the system itself states about the run at this path, whose events do not say it.
     fn run_summary(&self, _path: &Path) -> Option<RunSummary> {
         None
@@ -103,6 +108,11 @@ pub struct RunSummary {
 /// What some system states about the run at this path.
 pub fn run_summary(path: &Path) -> Option<RunSummary> {
     LAYOUTS.iter().find_map(|layout| layout.run_summary(path))
+}
+
+/// The damaged files at this path in whose place others are read.
+pub fn passed_over(path: &Path) -> Vec<Remark> {
+    LAYOUTS.iter().flat_map(|layout| layout.passed_over(path)).collect()
 }
 
 /// Says that a recording does not begin a file.

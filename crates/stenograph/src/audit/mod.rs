@@ -31,7 +31,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 use crate::calls::{CallStep, Calls as Fold, marks};
 use crate::model::{Body, Content, Event, Input, Role};
 use crate::query::touches;
-use crate::status::given;
+use crate::status::{given, is_recovery};
 use crate::text::beginning;
 use agents::Agents;
 use answer::Answer;
@@ -169,6 +169,9 @@ impl Auditor {
             Body::Message { role: Role::System | Role::Developer | Role::Tool | Role::Unknown, .. }
             | Body::Fact { .. }
             | Body::Other { .. } => {}
+        }
+        if is_recovery(event, &step) {
+            self.recover(thread);
         }
     }
 

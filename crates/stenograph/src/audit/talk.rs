@@ -59,17 +59,18 @@ impl Auditor {
         let Some(course) = self.courses.get_mut(thread) else { return };
         course.window.message(&text);
         course.said.say(event.group.as_deref(), text.trim(), self.place);
-        course.troubles.answered();
         self.audit.answered += u64::from(thread == 0);
         if !text.trim().is_empty() {
             let text = text.trim().to_owned();
             course.step(Step { place: self.place, tool: None, text, outcome: None, exit: None });
         }
-        self.recover(thread);
     }
 
     /// Something good came after what went wrong.
     pub(super) fn recover(&mut self, thread: usize) {
+        if let Some(course) = self.courses.get_mut(thread) {
+            course.troubles.recovered();
+        }
         let mine = self.audit.errors.items.iter_mut().rev().filter(|fault| fault.thread == thread);
         for fault in mine.take_while(|fault| !fault.is_recovered) {
             fault.is_recovered = true;

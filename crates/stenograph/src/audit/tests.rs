@@ -171,6 +171,12 @@ fn an_error_fails_a_run_unless_something_good_follows() {
     let audit = tape.done();
     assert_eq!(audit.failure, None);
     assert!(audit.errors.items[0].is_recovered);
+    let mut tape = Tape::default();
+    let success = Body::Stop { reason: None, success: Some(true), content: Some(Content::text("done")) };
+    tape.said(USER, "go").put(failure()).put(Event::new(success));
+    let audit = tape.done();
+    assert_eq!(audit.failure, None);
+    assert!(audit.errors.items[0].is_recovered);
 }
 
 #[test]

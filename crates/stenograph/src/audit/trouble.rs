@@ -1,7 +1,7 @@
 //! What went wrong in a conversation and was not made good yet, and which of it a run failed by.
 //!
 //! A tool's failure is made good by a success of the same kind: of the same command (the program and its first word), of a change to the same
-//! file by whatever tool, else of the same tool. Any other error is made good by an answer or a good result. Whoever asks again begins anew.
+//! file by whatever tool, else of the same tool. Any other error is made good as [`crate::status`] tells. Whoever asks again begins anew.
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -65,8 +65,8 @@ impl Troubles {
         self.list.retain(is_open);
     }
 
-    /// The model answered.
-    pub fn answered(&mut self) {
+    /// Something came that shows that the run goes well again, whatever a tool did.
+    pub fn recovered(&mut self) {
         self.list.retain(is_tool);
     }
 

@@ -220,7 +220,10 @@ fn piece_block(piece: &Piece<'_>, origin: Origin) -> Option<String> {
             source.set_text("data", text);
             draft.nest("source", source);
         }
-        (PieceKind::Text(text), Some(_)) => draft.set_text("text", text),
+        (PieceKind::Text(text), Some(name)) => {
+            draft.default_str("type", &name);
+            draft.set_text("text", text);
+        }
         (PieceKind::Text(text), None) if origin == Origin::Own => return Some(text.to_json()),
         (PieceKind::Text(text), None) => return Some(text_block(text)),
         (PieceKind::Blob { media, data }, _) => {

@@ -7,7 +7,8 @@ use hashbrown::HashTable;
 
 use super::page::{Name, Names, Page, Reason};
 use super::row::{How, Row};
-use super::{Tallied, conversions};
+use super::{Tallied, Tokens, conversions};
+use crate::model::{Dollars, Usage};
 
 /// How many examples of a decision are kept.
 const EXAMPLES_MAX: usize = 5;
@@ -331,6 +332,21 @@ impl Ledger {
     /// The words of a name in a row.
     pub fn name(&self, name: Option<Name>) -> Option<&str> {
         self.names.get(name?.place()).map(String::as_str)
+    }
+
+    /// What all calls took together, and what their sources say that they cost. A counter that is 0 is left out unless it is in `stated`.
+    pub fn total(&self, stated: &Usage) -> Usage {
+        let tokens = self.entries.iter().fold(Tokens::default(), |total, entry| total.plus(&entry.row.tokens));
+        let counter = |number: u64, stated: Option<u64>| Some(number).filter(|_| number > 0 || stated.is_some());
+        let costs = self.entries.iter().filter_map(|entry| entry.row.stated);
+        Usage {
+            input: counter(tokens.input, stated.input),
+            output: counter(tokens.output, stated.output),
+            cache_read: counter(tokens.cache_read, stated.cache_read),
+            cache_write: counter(tokens.cache_write, stated.cache_write),
+            reasoning: counter(tokens.reasoning, stated.reasoning),
+            cost: costs.reduce(|one, other| one + other).and_then(Dollars::of),
+        }
     }
 
     /// What a source is called.

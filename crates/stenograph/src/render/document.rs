@@ -137,6 +137,7 @@ fn usage(total: &Usage) -> Option<String> {
         ("reasoning", total.reasoning),
     ];
     let fields = fields.into_iter().filter_map(|(key, value)| Some(format!("\"{key}\":{}", value?)));
-    let fields = fields.collect::<Vec<_>>().join(",");
+    let cost = total.cost.map(|cost| format!("\"cost\":{cost}"));
+    let fields = fields.chain(cost).collect::<Vec<_>>().join(",");
     (!fields.is_empty()).then(|| format!("{{{fields}}}"))
 }

@@ -145,6 +145,9 @@ impl Course {
             | Body::Compaction { .. }
             | Body::Other { .. } => {}
         }
+        if is_recovery(event, step) {
+            self.recovered += u64::from(self.failure.take().is_some());
+        }
     }
 
     fn user(&mut self, event: &Event<'_>, content: &Content<'_>) {
@@ -179,10 +182,6 @@ impl Course {
             Some((word, Ending::Over(why))) => Phase::Over { why, word: Some(word.to_owned()) },
             None => then,
         };
-        // Thinking alone is no proof that what went wrong is well again.
-        if event.kind() == Kind::Message {
-            self.recover();
-        }
     }
 
     fn call(&mut self, call: Option<&str>, name: &str, group: Option<&str>, print: u64) {
@@ -230,7 +229,6 @@ impl Course {
             }
         } else {
             self.failing = (0, None);
-            self.recover();
         }
         self.answered = true;
         self.phase = Phase::Asked;
@@ -249,15 +247,25 @@ impl Course {
         };
         let word = if why == Why::LastError { self.failure.clone() } else { None };
         let word = word.filter(|word| !word.is_empty()).or_else(|| reason.map(str::to_owned));
-        if success == Some(true) {
-            self.recover();
-        }
         self.open.clear();
         self.phase = Phase::Over { why, word };
     }
+}
 
-    fn recover(&mut self) {
-        self.recovered += u64::from(self.failure.take().is_some());
+/// Whether an event shows that an error before it is recovered: the model answers, a call went well, or the run states its success. Thinking
+/// alone is no proof.
+pub(crate) fn is_recovery(event: &Event<'_>, step: &CallStep) -> bool {
+    match &event.body {
+        Body::Message { role, .. } => *role == Role::Assistant,
+        Body::ToolResult { .. } => !step.has_failed(),
+        // The vendor's servers answer some calls at once.
+        Body::ToolCall { .. } => step.decision.is_some() && !step.has_failed(),
+        Body::Stop { success, .. } => *success == Some(true),
+        Body::Thinking { .. }
+        | Body::Failure { .. }
+        | Body::Fact { .. }
+        | Body::Compaction { .. }
+        | Body::Other { .. } => false,
     }
 }
 

@@ -46,7 +46,7 @@ pub fn file(options: &Options, path: &Path, output: &mut Output<'_>) -> Result<A
     let name = path.display().to_string();
     let from = options.from.as_deref();
     let mut paths = vec![name.clone()];
-    let agent = match folder::parts(path).filter(|_| from.is_none()) {
+    let agent = match from.is_none().then(|| input::parts(path, output)).flatten() {
         Some(parts) => {
             folder::read(&parts, &mut reading)?;
             String::new()

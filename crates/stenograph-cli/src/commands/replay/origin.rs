@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use stenograph::format::Format;
+use stenograph::ledger::{Calls, Counting};
 use stenograph::model::{Event, Note, Outline, Spine, Usage};
 use stenograph::read::Sink;
 use stenograph_store::follow::{Bell, Follow, Listener, Turn};
@@ -12,7 +13,7 @@ use stenograph_store::recall::Recall;
 use stenograph_store::source_file::Recognized;
 
 use super::Options;
-use crate::conversation::Conversation;
+use crate::conversation::{Conversation, total_of};
 use crate::error::CommandError;
 use crate::input::{self, Go};
 use crate::live;
@@ -133,6 +134,9 @@ impl Origin {
                 both_looks(&mut follow, &mut first)?;
                 first.spine.decide();
                 first.outline.origin = follow.format().map_or("", |format| format.info().name);
+                let stated = first.outline.total;
+                first.outline.total =
+                    first.counting.take().map(|counting| total_of(counting, &stated)).unwrap_or_default();
                 let judge = Judge { spine: first.spine, known: first.outline.events, seen: 0 };
                 Ok(Overview { summary, outline: first.outline, judge, damage: None })
             }
@@ -181,12 +185,14 @@ fn both_looks(follow: &mut Follow, listener: &mut dyn Listener) -> Result<(), Co
 struct First {
     spine: Spine,
     outline: Outline,
+    counting: Option<Counting>,
 }
 
 impl Sink for First {
     fn event(&mut self, event: &Event<'_>) {
         self.spine.add(event);
         self.outline.add(event);
+        self.counting.get_or_insert_with(|| Counting::new("", Calls::Numbers)).add(event);
     }
 
     fn note(&mut self, _note: Note) {}

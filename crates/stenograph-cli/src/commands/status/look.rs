@@ -3,16 +3,17 @@
 
 use std::path::{Path, PathBuf};
 
-use stenograph::format::{Format, Want};
+use stenograph::format::Format;
 use stenograph::json::Draft;
-use stenograph::model::{Event, Note, Outline};
-use stenograph::read::{Reading, Sink};
+use stenograph::model::{Body, Event, Note, Outline};
+use stenograph::read::Sink;
 use stenograph::status::{Patience, State, Status, Watch};
 use stenograph::text::quote;
 use stenograph::time::{Time, Unit};
 use stenograph_store::discover::{FileId, Stat};
 use stenograph_store::follow::{Follow, LastLine};
-use stenograph_store::{Error, Passes, Problem, Source};
+use stenograph_store::journal::{Header, RecordingMark};
+use stenograph_store::{Error, Passes, Problem, Source, read_head, recover};
 
 use crate::error::CommandError;
 use crate::input;
@@ -30,12 +31,23 @@ pub struct Run {
     pub path: PathBuf,
     /// What wrote it; nothing when there is nothing to tell by.
     pub format: Option<&'static dyn Format>,
+    /// What a journal says of the recording that it holds.
+    pub recording: Option<JournalSummary>,
     /// What makes its file the one it is.
     pub file: FileId,
     /// When the file was written last, in milliseconds since 1970.
     pub changed_ms: i64,
     /// How it stands.
     pub status: Status,
+}
+
+/// What a journal says of the recording that it holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JournalSummary {
+    /// The agent whose session it is.
+    pub agent: &'static str,
+    /// Whether its documents are complete: whatever changes them later is somebody else's work.
+    pub is_settled: bool,
 }
 
 /// Looks at a file. One whose last record is older than `since_ms` is passed over.
@@ -54,7 +66,7 @@ pub fn at(
     let mut watch = Watch::default();
     // A whole last line may lack its newline, and half of one says nothing that is listened to.
     let last = follow.last(EVENTS_MAX, LastLine::Given, &mut |event| Some(event.clone().into_owned()))?;
-    last.kept.iter().for_each(|event: &Event<'static>| watch.add(event));
+    let recording = add_all(&mut watch, last.kept.iter(), path);
     if watch.active_ms().unwrap_or(changed_ms) < since_ms {
         return Ok(None);
     }
@@ -69,30 +81,44 @@ pub fn at(
     status.cwd = status.cwd.or(beginning.cwd);
     status.branch = status.branch.or(beginning.branch);
     status.model = status.model.or(beginning.model);
-    Ok(Some(Run { path: path.to_owned(), format, file: stat.id, changed_ms, status }))
+    Ok(Some(Run { path: path.to_owned(), format, recording, file: stat.id, changed_ms, status }))
 }
 
-/// How many bytes of a head are read before it is asked whether they are enough.
-const HEAD_PIECE: usize = 4 << 10;
+/// Has the watch take notice of the last events of a file. In a journal, the mark at the end of a recording is a stop; a journal of another
+/// system's layout says which agent it is.
+fn add_all<'e>(
+    watch: &mut Watch,
+    events: impl Iterator<Item = &'e Event<'static>>,
+    path: &Path,
+) -> Option<JournalSummary> {
+    let (mut has_marks, mut is_settled, mut is_stopped) = (false, false, false);
+    for event in events {
+        let mark = RecordingMark::of(event);
+        has_marks |= mark.is_some();
+        is_settled = mark == Some(RecordingMark::Settled);
+        watch.add(event);
+        match (&mark, &event.time) {
+            (Some(RecordingMark::End(end)), Some(time)) if !is_stopped => watch.add(&end.stop(time.clone())),
+            (Some(_), _) => {}
+            (None, _) => is_stopped = matches!(event.body, Body::Stop { .. }),
+        }
+    }
+    // A recording that has been going on for long has no mark among its last events.
+    let header = if has_marks || recover::is_journal_name(path) { Header::at(path) } else { None };
+    header.and_then(|header| header.agent()).map(|agent| JournalSummary { agent, is_settled })
+}
 
 /// What the head of a file says beyond what is known. Some systems state the session and its folder there and nowhere else.
 fn beginning(format: &'static dyn Format, head: &[u8], known: &Status) -> Outline {
     let mut outlining = Outlining(Outline::new(format.info().name));
-    let mut reading = Reading::new(format, Want::All);
-    // It is not ended: its last record is most likely cut.
-    for piece in head.chunks(HEAD_PIECE) {
-        reading.feed(piece, &mut outlining);
-        let Outlining(found) = &outlining;
-        let is_known = |known: &Option<String>, found: bool| known.is_some() || found;
-        if found.session.is_some()
-            && is_known(&known.title, found.title.is_some())
-            && is_known(&known.cwd, found.cwd.is_some())
-            && is_known(&known.branch, found.branch.is_some())
-            && is_known(&known.model, found.model.is_some())
-        {
-            break;
-        }
-    }
+    let is_known = |known: &Option<String>, found: &Option<String>| known.is_some() || found.is_some();
+    read_head(format, head, &mut outlining, |Outlining(found)| {
+        found.session.is_some()
+            && is_known(&known.title, &found.title)
+            && is_known(&known.cwd, &found.cwd)
+            && is_known(&known.branch, &found.branch)
+            && is_known(&known.model, &found.model)
+    });
     outlining.0
 }
 
@@ -112,6 +138,12 @@ impl Run {
         self.status.active_ms.unwrap_or(self.changed_ms)
     }
 
+    /// The agent: the one whose session a journal records, else the one that writes this format.
+    pub fn agent(&self) -> Option<&'static str> {
+        let recorded = self.recording.map(|recording| recording.agent);
+        recorded.or_else(|| self.format.map(|format| format.info().agent))
+    }
+
     /// What it is called: its session, and its agent where the session has several. Commands take it as it stands here.
     pub fn id(&self) -> Option<String> {
         let session = self.status.session.as_deref()?;
@@ -128,14 +160,29 @@ impl Run {
         }
     }
 
-    /// Whether it tells more of an agent than another run that tells of the same one: text for people says less than records, and of two
-    /// that say the same much the newer one says more.
+    /// Whether it tells more of an agent than another run that tells of the same one: text for people says less than records, a document
+    /// less than the journal that it is made of, and of two that say the same much the newer one says more.
     pub fn tells_more_than(&self, other: &Run) -> bool {
-        let rank = |run: &Run| {
-            let is_for_people = run.format.is_none_or(|format| format.info().traits.lossy);
-            (!is_for_people, run.status.state != State::Unknown, run.active_ms(), run.changed_ms)
-        };
-        rank(self) > rank(other)
+        match (self.recording, other.recording) {
+            (Some(_), None) => !other.goes_beyond(self),
+            (None, Some(_)) => self.goes_beyond(other),
+            (Some(_), Some(_)) | (None, None) => self.rank() > other.rank(),
+        }
+    }
+
+    fn rank(&self) -> (bool, bool, i64, i64) {
+        let is_for_people = self.format.is_none_or(|format| format.info().traits.lossy);
+        (!is_for_people, self.status.state != State::Unknown, self.active_ms(), self.changed_ms)
+    }
+
+    /// Whether a document tells what happened after its journal ended: its agent went on with it. One that states no times was written
+    /// again after the recorder was done with it.
+    fn goes_beyond(&self, journal: &Run) -> bool {
+        let is_settled = journal.recording.is_some_and(|recording| recording.is_settled);
+        match self.status.active_ms {
+            Some(active_ms) => active_ms > journal.active_ms(),
+            None => is_settled && self.changed_ms > journal.changed_ms,
+        }
     }
 
     /// Whether nothing worth telling has changed.
@@ -149,7 +196,7 @@ impl Run {
         let moment = |ms: i64| Time::number(ms.max(0).to_string().into(), Unit::Millis)?.to_iso_millis();
         let mut draft = Draft::new();
         draft.set_str("path", &self.path.display().to_string());
-        draft.set_opt("agent", self.format.map(|format| format.info().name));
+        draft.set_opt("agent", self.agent());
         draft.set_opt("id", self.id().as_deref());
         draft.set_opt("session", status.session.as_deref());
         draft.set_opt("thread", status.thread.as_deref());

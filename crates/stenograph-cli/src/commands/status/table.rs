@@ -56,7 +56,7 @@ fn row(run: &Run, now_ms: i64) -> [String; 7] {
     };
     let project = status.cwd.as_deref().map(|cwd| cwd.rsplit(['/', '\\']).find(|part| !part.is_empty()).unwrap_or(cwd));
     let cells = [
-        run.format.map_or("-", |format| format.info().name).to_owned(),
+        run.agent().unwrap_or("-").to_owned(),
         session.unwrap_or_else(|| "-".to_owned()),
         state(run),
         ago(now_ms.saturating_sub(run.active_ms())),

@@ -11,6 +11,9 @@ use super::{Catalogue, SourceId, SourceRow, Stamp};
 use crate::Error;
 use crate::session_files::SourceRole;
 
+/// The link between sessions that begin alike, where nothing better is known.
+const SHARED: &str = "shares its beginning with";
+
 /// A copy of a source that does not say any more what it says.
 #[derive(Clone, Debug)]
 pub struct PartedCopy {
@@ -178,6 +181,27 @@ impl Catalogue {
             let sql = "SELECT session FROM sources WHERE first_key = ?1 AND session <> ?2 AND thread IS NULL \
                        ORDER BY coalesce(ended, 0), id LIMIT 1";
             connection.prepare_cached(sql)?.query_row(params![word(key), source.session], |row| row.get(0)).optional()
+        })
+    }
+
+    /// Has the sessions that begin with this key, and of which nothing better is known, follow from the oldest of them: the one that ended
+    /// first, or whose file was written first where its records state no times. What continues a session ends later.
+    pub fn put_below_oldest(&self, first_key: u64) -> Result<(), Error> {
+        self.ask(|connection| {
+            let sql = "SELECT session FROM sources WHERE first_key = ?1 AND thread IS NULL GROUP BY session \
+                       ORDER BY min(coalesce(ended, changed / 1000000)), min(messages), session LIMIT 1";
+            let oldest: Option<i64> =
+                connection.prepare_cached(sql)?.query_row([word(first_key)], |row| row.get(0)).optional()?;
+            let Some(oldest) = oldest else { return Ok(()) };
+            let sql = "UPDATE sessions SET parent = NULL, link = NULL WHERE id = ?1 AND link = ?2";
+            connection.prepare_cached(sql)?.execute(params![oldest, SHARED])?;
+            let sql = "WITH RECURSIVE above (id, depth) AS (VALUES (?1, 0) UNION ALL \
+                         SELECT sessions.parent, depth + 1 FROM above JOIN sessions ON sessions.id = above.id \
+                         WHERE sessions.parent IS NOT NULL AND depth < 1000) \
+                       UPDATE sessions SET parent = ?1, link = ?2 \
+                       WHERE id IN (SELECT session FROM sources WHERE first_key = ?3 AND thread IS NULL) \
+                         AND (parent IS NULL OR link = ?2) AND id NOT IN (SELECT id FROM above)";
+            connection.prepare_cached(sql)?.execute(params![oldest, SHARED, word(first_key)]).map(drop)
         })
     }
 

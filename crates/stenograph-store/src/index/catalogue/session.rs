@@ -18,6 +18,12 @@ pub(super) const MAIN: &str =
 /// Whether what a source has counts: no other source tells it.
 const COUNTS: &str = "(each.copy_of IS NULL AND each.told_by IS NULL)";
 
+/// The first question of a session, which may be told by several sources that follow each other.
+const FIRST_QUERY: &str = "coalesce((SELECT query FROM sources AS first \
+    WHERE first.session = sessions.id AND first.thread IS main.thread AND first.tells = main.tells AND first.copy_of IS NULL \
+      AND first.told_by IS NULL AND first.query IS NOT NULL AND first.started IS NOT NULL \
+    ORDER BY first.started, first.id LIMIT 1), main.query)";
+
 /// A project.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Project {
@@ -147,7 +153,7 @@ impl Catalogue {
         self.ask(|connection| {
             let sql = format!(
                 "SELECT sessions.id, sessions.agent, sessions.name, parent, link, projects.name, projects.root, projects.remote, \
-                   main.title, main.query, main.cwd, main.branch, main.model, main.path, min(each.started), max(each.ended), \
+                   main.title, {FIRST_QUERY}, main.cwd, main.branch, main.model, main.path, min(each.started), max(each.ended), \
                    count(*), sum(each.gone), sum(each.gone AND each.kept IS NULL), sum(each.size * (each.copy_of IS NULL)), \
                    sum((each.lot_events + each.tail_events) * {COUNTS}), sum(each.messages * {COUNTS}), \
                    sum(each.calls * {COUNTS}), sum(each.errors * {COUNTS}) \

@@ -136,6 +136,27 @@ impl ContextDocuments {
         Ok(Journal::Redundant)
     }
 
+    /// Says how many requests and responses state nothing that a log can hold.
+    fn unwritten(&self, recorded: &Recorded) -> Result<Vec<Remark>, Error> {
+        let (mut exchange, mut counts) = (Exchange::default(), [0_u64; LOGS.len()]);
+        recorded.read(&mut |event| {
+            let is_fact = exchange.has(event) && matches!(event.body, Body::Fact { .. }) && event.part.index == 0;
+            for ((_, log, side), count) in LOGS.iter().zip(&mut counts) {
+                let is_written = event.extra.get(log).is_some() || *side == Side::Response && event.usage.is_some();
+                *count += u64::from(is_fact && side_of(event) == *side && !is_written);
+            }
+        })?;
+        let remark = |(log, (count, (_, _, side))): (&LineDocument, (u64, &(&str, &str, Side)))| {
+            let needed = match side {
+                Side::Request => "what was sent, as extra.chibi-requests.request",
+                Side::Response => "its usage",
+            };
+            let text = format!("native facts that do not state {needed} stay in the journal only: {count}");
+            (count > 0).then(|| Remark::new(log.path(), text))
+        };
+        Ok(self.logs.iter().zip(counts.into_iter().zip(&LOGS)).filter_map(remark).collect())
+    }
+
     fn part(
         &self,
         recorded: &Recorded,
@@ -171,6 +192,7 @@ impl Documents for ContextDocuments {
         for log in &mut self.logs {
             remarks.extend(log.finish(recorded)?);
         }
+        remarks.extend(self.unwritten(recorded)?);
         let journal = self.measure(recorded, given)?;
         written.push(self.context.window());
         for log in &self.logs {

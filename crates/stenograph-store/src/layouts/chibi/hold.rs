@@ -10,6 +10,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crate::error::{Error, Problem};
+use crate::files::{FileMode, with_mode};
 use crate::layouts::Clock;
 use crate::lock::Lock;
 use crate::tail::Remark;
@@ -143,14 +144,13 @@ fn is_ours(said: &str) -> bool {
 
 fn create(path: &Path, seconds: u64) -> io::Result<()> {
     // Made whole beside its place and linked there, so that nobody ever reads half a number and takes it for stale.
-    let made = path.with_file_name(format!(".lock.{}", std::process::id()));
-    fs::write(&made, spelled(seconds))?;
+    let made = write_beside(path, seconds)?;
     let linked = fs::hard_link(&made, path);
     let _ = fs::remove_file(&made);
     match linked {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
             // Not every file system has links.
-            let mut file = File::options().write(true).create_new(true).open(path)?;
+            let mut file = with_mode(FileMode::PRIVATE).write(true).create_new(true).open(path)?;
             file.write_all(spelled(seconds).as_bytes())
         }
         linked => linked,
@@ -158,9 +158,15 @@ fn create(path: &Path, seconds: u64) -> io::Result<()> {
 }
 
 fn renew(path: &Path, seconds: u64) -> io::Result<()> {
+    fs::rename(write_beside(path, seconds)?, path)
+}
+
+/// Writes the lock whole beside its place.
+fn write_beside(path: &Path, seconds: u64) -> io::Result<PathBuf> {
     let made = path.with_file_name(format!(".lock.{}", std::process::id()));
-    fs::write(&made, spelled(seconds))?;
-    fs::rename(&made, path)
+    let mut file = with_mode(FileMode::PRIVATE).write(true).create(true).truncate(true).open(&made)?;
+    file.write_all(spelled(seconds).as_bytes())?;
+    Ok(made)
 }
 
 /// Chibi's rule: older than one and a half heartbeats, or unreadable.

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::error::{Error, Problem};
+use crate::files::{FileMode, with_mode};
 
 /// The lock, held until it is dropped: the system lets go of it then, and when the process dies.
 #[derive(Debug)]
@@ -21,7 +22,7 @@ impl Latch {
     /// Waits for the lock and holds it.
     pub fn wait(path: &Path) -> Result<Latch, Error> {
         let unwritable = |error| Error::at(path, Problem::Unwritable, error);
-        let open = File::options().read(true).write(true).create(true).truncate(false).open(path);
+        let open = with_mode(FileMode::PRIVATE).read(true).write(true).create(true).truncate(false).open(path);
         let file = open.map_err(unwritable)?;
         for _ in 0..WAIT_STEPS {
             match file.try_lock() {

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use stenograph::formats::devflow::Devflow;
 use stenograph::json::{self, Object};
 use stenograph::time::{Time, Unit};
 
@@ -12,12 +13,15 @@ use super::finish::Documents;
 use super::metadata::Metadata;
 use super::run::Run;
 use super::{ARCHIVE_ENDING, BASE, Base, JOURNAL, METADATA, TRANSCRIPT, TRANSCRIPT_COMPRESSED, index};
+use crate::discover::place_of;
 use crate::error::{Error, Problem};
 use crate::files::{Files, folder_of, make_folder, write_all};
 use crate::journal::{Header, Recorded, Settings, recordings};
 use crate::layouts::{self, Ground, Info, Layout, Opened, RunSummary, Site, Target};
 use crate::lock::{Lock, safe_component};
 use crate::source::{Passes, Source};
+use crate::source_file::is_same;
+use crate::tail::Remark;
 
 /// The layout.
 pub struct Runs;
@@ -114,6 +118,17 @@ impl Layout for Runs {
         let found: Vec<PathBuf> = runs.iter().rev().filter_map(|run| reads_run(&base.run(&run.id))).collect();
         (!found.is_empty()).then_some(found)
     }
+
+    fn passed_over(&self, folder: &Path) -> Vec<Remark> {
+        let runs = std::fs::read_dir(Base::at(folder).runs()).into_iter().flatten().flatten();
+        let mut folders: Vec<PathBuf> = runs.map(|run| run.path()).collect();
+        folders.sort();
+        folders.push(folder.to_owned());
+        // A run that has a journal is read from that.
+        let folders = folders.iter().filter(|folder| is_run(folder) && there(folder, JOURNAL).is_none());
+        let text = format!("is no whole transcript; {TRANSCRIPT} beside it is read instead");
+        folders.filter_map(|folder| damaged_transcript(folder)).map(|path| Remark::new(&path, text.clone())).collect()
+    }
 }
 
 /// Whether a folder is that of a run.
@@ -121,24 +136,32 @@ fn is_run(folder: &Path) -> bool {
     [METADATA, TRANSCRIPT, TRANSCRIPT_COMPRESSED].iter().any(|name| folder.join(name).is_file())
 }
 
-/// What tells all of a run: its journal as long as there is one, else its transcript, compressed first as devflow does; a damaged
-/// compressed one is passed over if there is another.
+/// What tells all of a run: its journal as long as there is one, else its transcript, compressed first as devflow does.
 fn reads_run(folder: &Path) -> Option<PathBuf> {
     if !is_run(folder) {
         return None;
     }
-    let there = |name: &str| Some(folder.join(name)).filter(|path| path.is_file());
-    let compressed = || match (there(TRANSCRIPT_COMPRESSED), there(TRANSCRIPT)) {
-        (Some(compressed), Some(plain)) => Some(if is_whole(&compressed) { compressed } else { plain }),
-        (compressed, plain) => compressed.or(plain),
-    };
-    there(JOURNAL).or_else(compressed)
+    there(folder, JOURNAL).or_else(|| match damaged_transcript(folder) {
+        Some(_) => there(folder, TRANSCRIPT),
+        None => there(folder, TRANSCRIPT_COMPRESSED).or_else(|| there(folder, TRANSCRIPT)),
+    })
 }
 
-/// Whether a compressed file can be read to its end.
-fn is_whole(path: &Path) -> bool {
+/// The compressed transcript of a run, if it cannot be read and there is another one.
+fn damaged_transcript(folder: &Path) -> Option<PathBuf> {
+    there(folder, TRANSCRIPT)?;
+    there(folder, TRANSCRIPT_COMPRESSED).filter(|compressed| !is_whole_transcript(compressed))
+}
+
+fn there(folder: &Path, name: &str) -> Option<PathBuf> {
+    Some(folder.join(name)).filter(|path| path.is_file())
+}
+
+/// Whether a file is a transcript that can be read to its end.
+fn is_whole_transcript(path: &Path) -> bool {
     let Ok(mut source) = Source::open(path, Passes::Once) else { return false };
-    source.pass().is_ok_and(|mut pass| io::copy(&mut pass, &mut io::sink()).is_ok())
+    let is_transcript = source.recognize(&place_of(path)).is_some_and(|found| is_same(found.format, &Devflow));
+    is_transcript && source.pass().is_ok_and(|mut pass| io::copy(&mut pass, &mut io::sink()).is_ok())
 }
 
 /// When a run begins: now, and after the newest one. A clock that is set back does not turn the order of runs round, unless by so

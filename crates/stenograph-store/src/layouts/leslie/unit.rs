@@ -7,7 +7,7 @@ use std::io::{self, Read};
 use stenograph::convert::{self, Carry, Outcome, convert};
 use stenograph::formats::leslie::{Leslie, file_name};
 use stenograph::json::Draft;
-use stenograph::model::{Body, Outline, Role};
+use stenograph::model::{Body, Event, Outline, Role};
 use stenograph::time::Time;
 use stenograph::wire;
 
@@ -26,6 +26,8 @@ pub struct Unit {
     began: Option<Time<'static>>,
     ended: Option<Time<'static>>,
     last: bool,
+    /// Whether anybody did something about the question.
+    is_answered: bool,
 }
 
 /// A unit as Leslie tells it.
@@ -52,12 +54,13 @@ impl Unit {
             if units.is_empty() || (asks && asked) {
                 let mut stretch = recorded.clone();
                 stretch.start = recorded.start + at.offset;
-                units.push(Unit { recorded: stretch, began: None, ended: None, last: false });
+                units.push(Unit { recorded: stretch, began: None, ended: None, last: false, is_answered: false });
             }
             asked |= asks;
             if let Some(unit) = units.last_mut() {
                 // The newline after a line is its own.
                 unit.recorded.end = recorded.start + at.end() + 1;
+                unit.is_answered |= is_answer(event);
                 if let Some(time) = event.time.as_ref().filter(|time| time.instant().is_some()) {
                     unit.ended = Some(time.clone().into_owned());
                     unit.began.get_or_insert_with(|| time.clone().into_owned());
@@ -75,7 +78,8 @@ impl Unit {
         let (first, last) = (units.first()?, units.last()?);
         let mut recorded = first.recorded.clone();
         recorded.end = last.recorded.end;
-        Some(Unit { recorded, began: first.began.clone(), ended: last.ended.clone(), last: last.last })
+        let is_answered = units.iter().any(|unit| unit.is_answered);
+        Some(Unit { recorded, began: first.began.clone(), ended: last.ended.clone(), last: last.last, is_answered })
     }
 
     /// What its file is called.
@@ -121,10 +125,12 @@ impl Unit {
         header_line(&Leslie, own)
     }
 
-    /// Why it stopped: as the agent says, else as was said beforehand, else as the recording ended. Whoever asks on was answered.
+    /// Why it stopped: as the agent says, else as was said beforehand, else as the recording ended. Whoever asks on was answered; a
+    /// turn that never began has no end.
     fn stop(&self, outline: &Outline) -> Option<String> {
         let by_end = match self.recorded.ended.as_ref() {
             _ if !self.last => None,
+            Some(End::Completed) if !self.is_answered => None,
             Some(End::Completed) => Some("end_turn"),
             Some(End::Canceled) => Some("cancelled"),
             Some(End::Failed(_)) => Some("error"),
@@ -149,6 +155,15 @@ impl Unit {
         let length = self.recorded.end.saturating_sub(self.recorded.start);
         let events = files.reader(&self.recorded.journal, self.recorded.start)?.take(length);
         Ok(Box::new(io::Cursor::new(header).chain(events).chain(io::Cursor::new(marks))))
+    }
+}
+
+/// Whether an event is something that an agent says or does.
+fn is_answer(event: &Event<'_>) -> bool {
+    match &event.body {
+        Body::Message { role, .. } => *role == Role::Assistant,
+        Body::Thinking { .. } | Body::ToolCall { .. } | Body::ToolResult { .. } | Body::Failure { .. } => true,
+        Body::Stop { .. } | Body::Fact { .. } | Body::Compaction { .. } | Body::Other { .. } => false,
     }
 }
 

@@ -43,8 +43,10 @@ impl Entries {
         }
         draft.set_or("from", said.from.as_deref(), &said.from_stand_in);
         draft.set_or("to", said.to.as_deref(), said.to_stand_in);
-        if let Some(content) = said.content {
-            draft.set("content", content);
+        match (said.content, &event.body) {
+            (Some(content), _) => draft.set("content", content),
+            (None, Body::Compaction { .. }) => draft.default_str("content", "Context compacted"),
+            (None, _) => {}
         }
         draft.default_str("entry_type", said.entry_type);
         if let Some(summary) = said.summary {
@@ -98,7 +100,6 @@ impl Entries {
                 said.entry_type = "compaction";
                 (said.from_stand_in, said.to_stand_in) = ("system".to_owned(), CONTEXT);
                 said.summary = summary.as_ref().and_then(text);
-                said.content = own.is_none().then(|| "\"Context compacted\"".to_owned());
             }
             Body::Fact { content, .. } if own.is_some() => said.content = content.as_ref().and_then(text),
             Body::Other { .. } if own.is_some() => {}
@@ -177,6 +178,20 @@ mod tests {
     fn written(events: &[Event<'_>]) -> Vec<String> {
         let bytes = crate::write::all(&Chibi, &Outline::of("claude-code", events), events);
         String::from_utf8(bytes).unwrap().lines().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn an_entry_whose_order_is_not_known_has_the_order_of_chibi() {
+        let entry = r#"{"id":"1","timestamp":1,"from":"system","to":"default","content":"","entry_type":"compaction","metadata":{"summary":"s"}}"#;
+        let mut read = crate::read::Collected::default();
+        let mut reading = crate::read::Reading::new(&Chibi, crate::format::Want::All);
+        reading.feed(entry.as_bytes(), &mut read);
+        reading.end(&mut read);
+        // As an event is that went over the wire.
+        let mut event = read.events.remove(0);
+        let left = r#"{"content":"","entry_type":"compaction"}"#;
+        event.extra = crate::model::Extra::of(NAME, crate::json::Object::parse(left).unwrap().rest());
+        assert_eq!(written(&[event]), [entry]);
     }
 
     #[test]

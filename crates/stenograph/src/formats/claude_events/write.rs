@@ -47,7 +47,12 @@ impl Writer for Events {
 /// A line of this dialect's own.
 fn own(events: &[Event<'_>], first: &Event<'_>, left: &Residue<'_>) -> String {
     let mut draft = Draft::new();
-    draft.set_opt("timestamp", first.time.as_ref().and_then(Time::to_iso).as_deref());
+    // What a line is stands first in it, where nothing tells the order that it had.
+    for key in ["type", "role"] {
+        if let Some(raw) = left.raw(key) {
+            draft.default(key, raw);
+        }
+    }
     match left.text("type").as_deref() {
         None => {
             if let Some(content) = message_content(events, first) {
@@ -56,6 +61,7 @@ fn own(events: &[Event<'_>], first: &Event<'_>, left: &Residue<'_>) -> String {
         }
         Some(_) => put(&first.body, Some(left), first.call(), &mut draft),
     }
+    draft.set_opt("timestamp", first.time.as_ref().and_then(Time::to_iso).as_deref());
     draft.render(Some(left))
 }
 
