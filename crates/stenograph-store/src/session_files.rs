@@ -114,9 +114,16 @@ fn is_same_start(one: &SourceRow, other: &SourceRow) -> bool {
     one.is_none() || other.is_none() || one == other
 }
 
-/// Whether `copy` is `one`, converted, and nothing came after it: what goes on in another agent is work of its own.
+/// Whether `copy`, which has the session's id too, is `one`, converted, and nothing came after it: what goes on in another agent is work
+/// of its own. Formats state the beginning of a session in different records, so that the moments need not be equal.
 pub(crate) fn is_conversion(one: &SourceRow, copy: &SourceRow) -> bool {
-    begins_alike(one, copy) && copy.tally.ended <= one.tally.ended
+    const APART_MAX_MS: u64 = 60_000;
+    let is_near = match (one.tally.started, copy.tally.started) {
+        (Some(one), Some(copy)) => one.abs_diff(copy) <= APART_MAX_MS,
+        _ => true,
+    };
+    let asks_the_same = one.tally.query.is_some() && one.tally.query == copy.tally.query && is_near;
+    (begins_alike(one, copy) || asks_the_same) && copy.tally.ended <= one.tally.ended
 }
 
 /// The files that tell a conversation together with this source, in the order in which they are read: the documents of a recording and
@@ -195,6 +202,13 @@ mod tests {
         let mut on = copy;
         on.tally.ended = Some(10_000);
         assert_eq!(told(&[one, on]), [None, None]);
+    }
+
+    #[test]
+    fn a_conversion_may_state_its_beginning_a_moment_later() {
+        let (one, mut copy) = (row(1, "/a.jsonl", "codex", 6), row(2, "/b.jsonl", "claude-code", 6));
+        copy.tally.started = Some(1001);
+        assert_eq!(told(&[one, copy]), [None, Some(1)]);
     }
 
     #[test]

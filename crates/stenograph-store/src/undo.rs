@@ -2,6 +2,7 @@
 //! one line of JSON that knows the file before and after the edit, and then the file as it was, compressed. Nothing here knows
 //! what was edited, or why.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -12,7 +13,7 @@ use stenograph::text::quote;
 
 use crate::edit::{EditOutput, FileEdit, FileState, StateOf};
 use crate::error::{Error, Place, Problem};
-use crate::files::{Disk, Files, behind_links};
+use crate::files::{Disk, Files, behind_links, folder_of};
 use crate::output::{Existing, NewFile};
 
 /// How many edits of one file can be undone, one after the other.
@@ -268,19 +269,32 @@ fn path_at(file: &Path, depth: u32) -> PathBuf {
     PathBuf::from(name)
 }
 
+/// The depth of the last edit of a file that can be undone; 0 where there is none. Somebody may have removed earlier ones.
+fn depth(file: &Path) -> u32 {
+    let first = path_at(file, 1);
+    let Some(first) = first.file_name() else { return 0 };
+    let depth_of = |name: &OsStr| match name.as_encoded_bytes().strip_prefix(first.as_encoded_bytes())? {
+        [] => Some(1),
+        rest => std::str::from_utf8(rest).ok()?.strip_prefix('.')?.parse().ok().filter(|depth| *depth > 1),
+    };
+    let entries = fs::read_dir(folder_of(file)).into_iter().flatten().flatten();
+    entries.filter_map(|entry| depth_of(&entry.file_name())).filter(|depth| *depth <= DEPTH_MAX).max().unwrap_or(0)
+}
+
 /// The undo file of the last edit of a file, if one is there.
 fn newest_path(file: &Path) -> Option<PathBuf> {
-    let there = |depth: &u32| fs::symlink_metadata(path_at(file, *depth)).is_ok();
-    (1..=DEPTH_MAX).take_while(there).last().map(|depth| path_at(file, depth))
+    let depth = depth(file);
+    (depth > 0).then(|| path_at(file, depth))
 }
 
 fn free_path(file: &Path) -> Result<PathBuf, Error> {
-    let free = |depth: &u32| fs::symlink_metadata(path_at(file, *depth)).is_err();
-    let found = (1..=DEPTH_MAX).find(free).map(|depth| path_at(file, depth));
-    found.ok_or_else(|| {
-        let said = io::Error::other("there are too many undo files beside it already");
-        Error::from_system(&Place::Path(file.to_owned()), Problem::Unwritable, said)
-    })
+    match depth(file) + 1 {
+        free @ ..=DEPTH_MAX => Ok(path_at(file, free)),
+        _ => {
+            let said = io::Error::other("there are too many undo files beside it already");
+            Err(Error::from_system(&Place::Path(file.to_owned()), Problem::Unwritable, said))
+        }
+    }
 }
 
 #[cfg(test)]
@@ -292,6 +306,24 @@ mod tests {
 
     fn kept(path: &Path, before: &[u8], after: &[u8], by: &str) {
         keep_bytes(path, before, after, by).unwrap();
+    }
+
+    #[test]
+    fn an_undo_file_that_somebody_removed_does_not_confuse_later_ones() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("session.jsonl");
+        let versions: [&[u8]; 4] = [b"one\n", b"two\n", b"three\n", b"four\n"];
+        for pair in versions[..3].windows(2) {
+            kept(&path, pair[0], pair[1], "test");
+        }
+        fs::remove_file(path_at(&path, 1)).unwrap();
+        kept(&path, versions[2], versions[3], "test");
+        fs::write(&path, versions[3]).unwrap();
+        for before in [versions[2], versions[1]] {
+            assert!(matches!(undo(&path).unwrap(), Undone::Restored { .. }));
+            assert_eq!(fs::read(&path).unwrap(), before);
+        }
+        assert!(matches!(undo(&path).unwrap(), Undone::Nothing));
     }
 
     fn edited(before: &[u8], after: &[u8]) -> (tempfile::TempDir, PathBuf) {

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 
 use libtest_mimic::Failed;
-use stenograph::compare::{Class, Formats, How, IsInSpine, Strand, Turn, Weaving, compare, relate};
+use stenograph::compare::{Class, How, IsInSpine, Strand, Turn, Vocabulary, Weaving, compare, relate};
 use stenograph::convert::{Carry, convert};
 use stenograph::format::Format;
 use stenograph::formats::FORMATS;
@@ -27,7 +27,8 @@ fn file(format: &'static dyn Format, path: &Path) -> Result<(), Failed> {
     let bytes = fs::read(path)?;
     let events = all(format, &bytes).events;
     let (turns, strand) = seen(&events);
-    let same = compare(turns.clone(), turns.clone(), Formats::Same);
+    let whole = Vocabulary::whole();
+    let same = compare(turns.clone(), turns.clone(), [&whole, &whole]);
     if !same.is_equal() || same.shared() != turns.len() {
         return Err("a conversation is not the same as itself".into());
     }
@@ -55,7 +56,8 @@ fn file(format: &'static dyn Format, path: &Path) -> Result<(), Failed> {
             return Err(format!("{}: calls lose their results without a word: {unanswered:?}", to.info().name).into());
         }
         let (copied, _) = seen(&written);
-        let found = compare(turns.clone(), copied, Formats::Different);
+        let words = [format, *to].map(|format| Vocabulary::of(Some(format)));
+        let found = compare(turns.clone(), copied, [&words[0], &words[1]]);
         let is_told = outcome.losses.is_lossy() || outcome.losses.is_reordered();
         if !found.is_equal() && !is_told {
             return Err(

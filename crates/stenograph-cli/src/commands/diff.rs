@@ -6,7 +6,8 @@ mod view;
 use std::path::{Path, PathBuf};
 
 use stenograph::calls::Calls;
-use stenograph::compare::{Change, Comparison, Formats, Side, Turn, compare, shown};
+use stenograph::compare::{Change, Comparison, Side, Turn, Vocabulary, compare, shown};
+use stenograph::format::named;
 use stenograph::model::{LeftOut, Outline};
 use stenograph_store::recall::{Mark, Recall};
 
@@ -65,8 +66,9 @@ struct One {
 pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandError> {
     let mut a = One::read(options, &options.a, output)?;
     let mut b = One::read(options, &options.b, output)?;
-    let formats = if a.format == b.format { Formats::Same } else { Formats::Different };
-    let found = compare(std::mem::take(&mut a.turns), std::mem::take(&mut b.turns), formats);
+    let is_one_format = a.format == b.format;
+    let words = [&a, &b].map(|one| if is_one_format { Vocabulary::whole() } else { Vocabulary::of(named(one.format)) });
+    let found = compare(std::mem::take(&mut a.turns), std::mem::take(&mut b.turns), [&words[0], &words[1]]);
     let facts = facts::of((&a.outline, &found.a), (&b.outline, &found.b), (a.format, b.format));
     if options.json {
         for fact in &facts {

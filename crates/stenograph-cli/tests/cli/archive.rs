@@ -384,3 +384,38 @@ fn a_pipe_is_refused_and_not_waited_for() {
     assert!(made.success());
     folder.run("archive add pipe.jsonl").fails("is not a regular file").talks("hint:");
 }
+
+#[test]
+fn nothing_that_a_pruned_session_said_stays_in_the_index() {
+    let folder = home();
+    let words = "a narwhal that nobody else mentions";
+    folder.write(&path(THREE), said(THREE, 1, "user", words));
+    index(&folder);
+    let held = |words: &str| {
+        let files = fs::read_dir(folder.path("store/index")).unwrap().map(|entry| entry.unwrap().path());
+        let holds = |path: &PathBuf| {
+            path.is_file() && fs::read(path).unwrap().windows(words.len()).any(|window| window == words.as_bytes())
+        };
+        files.into_iter().filter(holds).count()
+    };
+    assert!(held(words) > 0);
+    folder.run("archive prune session:ffff").ends(0);
+    assert_eq!(held(words), 0);
+    folder.run("find narwhal --root home").ends(1);
+    folder.run("find walrus --root home").ends(0);
+}
+
+#[test]
+fn a_log_and_a_pack_that_lost_their_ends_together_are_not_sound() {
+    let folder = home();
+    for name in ["store/archive/log.jsonl", "store/archive/packs/000001.pack"] {
+        let bytes = folder.read(name);
+        let lost = if name.ends_with("jsonl") { 30 } else { 1 };
+        folder.write(name, &bytes[..bytes.len() - lost]);
+    }
+    folder.run("archive verify").ends(1).talks("the index knows a copy that the archive does not have").talks("hint:");
+    let json = folder.run("archive verify --json").ends(1).json();
+    assert_eq!(json[0]["missing"].as_array().unwrap().len(), 4);
+    index(&folder);
+    folder.run("archive verify").ends(0);
+}

@@ -111,3 +111,22 @@ fn a_text_that_a_tool_is_given_is_the_same_below_a_key() {
     assert!(std::fs::read_to_string(folder.path("b.jsonl")).unwrap().contains(r#"{\"input\":\"*** Begin"#));
     folder.run("diff a.jsonl b.jsonl").ends(0).says("3 the same, 0 moved, 0 changed");
 }
+
+#[test]
+fn a_copy_that_lost_every_call_or_every_failure_is_not_the_same() {
+    let folder = Folder::with("a.jsonl", NATIVE.replace("\"error\":false", "\"error\":true"));
+    assert!(folder.run("convert a.jsonl --to codex -o b.jsonl").code < 2);
+    let whole = String::from_utf8(folder.read("b.jsonl")).unwrap();
+    let without = |words: &[&str]| {
+        let lines = whole.lines().filter(|line| !words.iter().any(|words| line.contains(words)));
+        lines.map(|line| format!("{line}\n")).collect::<String>()
+    };
+    folder.write("c.jsonl", without(&["\"function_call"]));
+    folder.run("diff a.jsonl c.jsonl").ends(1);
+    folder.write("d.jsonl", without(&["\"function_call_output\""]));
+    folder.run("diff a.jsonl d.jsonl").ends(1);
+    // In one format everything can be told.
+    folder.write("e.jsonl", NATIVE.replace("\"error\":false", "\"error\":true"));
+    folder.write("f.jsonl", NATIVE);
+    folder.run("diff e.jsonl f.jsonl").ends(1);
+}

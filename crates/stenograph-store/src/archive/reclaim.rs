@@ -1,4 +1,4 @@
-//! Frees space: a pack of which less than half is needed is rewritten. Nothing is removed before its replacement is durable and the
+//! Frees space: a pack of which an eighth is not needed is rewritten. Nothing is removed before its replacement is durable and the
 //! log says so.
 
 use super::block::{Header, Kind};
@@ -22,7 +22,7 @@ pub struct Reclaimed {
 }
 
 impl ArchiveWriter {
-    /// Rewrites every pack of which less than half is needed. Pending changes are committed first.
+    /// Rewrites every pack of which an eighth is not needed. Pending changes are committed first.
     pub fn reclaim(&mut self, now_ms: i64) -> Result<Reclaimed, Error> {
         self.commit(now_ms)?;
         let mut reclaimed = Reclaimed::default();
@@ -45,7 +45,7 @@ impl ArchiveWriter {
         Ok(reclaimed)
     }
 
-    /// The packs of which less than half is needed, and their lengths.
+    /// The packs of which an eighth is not needed, and their lengths.
     fn wasteful(&self) -> Vec<(u32, u64)> {
         let used = self.state.used();
         let mut waste = self.state.packs.clone();
@@ -55,7 +55,7 @@ impl ArchiveWriter {
             }
         }
         let lengths =
-            self.state.packs.iter().filter(|(pack, length)| waste.get(pack).is_some_and(|waste| *waste * 2 > **length));
+            self.state.packs.iter().filter(|(pack, length)| waste.get(pack).is_some_and(|waste| *waste * 8 > **length));
         lengths.map(|(pack, length)| (*pack, *length)).collect()
     }
 

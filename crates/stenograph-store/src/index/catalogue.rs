@@ -103,6 +103,15 @@ impl Catalogue {
         self.ask(|connection| connection.query_row("SELECT commits FROM state", [], |row| row.get(0).map(row::bits)))
     }
 
+    /// Rewrites the database without what was deleted from it: that would stay readable in the file, and take room.
+    pub fn compact(&self) -> Result<(), Error> {
+        self.ask(|connection| {
+            connection.execute_batch(
+                "DELETE FROM files WHERE id NOT IN (SELECT file FROM touches); VACUUM; PRAGMA wal_checkpoint(TRUNCATE);",
+            )
+        })
+    }
+
     /// Whether the database finds nothing wrong with itself. It reads all of it.
     pub fn is_whole(&self) -> bool {
         let check = |connection: &Connection| -> rusqlite::Result<String> {

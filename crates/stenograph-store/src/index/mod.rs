@@ -29,6 +29,7 @@ pub use passed::{PassedOver, PassedOverReason};
 pub(crate) use run::is_missing;
 pub use run::{Keep, Nobody, Plan, Progress, Report, Scope, Watch, remove, run};
 
+use crate::archive::{Archive, CopyId};
 use crate::files::{Disk, Files as _};
 use crate::lock::Lock;
 use crate::{Error, Place, Problem};
@@ -103,6 +104,18 @@ impl Store {
     fn is_unsealed(&self, commits: u64) -> bool {
         let is_sealed = Seal::read(&self.index()).is_some_and(|seal| seal.commit == commits);
         !is_sealed && !Lock::is_held(&self.lock_path())
+    }
+
+    /// Sources of which the index knows a copy that the archive does not have: the only witness of a loss where the end of the log and the
+    /// end of a pack are lost together. Without an index nobody knows of any.
+    pub fn missing_copies(&self, archive: &Archive) -> Result<Vec<PathBuf>, Error> {
+        let Ok(catalogue) = self.catalogue() else { return Ok(Vec::new()) };
+        let is_held = |row: &catalogue::KeptRow| {
+            let copy = row.kept.parse().ok().and_then(|copy| archive.copy(CopyId(copy)));
+            copy.is_some_and(|copy| copy.length >= row.kept_length)
+        };
+        let rows = catalogue.kept_rows()?.into_iter().filter(|row| !is_held(row));
+        Ok(rows.map(|row| row.path).collect())
     }
 
     fn newer(&self, found: i64) -> Error {

@@ -11,7 +11,6 @@ use crate::Error;
 use crate::discover::Named;
 use crate::identity::is_unique;
 use crate::journal::Header;
-use crate::layouts::layout_named;
 use crate::project::{Project, State};
 use crate::recover;
 use crate::session_files::{self, Tells, journals_of};
@@ -42,12 +41,11 @@ impl Run<'_> {
         let Said { mut sessions, thread, recording } = said;
         let named = believed(&job.named, format);
         // Where a recording lies is its session, whatever the conversation in it called itself.
-        let layout = recording.as_ref().and_then(|recording| layout_named(&recording.layout));
-        let is_placed = layout.is_some_and(|layout| layout.info().name != stenograph::wire::NAME);
-        if is_placed && named.session.is_some() {
+        let recorded = recording.as_ref().and_then(Header::agent);
+        if recorded.is_some() && named.session.is_some() {
             sessions.clear();
         }
-        let agent = layout.filter(|_| is_placed).map_or(format.info().agent, |layout| layout.info().agent);
+        let agent = recorded.unwrap_or(format.info().agent);
         let stem = job.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let stem = stem.split('.').next().unwrap_or_default().to_owned();
         let own = sessions.iter().find(|session| **session == stem || stem.ends_with(session.as_str()));
@@ -71,11 +69,6 @@ impl Run<'_> {
         for other in sessions.iter().filter(|other| **other != name && !is_many) {
             let other = self.catalogue.make_session(agent, other, "")?;
             self.catalogue.link(row.session, other, CONTINUES)?;
-        }
-        if row.thread.is_none()
-            && let Some(other) = self.catalogue.shares_beginning(row)?
-        {
-            self.catalogue.link(row.session, other, "shares its beginning with")?;
         }
         if let Some(folder) = row.tally.cwd.clone().or_else(|| named.folder.map(|folder| folder.display().to_string()))
         {

@@ -524,5 +524,10 @@ fn remove_from(store: &Store, sources: &[SourceId], plan: &Plan<'_>, pair: &Pair
     }
     run.commit()?;
     run.purge()?;
-    catalogue.commits()
+    if let Some(writer) = &mut run.writer {
+        writer.drop_deleted()?;
+    }
+    let commits = catalogue.commits();
+    catalogue.compact()?;
+    commits
 }

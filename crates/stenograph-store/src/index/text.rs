@@ -252,6 +252,16 @@ impl TextWriter {
         }
     }
 
+    /// Rewrites the segments that hold deleted documents: their words are in the files until then.
+    pub fn drop_deleted(&mut self) -> Result<(), Error> {
+        let failed = |error| of_engine(&self.place, error);
+        let metas = self.writer.index().searchable_segment_metas().map_err(failed)?;
+        for meta in metas.iter().filter(|meta| meta.num_deleted_docs() > 0) {
+            self.writer.merge(&[meta.id()]).wait().map_err(failed)?;
+        }
+        self.writer.garbage_collect_files().wait().map(drop).map_err(failed)
+    }
+
     /// Ends without waiting for anything.
     pub fn close(self) {
         drop(self);

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 use super::turn::{Class, Turn};
+use super::vocabulary::Vocabulary;
 use crate::loss::equal_pairs;
 
 /// Which of the two.
@@ -131,38 +132,27 @@ impl Comparison {
     }
 }
 
-/// Whether both conversations are told in the same format, which then can tell of the same things.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Formats {
-    /// They are.
-    Same,
-    /// They are not: what one side never tells of, its format may have no words for.
-    Different,
-}
-
 /// From this likeness on two turns between the same neighbours are one that changed.
 const LIKENESS_MIN: f64 = 0.3;
 
 /// How far ahead a turn is looked for that is like another.
 const AHEAD_MAX: usize = 32;
 
-/// Compares two conversations.
-pub fn compare(mut a: Vec<Turn>, mut b: Vec<Turn>, formats: Formats) -> Comparison {
+/// Compares two conversations. A kind of turn that one of them has none of is not compared where its format has no words for it.
+pub fn compare(mut a: Vec<Turn>, mut b: Vec<Turn>, words: [&Vocabulary; 2]) -> Comparison {
     // Where one side does not say who speaks, what is said has to do.
     if a.iter().chain(&b).any(|turn| turn.class == Class::Unknown) {
         a = a.into_iter().map(Turn::by_anybody).collect();
         b = b.into_iter().map(Turn::by_anybody).collect();
     }
-    let aside = match formats {
-        Formats::Same => Vec::new(),
-        Formats::Different => set_aside(&mut a, &mut b),
-    };
+    let aside = set_aside(&mut a, &mut b, words);
+    let [words_a, words_b] = words;
     let failed = |side: &[Turn]| side.iter().filter(|turn| turn.has_failed).count() as u64;
-    let failed_only = match (formats, failed(&a), failed(&b)) {
-        (Formats::Same, ..) | (Formats::Different, 0, 0) => None,
-        (Formats::Different, 0, count) => Some((Side::B, count)),
-        (Formats::Different, count, 0) => Some((Side::A, count)),
-        (Formats::Different, ..) => None,
+    let failed_only = match (failed(&a), failed(&b)) {
+        (0, 0) => None,
+        (0, count) => Some((Side::B, count)).filter(|_| !words_a.has_failures),
+        (count, 0) => Some((Side::A, count)).filter(|_| !words_b.has_failures),
+        (_, _) => None,
     };
     if failed_only.is_none() {
         a = a.into_iter().map(Turn::by_outcome).collect();
@@ -182,8 +172,8 @@ pub fn compare(mut a: Vec<Turn>, mut b: Vec<Turn>, formats: Formats) -> Comparis
     Comparison { changes: changes.0, a, b, aside, failed_only }
 }
 
-/// Takes out the kinds of which only one side has any. What users and assistants say, every format tells.
-fn set_aside(a: &mut Vec<Turn>, b: &mut Vec<Turn>) -> Vec<Aside> {
+/// Takes out the kinds that the format of one side has no words for. What users and assistants say, every format tells.
+fn set_aside(a: &mut Vec<Turn>, b: &mut Vec<Turn>, [words_a, words_b]: [&Vocabulary; 2]) -> Vec<Aside> {
     let mut counts: BTreeMap<Class, [u64; 2]> = BTreeMap::new();
     for (side, turns) in [&*a, &*b].into_iter().enumerate() {
         for turn in turns {
@@ -196,8 +186,8 @@ fn set_aside(a: &mut Vec<Turn>, b: &mut Vec<Turn>) -> Vec<Aside> {
     for (class, [in_a, in_b]) in counts {
         let is_told_by_all = matches!(class, Class::User | Class::Assistant | Class::Unknown);
         let (side, count) = match (in_a, in_b) {
-            (0, count) => (Side::B, count),
-            (count, 0) => (Side::A, count),
+            (0, count) if !words_a.has(class) => (Side::B, count),
+            (count, 0) if !words_b.has(class) => (Side::A, count),
             _ => continue,
         };
         if !is_told_by_all {
@@ -280,6 +270,7 @@ fn is_changed(one: &Turn, other: &Turn) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::format::named;
     use crate::model::{Body, Content, Event, Role};
 
     fn turns(said: &[(Role, &'static str)]) -> Vec<Turn> {
@@ -294,7 +285,7 @@ mod tests {
         use Role::{Assistant, User};
         let a = [(User, "fix it"), (Assistant, "I will look at the parser first"), (User, "and now the tests")];
         let b = [(User, "fix it"), (Assistant, "I will look at the printer first"), (Assistant, "done")];
-        let found = compare(turns(&a), turns(&b), Formats::Same);
+        let found = compare(turns(&a), turns(&b), [&Vocabulary::whole(), &Vocabulary::whole()]);
         assert_eq!(
             found.changes,
             [
@@ -312,10 +303,10 @@ mod tests {
     fn what_only_one_format_tells_of_is_set_aside() {
         use Role::{System, User};
         let a = [(System, "rules"), (User, "fix it")];
-        let found = compare(turns(&a), turns(&a[1..]), Formats::Different);
+        let found = compare(turns(&a), turns(&a[1..]), [&Vocabulary::whole(), &Vocabulary::of(named("claude-code"))]);
         assert!(found.is_equal());
         assert_eq!(found.aside, [Aside { side: Side::A, class: Class::Instructions, count: 1 }]);
-        assert!(!compare(turns(&a), turns(&a[1..]), Formats::Same).is_equal());
+        assert!(!compare(turns(&a), turns(&a[1..]), [&Vocabulary::whole(), &Vocabulary::whole()]).is_equal());
     }
 
     #[test]
@@ -323,14 +314,14 @@ mod tests {
         use Role::User;
         let a = [(User, "one"), (User, "two"), (User, "three"), (User, "four")];
         let b = [(User, "one"), (User, "three"), (User, "four"), (User, "two")];
-        let found = compare(turns(&a), turns(&b), Formats::Same);
+        let found = compare(turns(&a), turns(&b), [&Vocabulary::whole(), &Vocabulary::whole()]);
         assert_eq!(found.counts(), Counts { same: 3, moved: 1, ..Counts::default() });
         assert!(!found.is_equal());
     }
 
     #[test]
     fn nothing_and_nothing_are_equal() {
-        let found = compare(Vec::new(), Vec::new(), Formats::Different);
+        let found = compare(Vec::new(), Vec::new(), [&Vocabulary::whole(), &Vocabulary::whole()]);
         assert!(found.is_equal() && found.shared() == 0);
     }
 }

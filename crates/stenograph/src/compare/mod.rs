@@ -6,9 +6,11 @@ mod lineage;
 mod strand;
 mod text;
 mod turn;
+mod vocabulary;
 
-pub use align::{Aside, Change, Comparison, Counts, Formats, Side, compare};
+pub use align::{Aside, Change, Comparison, Counts, Side, compare};
 pub use lineage::{How, Relation, relate};
 pub use strand::{Branch, Fork, IsInSpine, Step, Strand, Weaving};
 pub use text::{Differing, differing};
 pub use turn::{Class, Turn, said, shown};
+pub use vocabulary::Vocabulary;

@@ -1,5 +1,6 @@
 //! `steno archive verify`: reads every copy, and says which are damaged. With --repair it rebuilds the log first.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -60,8 +61,10 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
         writer.commit(clock::millis())?;
     }
     let is_stopped = stop.load(Ordering::Relaxed);
+    let missing = store.missing_copies(&archive)?;
     let has_lost_commits = repaired.as_ref().is_some_and(|repaired| !repaired.lost.is_empty());
-    let is_sound = verified.damaged.is_empty() && verified.single_commits == 0 && !has_lost_commits;
+    let is_sound =
+        verified.damaged.is_empty() && verified.single_commits == 0 && !has_lost_commits && missing.is_empty();
     let status = if is_sound && archive.remarks().is_empty() { Status::Done } else { Status::No };
     if options.json {
         let mut draft = Draft::new();
@@ -73,6 +76,8 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
         draft.set_number("bytes", Some(verified.bytes));
         let damaged: Vec<String> = verified.damaged.iter().map(|damaged| json(damaged, &archive)).collect();
         draft.set("damaged", format!("[{}]", damaged.join(",")));
+        let paths: Vec<String> = missing.iter().map(|path| store::path_json(path)).collect();
+        draft.set("missing", format!("[{}]", paths.join(",")));
         draft.set_number("unmentioned_blocks", Some(verified.unmentioned));
         draft.set_number("unmentioned_bytes", Some(verified.unmentioned_bytes));
         draft.set_number("single_commits", Some(verified.single_commits));
@@ -88,17 +93,28 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
     for damaged in &verified.damaged {
         output.line(&harmless_line(&line(damaged, &archive)))?;
     }
-    tell(&verified, is_stopped, output);
+    tell(&verified, &missing, is_stopped, output);
     Ok(status)
 }
 
-fn tell(verified: &Verified, is_stopped: bool, output: &mut Output<'_>) {
+/// How many missing copies are named.
+const MISSING_MAX: usize = 20;
+
+fn tell(verified: &Verified, missing: &[PathBuf], is_stopped: bool, output: &mut Output<'_>) {
     let (copies, bytes) = (counted(verified.copies, "copy").replace("copys", "copies"), store::bytes(verified.bytes));
     output.say(&match verified.damaged.len() {
         _ if is_stopped => format!("stopped: {bytes} are sound so far"),
-        0 => format!("{copies}, {bytes}: everything is sound"),
+        0 if missing.is_empty() => format!("{copies}, {bytes}: everything is sound"),
+        0 => format!("{copies}, {bytes} are sound; {} missing", missing.len()),
         bad => format!("{copies}, {bytes} are sound; {bad} damaged"),
     });
+    for path in missing.iter().take(MISSING_MAX) {
+        output
+            .say(&harmless_line(&format!("{}: the index knows a copy that the archive does not have", path.display())));
+    }
+    if !missing.is_empty() {
+        output.say("hint: steno index archives again what still exists, and names what is lost");
+    }
     if verified.unmentioned > 0 {
         let (count, bytes) = (counted(verified.unmentioned, "block"), store::bytes(verified.unmentioned_bytes));
         output.say(&format!("note: no commit mentions {count} of {bytes}; an interrupted run leaves such blocks"));

@@ -174,16 +174,6 @@ impl Catalogue {
         })
     }
 
-    /// A source that starts with the same words of a user, of another session: the one that began first.
-    pub fn shares_beginning(&self, source: &SourceRow) -> Result<Option<i64>, Error> {
-        let Some(key) = source.first_key else { return Ok(None) };
-        self.ask(|connection| {
-            let sql = "SELECT session FROM sources WHERE first_key = ?1 AND session <> ?2 AND thread IS NULL \
-                       ORDER BY coalesce(ended, 0), id LIMIT 1";
-            connection.prepare_cached(sql)?.query_row(params![word(key), source.session], |row| row.get(0)).optional()
-        })
-    }
-
     /// Has the sessions that begin with this key, and of which nothing better is known, follow from the oldest of them: the one that ended
     /// first, or whose file was written first where its records state no times. What continues a session ends later.
     pub fn put_below_oldest(&self, first_key: u64) -> Result<(), Error> {

@@ -1,0 +1,99 @@
+//! Which kinds of turns a format can tell of. It is measured, not declared: a small conversation that has every kind is written in the
+//! format and read back.
+
+use super::turn::{Class, Turn};
+use crate::calls::Calls;
+use crate::format::{Format, Want};
+use crate::formats::steno::Steno;
+use crate::model::{Event, Outline};
+use crate::read::{Collected, Reading};
+use crate::write;
+
+/// What a format has words for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Vocabulary {
+    classes: Vec<Class>,
+    /// Whether it tells that a call failed.
+    pub(super) has_failures: bool,
+}
+
+/// One of each kind.
+const SAMPLE: &str = r#"{"v":1,"kind":"message","time":"2026-01-01T00:00:00Z","session":"s1","id":"e1","role":"system","content":"be kind"}
+{"v":1,"kind":"message","time":"2026-01-01T00:00:01Z","session":"s1","id":"e2","parent":"e1","role":"user","content":"look"}
+{"v":1,"kind":"thinking","time":"2026-01-01T00:00:02Z","session":"s1","id":"e3","parent":"e2","content":"where"}
+{"v":1,"kind":"tool_call","time":"2026-01-01T00:00:03Z","session":"s1","id":"e4","parent":"e3","name":"Bash","call":"call_1","input":{"command":"make"}}
+{"v":1,"kind":"tool_result","time":"2026-01-01T00:00:04Z","session":"s1","id":"e5","parent":"e4","name":"Bash","call":"call_1","content":"no rule","error":true}
+{"v":1,"kind":"failure","time":"2026-01-01T00:00:05Z","session":"s1","id":"e6","parent":"e5","name":"overloaded","content":"too much"}
+{"v":1,"kind":"message","time":"2026-01-01T00:00:06Z","session":"s1","id":"e7","parent":"e6","role":"assistant","content":"there"}
+{"v":1,"kind":"compaction","time":"2026-01-01T00:00:07Z","session":"s1","id":"e8","parent":"e7","content":"all of it"}
+{"v":1,"kind":"message","time":"2026-01-01T00:00:08Z","session":"s1","id":"e9","parent":"e8","role":"user","content":"thanks"}
+"#;
+
+impl Vocabulary {
+    /// That of a format. A conversation that is told in several formats, or in one that is not known, has the words of none of them for
+    /// certain: there the format is `None`.
+    pub fn of(format: Option<&dyn Format>) -> Vocabulary {
+        let Some(format) = format else { return Vocabulary { classes: Vec::new(), has_failures: false } };
+        let sample = read(&Steno, SAMPLE.as_bytes());
+        let mut outline = Outline::new(Steno.info().name);
+        sample.iter().for_each(|event| outline.add(event));
+        let (mut classes, mut has_failures) = (Vec::new(), false);
+        let mut calls = Calls::default();
+        for event in read(format, &write::all(format, &outline, &sample)) {
+            let step = calls.add(&event);
+            let Some(turn) = Turn::of(1, &event).map(|turn| turn.deciding(&step)) else { continue };
+            has_failures |= turn.has_failed;
+            classes.push(turn.class);
+        }
+        Vocabulary { classes, has_failures }
+    }
+
+    /// The words for everything. Of two conversations in one format, each can tell what the other does.
+    pub fn whole() -> Vocabulary {
+        Vocabulary::of(Some(&Steno))
+    }
+
+    /// Whether the format tells of such turns.
+    pub fn has(&self, class: Class) -> bool {
+        self.classes.contains(&class)
+    }
+}
+
+fn read(format: &dyn Format, bytes: &[u8]) -> Vec<Event<'static>> {
+    let mut collected = Collected::default();
+    let mut reading = Reading::new(format, Want::All);
+    reading.feed(bytes, &mut collected);
+    reading.end(&mut collected);
+    collected.events
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::named;
+
+    fn has(format: &str) -> Vec<&'static str> {
+        let vocabulary = Vocabulary::of(named(format));
+        let all = [Class::Instructions, Class::Thinking, Class::Call, Class::Result, Class::Compaction, Class::Failure];
+        all.into_iter().filter(|class| vocabulary.has(*class)).map(Class::name).collect()
+    }
+
+    #[test]
+    fn what_a_format_tells_of_is_measured() {
+        assert_eq!(has("steno"), ["instructions", "thinking", "call", "result", "compaction", "failure"]);
+        assert!(Vocabulary::of(named("steno")).has_failures);
+        assert!(["call", "result"].iter().all(|class| has("codex").contains(class)), "{:?}", has("codex"));
+        assert!(["call", "result"].iter().all(|class| has("claude-code").contains(class)));
+        assert!(!has("claude-code").contains(&"instructions"));
+        assert!(!has("openai-chat").contains(&"compaction"));
+    }
+
+    #[test]
+    fn every_format_that_writes_conversations_tells_what_users_say() {
+        for format in crate::formats::FORMATS.iter().filter(|format| !format.info().traits.log) {
+            let vocabulary = Vocabulary::of(Some(*format));
+            let name = format.info().name;
+            assert!(vocabulary.has(Class::User) || vocabulary.has(Class::Unknown), "{name}: {vocabulary:?}");
+        }
+    }
+}
