@@ -65,6 +65,11 @@ impl Lock {
         File::open(path).is_ok_and(|file| matches!(file.try_lock_shared(), Err(fs::TryLockError::WouldBlock)))
     }
 
+    /// The process that a lock names.
+    pub fn holder_of(path: &Path) -> Option<u32> {
+        holder(&mut File::open(path).ok()?)
+    }
+
     /// Takes a lock that is only ever held for a moment, and waits for it.
     pub fn wait(path: &Path) -> Result<Lock, Error> {
         for _ in 1..WAIT_STEPS {

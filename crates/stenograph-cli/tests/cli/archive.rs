@@ -399,7 +399,7 @@ fn nothing_that_a_pruned_session_said_stays_in_the_index() {
         files.into_iter().filter(holds).count()
     };
     assert!(held(words) > 0);
-    folder.run("archive prune session:ffff").ends(0);
+    folder.run("archive prune session:ffff --force").ends(0);
     assert_eq!(held(words), 0);
     folder.run("find narwhal --root home").ends(1);
     folder.run("find walrus --root home").ends(0);

@@ -81,6 +81,8 @@ pub struct Hit {
     pub twin: u64,
     /// Whether it says again what another says.
     pub restates: bool,
+    /// Whether another source of its session tells the same and more.
+    pub is_told: bool,
     /// The same as `twin` for each of its texts, where it has several.
     pub pieces: Vec<u64>,
     /// The tool that was called, or that answered. A result may not name it, and its record alone does not tell.
@@ -237,11 +239,14 @@ impl Searcher {
                 false => fetched,
             };
             let fetched = still_said_first(fetched);
+            // What a document says in other words than its journal is said again; what both say in the same words is a copy.
+            let told: HashSet<u64> = fetched.iter().filter(|hit| !hit.is_told).map(|hit| hit.key).collect();
+            let restates = |hit: &Hit| hit.restates || hit.is_told && !told.contains(&hit.key);
             let same: Vec<Same<SessionId>> = fetched
                 .iter()
-                .map(|hit| Same { session: hit.session, key: hit.key, twin: hit.twin, restates: hit.restates })
+                .map(|hit| Same { session: hit.session, key: hit.key, twin: hit.twin, restates: restates(hit) })
                 .collect();
-            let stating = fetched.iter().filter(|hit| !hit.restates);
+            let stating = fetched.iter().filter(|hit| !restates(hit));
             let pieces = stating.flat_map(|hit| hit.pieces.iter().map(|piece| (hit.session, *piece)));
             let shown = collapse_pieces(&same, pieces);
             let is_new = |shown: &&Shown| fetched.get(shown.hit).is_some_and(|hit| hit.rank >= request.offset);

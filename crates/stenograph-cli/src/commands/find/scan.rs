@@ -138,6 +138,7 @@ impl Scanning<'_> {
             key: entry.key,
             twin: entry.twin,
             restates: entry.restates,
+            is_told: false,
             pieces: entry.piece_twins.clone(),
             tool: entry.tool.as_deref().map(str::to_owned),
             has_failed: entry.error,

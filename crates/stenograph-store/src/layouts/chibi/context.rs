@@ -45,9 +45,11 @@ impl Context {
     pub(crate) fn refuse_edit(&self, window: &Path) -> Result<(), Error> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         match hold::status(&self.folder, now, HEARTBEAT_SECONDS) {
-            Some(Status::Active) => Err(Error::about(window, Problem::Locked { holder: None })),
+            Some(Status::Active) if !hold::is_own(&self.folder) => {
+                Err(Error::about(window, Problem::Locked { holder: None }))
+            }
             _ if self.dirty().exists() => Err(Error::about(window, Problem::OutOfDate)),
-            Some(Status::Stale) | None => Ok(()),
+            Some(Status::Active | Status::Stale) | None => Ok(()),
         }
     }
 

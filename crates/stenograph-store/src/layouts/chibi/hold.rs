@@ -188,6 +188,11 @@ pub fn status(folder: &Path, now: u64, heartbeat_seconds: u64) -> Option<Status>
     Some(if dead || is_stale(&said, now, heartbeat_seconds) { Status::Stale } else { Status::Active })
 }
 
+/// Whether this process holds a context.
+pub(super) fn is_own(folder: &Path) -> bool {
+    Lock::holder_of(&folder.join(OWN)) == Some(std::process::id())
+}
+
 /// Whether nobody holds the lock of ours. Only looks: nothing is made or removed.
 fn is_free(path: &Path) -> bool {
     match File::open(path) {

@@ -97,7 +97,7 @@ impl Layout for ClaudeEvents {
         let way = header.settings.get(FOLDER).ok_or_else(unknown)?;
         let project = Project::seen(folder_of(&recorded.journal), way);
         let (name, base) = header.documents.first_key_value().ok_or_else(unknown)?;
-        if recover::beside(&recorded.document(name)) != recorded.journal {
+        if recover::beside(Path::new(name)).as_os_str() != recorded.journal.file_name().unwrap_or_default() {
             return Err(Error::about(&recorded.document(name), Problem::Outside));
         }
         // The log is always beside its journal: a header must not lead anywhere else.

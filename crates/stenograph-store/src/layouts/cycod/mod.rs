@@ -146,7 +146,9 @@ impl Layout for Cycod {
             let path = recorded.document(name);
             // Anybody may have written the journal: it completes the file that it is named after, and transcripts.
             let is_transcript = path.extension().is_some_and(|ending| ending == "jsonl" || ending == "md");
-            if recover::beside(&path) != recorded.journal && !is_transcript {
+            let is_own =
+                recover::beside(Path::new(name)).as_os_str() == recorded.journal.file_name().unwrap_or_default();
+            if !is_own && !is_transcript {
                 return Err(Error::about(&path, Problem::Outside));
             }
             let kind = match role {
