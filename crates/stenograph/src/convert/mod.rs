@@ -5,6 +5,7 @@
 //! of the source. A source that returns to its own format is copied, byte for byte.
 
 mod bearer;
+mod early;
 mod mend;
 mod pass;
 mod restore;
@@ -13,6 +14,7 @@ mod totals;
 use std::io::{self, Read, Write};
 
 use bearer::Bearer;
+use early::EarlyResultFinder;
 use pass::{Pass, Stream};
 use totals::RunningTotal;
 
@@ -121,6 +123,7 @@ struct Survey {
     outline: Outline,
     spine: Spine,
     total: RunningTotal,
+    early: EarlyResultFinder,
     notes: Vec<Note>,
     notes_count: u64,
     read: Report,
@@ -136,6 +139,7 @@ impl Survey {
             outline: Outline::new(from.info().name),
             spine: Spine::default(),
             total: RunningTotal::default(),
+            early: EarlyResultFinder::default(),
             notes: Vec::new(),
             notes_count: 0,
             read: Report::default(),
@@ -149,6 +153,7 @@ impl Sink for Survey {
     fn event(&mut self, event: &Event<'_>) {
         self.outline.add(event);
         self.total.add(event, &mut self.spine);
+        self.early.add(event);
         *self.read.read.entry(event.kind()).or_default() += 1;
         if let (Some(raw), None) = (&event.carried, &self.carried) {
             self.carried = crate::carry::Carried::parse(raw).map(|carried| carried.of);
@@ -234,7 +239,7 @@ fn rewrite(
     carry: Carry,
     survey: Survey,
 ) -> io::Result<Outcome> {
-    let Survey { mut outline, mut spine, notes, notes_count, own, carried, .. } = survey;
+    let Survey { mut outline, mut spine, early, notes, notes_count, own, carried, .. } = survey;
     let bearer = match (carry, &carried) {
         (Carry::Not, _) => None,
         // A source that is carried already is carried on, if nothing of it was touched.
@@ -252,7 +257,8 @@ fn rewrite(
         (outline, spine) = (told.outline, told.spine);
         spine.rewind();
     }
-    let mut pass = Pass::new(to, &outline, out, if whole { Stream::Whole } else { Stream::Spine }, spine, bearer);
+    let stream = if whole { Stream::Whole } else { Stream::Spine };
+    let mut pass = Pass::new(to, &outline, out, stream, spine, early.finish(), bearer);
     let mut reading = Reading::new(from, Want::All);
     each_piece(source, &mut |chunk| {
         pass.source(chunk)?;

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 
 use super::NOTES_MAX;
 use super::bearer::Bearer;
+use super::early::EarlyResults;
 use super::totals::RunningTotal;
 use crate::format::marks::hosted_status;
 use crate::format::{Format, Want};
@@ -22,6 +23,7 @@ pub struct Pass<'o> {
     target: Target<'o>,
     spine: Spine,
     total: RunningTotal,
+    early: EarlyResults,
     stream: Stream,
     to: &'static str,
     bearer: Option<Bearer>,
@@ -43,6 +45,7 @@ struct Target<'o> {
 
 impl Sink for Pass<'_> {
     fn event(&mut self, event: &Event<'_>) {
+        self.early.due_before(event).iter().for_each(|result| self.write_now(result));
         let left_out = self.total.left_out(event, &mut self.spine);
         if event.is_oversize() {
             return self.target.back.comparison.left_out(event, "larger than any record that is read");
@@ -124,6 +127,7 @@ impl<'o> Pass<'o> {
         out: &'o mut dyn Write,
         stream: Stream,
         spine: Spine,
+        early: EarlyResults,
         bearer: Option<Bearer>,
     ) -> Pass<'o> {
         let (name, native) = (to.info().name, to.info().name == crate::wire::NAME);
@@ -142,7 +146,7 @@ impl<'o> Pass<'o> {
             failed: None,
         };
         let (writing, total) = (Some(Writing::new(to, outline)), RunningTotal::default());
-        Pass { writing, target, spine, total, stream, to: name, bearer }
+        Pass { writing, target, spine, total, early, stream, to: name, bearer }
     }
 
     /// Takes the next bytes of the source, before they are read.
@@ -157,7 +161,19 @@ impl<'o> Pass<'o> {
 }
 
 impl Pass<'_> {
+    /// Writes an event; a result whose call comes later waits for it.
     fn write(&mut self, event: &Event<'_>) {
+        let returns = self.stream == Stream::Whole || event.extra.get(self.to).is_some();
+        if returns || !self.early.is_early() {
+            return self.write_now(event);
+        }
+        if let Some(bearer) = &mut self.bearer {
+            bearer.passed_over(event);
+        }
+        self.early.hold(event);
+    }
+
+    fn write_now(&mut self, event: &Event<'_>) {
         let Some(writing) = &mut self.writing else { return };
         let pieces = writing.event(event);
         // A record that returns to its own system is what that system wrote, and not ours to judge.
@@ -174,6 +190,7 @@ impl Pass<'_> {
 
     /// Ends the output, and gives the account of it.
     pub fn finish(mut self) -> io::Result<(Report, Vec<Note>)> {
+        self.early.rest().iter().for_each(|result| self.write_now(result));
         let pieces = self.writing.take().map(Writing::finish).unwrap_or_default();
         let pieces = match self.bearer.take() {
             Some(bearer) => bearer.finish(pieces)?,

@@ -1,0 +1,112 @@
+//! The calls of a source arrive in what is made of it, each with its own result, or the report names them.
+
+#![expect(clippy::expect_used, reason = "a test that cannot go on should say why")]
+
+use stenograph::convert::{Carry, Outcome, convert};
+use stenograph::format::{Format, named};
+use stenograph::loss::How;
+use stenograph::model::Body;
+use stenograph::read::all;
+
+fn format(name: &str) -> &'static dyn Format {
+    named(name).expect("a format of that name")
+}
+
+fn converted(from: &str, source: &str, to: &str, carry: Carry) -> (String, Outcome) {
+    let mut out = Vec::new();
+    let outcome = convert(format(from), &mut source.as_bytes(), format(to), &mut out, carry).expect("converts");
+    (String::from_utf8(out).expect("is UTF-8"), outcome)
+}
+
+/// A record of Claude Code: its number, that of its parent, and what it says.
+fn record(number: u32, parent: Option<u32>, kind: &str, message: &str) -> String {
+    let id = |number: u32| format!("\"5b0c7f4e-0000-4000-8000-{number:012}\"");
+    let (uuid, parent) = (id(number), parent.map_or("null".to_owned(), id));
+    format!(
+        "{{\"parentUuid\":{parent},\"isSidechain\":false,\"cwd\":\"/w\",\"sessionId\":\"5b0c7f4e-0000-4000-8000-00000000ffff\",\
+         \"version\":\"2.1.0\",\"type\":\"{kind}\",\"message\":{message},\"uuid\":{uuid},\
+         \"timestamp\":\"2026-01-01T00:00:{number:02}.000Z\"}}\n"
+    )
+}
+
+fn called(number: u32, parent: u32, call: &str) -> String {
+    let content = format!(
+        "{{\"type\":\"tool_use\",\"id\":\"{call}\",\"name\":\"Read\",\"input\":{{\"file_path\":\"/w/{call}\"}}}}"
+    );
+    let message = format!("{{\"role\":\"assistant\",\"id\":\"m1\",\"model\":\"m\",\"content\":[{content}]}}");
+    record(number, Some(parent), "assistant", &message)
+}
+
+fn answered(number: u32, parent: u32, call: &str) -> String {
+    let content = format!("{{\"type\":\"tool_result\",\"tool_use_id\":\"{call}\",\"content\":\"text of {call}\"}}");
+    record(number, Some(parent), "user", &format!("{{\"role\":\"user\",\"content\":[{content}]}}"))
+}
+
+/// A session in which two results are recorded before their calls.
+fn with_early_results() -> String {
+    [
+        record(1, None, "user", r#"{"role":"user","content":"Look."}"#),
+        answered(2, 3, "t1"),
+        called(3, 1, "t1"),
+        answered(4, 6, "t3"),
+        called(5, 3, "t2"),
+        called(6, 5, "t3"),
+        answered(7, 5, "t2"),
+        record(
+            8,
+            Some(7),
+            "assistant",
+            r#"{"role":"assistant","id":"m2","model":"m","content":[{"type":"text","text":"Done."}]}"#,
+        ),
+    ]
+    .concat()
+}
+
+#[test]
+fn a_result_that_is_recorded_before_its_call_is_the_result_of_that_call() {
+    let source = with_early_results();
+    for to in ["openai-chat", "chibi-requests", "cycod-trajectory", "codex", "chibi", "leslie", "devflow"] {
+        let (out, outcome) = converted("claude-code", &source, to, Carry::Not);
+        assert!(!out.contains("not called"), "{to}: {out}");
+        let events = all(format(to), out.as_bytes()).events;
+        let mut calls = Vec::new();
+        for event in events.iter().filter(|event| !event.restates) {
+            match &event.body {
+                Body::ToolCall { call, .. } => calls.push(call.as_deref().unwrap_or_default().to_owned()),
+                Body::ToolResult { call, .. } => {
+                    assert!(calls.iter().any(|known| known == call.as_deref().unwrap_or_default()), "{to}: {out}");
+                }
+                _ => {}
+            }
+        }
+        assert_eq!(calls.len(), 3, "{to}: {out}");
+        let is_invented = |how: &How, field: &str| *how == How::Invented && field.is_empty();
+        let mut invented = outcome.losses.losses.keys().filter(|(_, field, how)| is_invented(how, field));
+        assert!(invented.all(|(kind, _, _)| !kind.name().starts_with("tool_")), "{to}: {:?}", outcome.losses.summary());
+    }
+}
+
+#[test]
+fn what_is_held_back_for_its_call_is_carried_along_too() {
+    let source = with_early_results();
+    for (to, next) in [("codex", "chibi"), ("chibi", "openai-chat"), ("openai-chat", "codex"), ("steno", "openai-chat")]
+    {
+        let (there, _) = converted("claude-code", &source, to, Carry::Along);
+        assert_eq!(converted(to, &there, "claude-code", Carry::Not).0, source, "{to}");
+        let (further, _) = converted(to, &there, next, Carry::Along);
+        assert_eq!(converted(next, &further, "claude-code", Carry::Not).0, source, "{to} {next}");
+    }
+}
+
+#[test]
+fn a_format_of_its_own_and_the_native_one_keep_the_order_of_the_source() {
+    let source = with_early_results();
+    let (native, outcome) = converted("claude-code", &source, "steno", Carry::Not);
+    assert!(!outcome.losses.is_reordered());
+    let (back, _) = converted("steno", &native, "claude-code", Carry::Not);
+    let ids = |text: &str| -> Vec<Option<String>> {
+        let events = all(format("claude-code"), text.as_bytes()).events;
+        events.iter().map(|event| event.id.as_deref().map(str::to_owned)).collect()
+    };
+    assert_eq!(ids(&back), ids(&source));
+}
