@@ -110,3 +110,56 @@ fn a_format_of_its_own_and_the_native_one_keep_the_order_of_the_source() {
     };
     assert_eq!(ids(&back), ids(&source));
 }
+
+/// A record of a sub-agent inside a record of the main conversation: a message and a call, with what they took.
+fn nested(number: u32) -> String {
+    let inner = "\"type\":\"assistant\",\"message\":{\"role\":\"assistant\",\"id\":\"m9\",\"model\":\"m\",\"content\":[{\"type\":\"text\",\
+                 \"text\":\"I look.\"},{\"type\":\"tool_use\",\"id\":\"t9\",\"name\":\"Grep\",\"input\":{\"pattern\":\"x\"}}],\
+                 \"usage\":{\"input_tokens\":5,\"output_tokens\":7}},\"uuid\":\"5b0c7f4e-0000-4000-8000-000000000099\",\
+                 \"timestamp\":\"2026-01-01T00:00:09.000Z\"";
+    let outer = record(number, Some(1), "progress", "null");
+    let data = format!("\"data\":{{\"message\":{{{inner}}},\"type\":\"agent_progress\",\"agentId\":\"a1\"}}");
+    outer.replace("\"message\":null", &format!("{data},\"parentToolUseID\":\"t1\""))
+}
+
+fn with_nested_record() -> String {
+    let said = r#"{"role":"assistant","id":"m2","model":"m","content":[{"type":"text","text":"Done."}]}"#;
+    let first = record(1, None, "user", r#"{"role":"user","content":"Look."}"#);
+    [first, called(2, 1, "t1"), nested(3), answered(4, 2, "t1"), record(5, Some(4), "assistant", said)].concat()
+}
+
+/// How often something of a kind was left out, by the reason.
+fn left_out(outcome: &Outcome, kind: &str, field: &str, why: &str) -> u64 {
+    let found = outcome.losses.losses.iter().filter(|((of, name, how), _)| {
+        of.name() == kind && name == field && matches!(how, How::Dropped { why: found } if found.starts_with(why))
+    });
+    found.map(|(_, count)| count.times).sum()
+}
+
+#[test]
+fn what_a_sub_agent_did_inside_a_record_is_reported_when_the_target_has_no_place_for_it() {
+    let source = with_nested_record();
+    for to in ["codex", "chibi", "openai-chat"] {
+        let (_, outcome) = converted("claude-code", &source, to, Carry::Not);
+        for (kind, field) in [("message", ""), ("tool_call", ""), ("fact", ""), ("message", "usage")] {
+            assert_eq!(left_out(&outcome, kind, field, "in a side conversation"), 1, "{to} {kind} {field}");
+            assert_eq!(left_out(&outcome, kind, field, "says again"), 0, "{to} {kind} {field}");
+        }
+        assert!(outcome.losses.is_lossy());
+    }
+    let (native, outcome) = converted("claude-code", &source, "steno", Carry::Not);
+    assert!(!outcome.losses.is_lossy(), "{:?}", outcome.losses.summary());
+    let (_, outcome) = converted("steno", &native, "codex", Carry::Not);
+    assert_eq!(left_out(&outcome, "tool_call", "", "in a side conversation"), 1);
+}
+
+#[test]
+fn a_record_inside_another_one_repeats_it_when_the_source_has_both() {
+    let own = nested(3).split_once("\"message\":{\"type\"").map(|(_, inner)| format!("{{\"type\"{inner}"));
+    let own = own.and_then(|inner| inner.split_once("},\"type\":\"agent_progress\"").map(|(own, _)| own.to_owned()));
+    let own = own.expect("a nested record") + ",\"isSidechain\":true,\"agentId\":\"a1\"}\n";
+    assert!(stenograph::json::is_valid(own.trim_end()), "{own}");
+    let (_, outcome) = converted("claude-code", &(with_nested_record() + &own), "codex", Carry::Not);
+    assert_eq!(left_out(&outcome, "fact", "", "says again"), 1);
+    assert_eq!(left_out(&outcome, "tool_call", "", "in a side conversation"), 1);
+}

@@ -21,6 +21,7 @@ use totals::RunningTotal;
 use crate::format::{Format, Want};
 use crate::loss::Report;
 use crate::model::{Event, Note, Outline, Spine};
+use crate::nested::nested_events;
 use crate::read::{Reading, Sink};
 
 /// A source that can be read more than once.
@@ -154,6 +155,7 @@ impl Sink for Survey {
         self.outline.add(event);
         self.total.add(event, &mut self.spine);
         self.early.add(event);
+        nested_events(event).iter().for_each(|inner| self.spine.add_nested(inner));
         *self.read.read.entry(event.kind()).or_default() += 1;
         if let (Some(raw), None) = (&event.carried, &self.carried) {
             self.carried = crate::carry::Carried::parse(raw).map(|carried| carried.of);

@@ -10,7 +10,8 @@ use super::totals::RunningTotal;
 use crate::format::marks::hosted_status;
 use crate::format::{Format, Want};
 use crate::loss::{Comparison, Report};
-use crate::model::{Body, Content, Event, Note, NoteKind, Outline, Span, Spine};
+use crate::model::{Body, Content, Event, Extra, LeftOut, Note, NoteKind, Outline, Span, Spine};
+use crate::nested::nested_events;
 use crate::read::{Reading, Sink};
 use crate::sheet::Sheet;
 use crate::text::Str;
@@ -57,10 +58,7 @@ impl Sink for Pass<'_> {
             return self.write(event);
         }
         if let Some(left_out) = left_out {
-            match left_out.is_said_elsewhere() {
-                true => self.target.back.comparison.repeated(event, left_out.reason()),
-                false => self.target.back.comparison.left_out(event, left_out.reason()),
-            }
+            self.leave_out(event, left_out);
             if let Some(bearer) = &mut self.bearer {
                 bearer.passed_over(event);
             }
@@ -161,6 +159,24 @@ impl<'o> Pass<'o> {
 }
 
 impl Pass<'_> {
+    /// Reports an event that is not written. A record that holds a record of a side conversation repeats nothing, unless the source has
+    /// that record too.
+    fn leave_out(&mut self, event: &Event<'_>, left_out: LeftOut) {
+        let comparison = &mut self.target.back.comparison;
+        if !left_out.is_said_elsewhere() {
+            return comparison.left_out(event, left_out.reason());
+        }
+        let mut nested = nested_events(event);
+        nested.retain(|inner| self.spine.is_only_nested(inner));
+        if nested.is_empty() {
+            return comparison.repeated(event, left_out.reason());
+        }
+        let why = LeftOut::Thread.reason();
+        // What the nested record states, usage included, is reported with its own events.
+        comparison.left_out(&Event { extra: Extra::default(), ..event.clone() }, why);
+        nested.iter().for_each(|inner| comparison.left_out(inner, why));
+    }
+
     /// Writes an event; a result whose call comes later waits for it.
     fn write(&mut self, event: &Event<'_>) {
         let returns = self.stream == Stream::Whole || event.extra.get(self.to).is_some();
