@@ -149,6 +149,25 @@ fn a_tool_that_only_spells_a_file_anew_has_not_edited_it() {
 }
 
 #[test]
+fn what_is_promised_of_a_source_that_is_carried_on_holds() {
+    let converted = |from: &str, source: &[u8], to: &str, carry: Carry| {
+        let mut out = Vec::new();
+        let outcome = convert(format(from), &mut { source }, format(to), &mut out, carry).expect("converts");
+        (out, outcome)
+    };
+    let (chibi, outcome) = converted("claude-code", SESSION.as_bytes(), "chibi", Carry::Along);
+    assert_eq!(outcome.carries.as_deref(), Some("claude-code"));
+    // Where the carried source returns, it is all there is.
+    let (back, outcome) = converted("chibi", &chibi, "claude-code", Carry::Along);
+    assert_eq!((outcome.way, outcome.carries), (Way::Restored, None));
+    assert_eq!(back, SESSION.as_bytes());
+    // Where it goes further, it is what the next file carries.
+    let (codex, outcome) = converted("chibi", &chibi, "codex", Carry::Along);
+    assert_eq!((outcome.way, outcome.carries.as_deref()), (Way::Written, Some("claude-code")));
+    assert_eq!(converted("codex", &codex, "claude-code", Carry::Not).0, SESSION.as_bytes());
+}
+
+#[test]
 fn an_edit_is_not_laundered_by_carrying_on() {
     let mut first = Vec::new();
     convert(format("claude-code"), &mut SESSION.as_bytes(), format("codex"), &mut first, Carry::Along)

@@ -185,10 +185,18 @@ fn report(
         Way::Written => {
             output.say(&format!("{from} to {to}: {}", counted(outcome.outline.events, "event")));
             outcome.losses.summary().iter().for_each(|line| output.say(&format!("  {line}")));
-            if options.carry {
-                output.say(&format!("the source rides along: converting back to {from} gives it byte for byte"));
-            }
         }
+    }
+    match outcome.carries.as_deref() {
+        Some(of) if of == from => {
+            output.say(&format!("the source is embedded: converting back to {from} gives it byte for byte"));
+        }
+        Some(of) => {
+            let source = format!("the {of} source that the {from} file carries is embedded here too");
+            output.say(&format!("{source}: converting to {of} gives it byte for byte"));
+        }
+        None if options.carry => output.say(&format!("nothing is embedded: the output is the {to} source itself")),
+        None => {}
     }
     if let Some(note) = outcome.output_notes.first() {
         let count = counted(outcome.output_notes.len() as u64, "record");
@@ -210,8 +218,9 @@ fn report_json(from: &dyn Format, to: &dyn Format, outcome: &Outcome) -> String 
         Way::Mended { edited, missing } => format!("\"mended\",\"edited\":{edited},\"missing\":{missing}"),
     };
     let notes: Vec<String> = outcome.notes.iter().map(wire::note).collect();
+    let carries = outcome.carries.as_deref().map(|of| format!("\"carries\":{},", quote(of))).unwrap_or_default();
     format!(
-        "{{\"from\":{},\"to\":{},\"way\":{way},\"lossy\":{},\"report\":{},\"notes_count\":{},\"notes\":[{}]}}",
+        "{{\"from\":{},\"to\":{},\"way\":{way},{carries}\"lossy\":{},\"report\":{},\"notes_count\":{},\"notes\":[{}]}}",
         quote(from.info().name),
         quote(to.info().name),
         is_lossy(outcome),

@@ -58,7 +58,7 @@ pub fn mend(
     mended.iter().for_each(|event| comparison.target(event));
     unheard(&repeats, &mended).for_each(|event| comparison.left_out(event, EDITED_REPEAT));
     let Survey { outline, notes, notes_count, .. } = survey;
-    Ok(Outcome { outline, losses: comparison.finish(), notes, notes_count, output_notes: Vec::new(), way })
+    Ok(Outcome { outline, losses: comparison.finish(), notes, notes_count, way, ..Outcome::default() })
 }
 
 /// The events without those that restate others: what was edited is what is said, not its echo.

@@ -61,6 +61,8 @@ pub struct Outcome {
     pub output_notes: Vec<Note>,
     /// How the output came to be.
     pub way: Way,
+    /// The format of the source that the output carries: converting to it gives that source byte for byte.
+    pub carries: Option<String>,
 }
 
 /// How an output came to be.
@@ -105,7 +107,8 @@ pub fn convert(
     let mut survey = Survey::new(from);
     each_chunk(source, from, Want::All, &mut survey, &mut |_| Ok(()))?;
     survey.spine.decide();
-    if survey.carried.as_deref() == Some(to.info().name) && carry == Carry::Not {
+    // What gives the carried source back has nothing to carry: it is that source.
+    if survey.carried.as_deref() == Some(to.info().name) {
         return restore::restore(from, source, to, out, survey);
     }
     rewrite(from, source, to, out, carry, survey)
@@ -198,7 +201,7 @@ fn copy(format: &dyn Format, source: &mut dyn Source, out: &mut dyn Write) -> io
     let mut losses = survey.read;
     losses.kept = losses.read.clone();
     let (outline, notes, notes_count) = (survey.outline, survey.notes, survey.notes_count);
-    Ok(Outcome { outline, losses, notes, notes_count, output_notes: Vec::new(), way: Way::Copied })
+    Ok(Outcome { outline, losses, notes, notes_count, way: Way::Copied, ..Outcome::default() })
 }
 
 /// Reads a source and gives each chunk to `first` before it is read.
@@ -259,6 +262,7 @@ fn rewrite(
         (outline, spine) = (told.outline, told.spine);
         spine.rewind();
     }
+    let carries = bearer.as_ref().map(|bearer| bearer.of().to_owned());
     let stream = if whole { Stream::Whole } else { Stream::Spine };
     let mut pass = Pass::new(to, &outline, out, stream, spine, early.finish(), bearer);
     let mut reading = Reading::new(from, Want::All);
@@ -269,7 +273,7 @@ fn rewrite(
     })?;
     reading.end(&mut pass);
     let (losses, output_notes) = pass.finish()?;
-    Ok(Outcome { outline, losses, notes, notes_count, output_notes, way: Way::Written })
+    Ok(Outcome { outline, losses, notes, notes_count, output_notes, way: Way::Written, carries })
 }
 
 #[cfg(test)]

@@ -34,7 +34,7 @@ pub fn restore(
     let mut losses = survey.read;
     losses.kept = losses.read.clone();
     let Survey { outline, notes, notes_count, .. } = survey;
-    Ok(Outcome { outline, losses, notes, notes_count, output_notes: Vec::new(), way: Way::Restored })
+    Ok(Outcome { outline, losses, notes, notes_count, way: Way::Restored, ..Outcome::default() })
 }
 
 /// Whether the records carry all of a source of that format, untouched.
