@@ -171,10 +171,13 @@ fn report(
     match outcome.way {
         Way::Copied => output.say(&format!("{from} already: copied byte for byte")),
         Way::Restored => output.say(&format!("{to} restored from what the {from} file carries, byte for byte")),
-        Way::Mended { edited, missing } => {
+        Way::Mended { edited, added, missing } => {
             output.say(&format!("{to} restored from what the {from} file carries"));
-            if edited > 0 {
-                output.say(&format!("{} edited since; the rest is byte for byte", counted(edited, "record")));
+            let said = [(edited, "edited"), (added, "added")].into_iter().filter(|(count, _)| *count > 0);
+            let said: Vec<String> =
+                said.map(|(count, what)| format!("{} {what} since", counted(count, "record"))).collect();
+            if !said.is_empty() {
+                output.say(&format!("{}; the rest is byte for byte", said.join(", ")));
             }
             if missing > 0 {
                 let are = if missing == 1 { "is" } else { "are" };
@@ -215,7 +218,9 @@ fn report_json(from: &dyn Format, to: &dyn Format, outcome: &Outcome) -> String 
         Way::Written => "\"written\"".to_owned(),
         Way::Copied => "\"copied\"".to_owned(),
         Way::Restored => "\"restored\"".to_owned(),
-        Way::Mended { edited, missing } => format!("\"mended\",\"edited\":{edited},\"missing\":{missing}"),
+        Way::Mended { edited, added, missing } => {
+            format!("\"mended\",\"edited\":{edited},\"added\":{added},\"missing\":{missing}")
+        }
     };
     let notes: Vec<String> = outcome.notes.iter().map(wire::note).collect();
     let carries = outcome.carries.as_deref().map(|of| format!("\"carries\":{},", quote(of))).unwrap_or_default();

@@ -4,6 +4,7 @@
 //! told less than all, it is read once more in between: a header speaks of what stands below it. No pass holds more than a window
 //! of the source. A source that returns to its own format is copied, byte for byte.
 
+mod alignment;
 mod bearer;
 mod early;
 mod mend;
@@ -79,6 +80,8 @@ pub enum Way {
     Mended {
         /// How many records were edited.
         edited: u64,
+        /// How many records were added.
+        added: u64,
         /// How many runs are missing.
         missing: u64,
     },
