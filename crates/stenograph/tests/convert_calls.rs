@@ -163,3 +163,18 @@ fn a_record_inside_another_one_repeats_it_when_the_source_has_both() {
     assert_eq!(left_out(&outcome, "fact", "", "says again"), 1);
     assert_eq!(left_out(&outcome, "tool_call", "", "in a side conversation"), 1);
 }
+
+#[test]
+fn arguments_that_are_an_object_are_what_the_call_was_given() {
+    let item = |payload: &str| {
+        format!("{{\"timestamp\":\"2026-04-30T08:09:01.000Z\",\"type\":\"response_item\",\"payload\":{payload}}}\n")
+    };
+    let source = item(r#"{"type":"message","role":"user","content":[{"type":"input_text","text":"Look."}]}"#)
+        + &item(r#"{"type":"function_call","name":"shell","arguments":{"command":["ls"]},"call_id":"call_1"}"#)
+        + &item(r#"{"type":"function_call_output","call_id":"call_1","output":"a.txt"}"#);
+    let (out, _) = converted("codex", &source, "claude-code", Carry::Not);
+    assert!(out.contains(r#""input":{"command":["ls"]}"#), "{out}");
+    let (native, _) = converted("codex", &source, "steno", Carry::Not);
+    let (back, _) = converted("steno", &native, "codex", Carry::Not);
+    assert!(back.contains(r#""arguments":{"command":["ls"]}"#), "{back}");
+}

@@ -37,7 +37,7 @@ impl Source for &[u8] {
     }
 }
 
-/// Whether the source rides along in what is written.
+/// Whether the source is embedded in what is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carry {
     /// The records hold what they were made of, so that converting back gives the source itself.
