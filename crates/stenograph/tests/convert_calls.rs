@@ -154,6 +154,16 @@ fn what_a_sub_agent_did_inside_a_record_is_reported_when_the_target_has_no_place
 }
 
 #[test]
+fn what_is_only_reported_is_not_said_to_be_said_again() {
+    let hook = nested(3)
+        .replace("\"type\":\"agent_progress\"", "\"type\":\"hook_progress\"")
+        .replace("\"message\"", "\"hook\"");
+    let (_, outcome) = converted("claude-code", &(with_nested_record() + &hook), "codex", Carry::Not);
+    assert_eq!(left_out(&outcome, "fact", "", "says again"), 0);
+    assert_eq!(left_out(&outcome, "fact", "", "repeats another record or reports on it"), 1);
+}
+
+#[test]
 fn a_record_inside_another_one_repeats_it_when_the_source_has_both() {
     let own = nested(3).split_once("\"message\":{\"type\"").map(|(_, inner)| format!("{{\"type\"{inner}"));
     let own = own.and_then(|inner| inner.split_once("},\"type\":\"agent_progress\"").map(|(own, _)| own.to_owned()));

@@ -108,6 +108,9 @@ fn hosted_result(event: &Event<'_>) -> Option<Event<'static>> {
     })
 }
 
+/// Why a fact without words is not written.
+const REPORTS_ON_ANOTHER: &str = "repeats another record or reports on it";
+
 /// What of the source is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stream {
@@ -166,8 +169,12 @@ impl Pass<'_> {
         if !left_out.is_said_elsewhere() {
             return comparison.left_out(event, left_out.reason());
         }
-        let mut nested = nested_events(event);
-        nested.retain(|inner| self.spine.is_only_nested(inner));
+        let nested = nested_events(event);
+        // A fact without words, such as the progress of a hook, has nothing that could be found in another record.
+        if nested.is_empty() && event.restates && matches!(event.body, Body::Fact { content: None, .. }) {
+            return comparison.repeated(event, REPORTS_ON_ANOTHER);
+        }
+        let nested: Vec<_> = nested.into_iter().filter(|inner| self.spine.is_only_nested(inner)).collect();
         if nested.is_empty() {
             return comparison.repeated(event, left_out.reason());
         }
