@@ -6,6 +6,7 @@ use std::path::Path;
 use stenograph::format::Format;
 use stenograph::ledger::{Book, Calls, Counting};
 use stenograph::model::{Event, Note, Outline, Spine, Usage};
+use stenograph::nested::nested_events;
 use stenograph::read::Sink;
 use stenograph_store::recall::Recall;
 use stenograph_store::{Passes, Source, folder, sides};
@@ -179,6 +180,7 @@ impl Conversation {
         let read = self.read(Bar::Shown, &mut |event| {
             overview.events += 1;
             overview.spine.add(event);
+            nested_events(event).iter().for_each(|inner| overview.spine.add_nested(inner));
             overview.outline.add(event);
             counting.add(event);
             Go::On

@@ -221,8 +221,8 @@ impl Framer {
     }
 
     fn without_bom<'a>(&self, line: &'a [u8]) -> (u64, &'a [u8]) {
-        match line.strip_prefix(BOM) {
-            Some(rest) if self.start.offset == 0 => (BOM.len() as u64, rest),
+        match self.start.offset {
+            0 => ((line.len() - after_boms(line).len()) as u64, after_boms(line)),
             _ => (0, line),
         }
     }
@@ -321,15 +321,26 @@ pub fn is_item(items: Items, bytes: &[u8]) -> bool {
 
 /// Whether a source opens with a brace on a line of its own; `None` when it is too short to tell.
 fn opens_alone(source: &[u8]) -> Option<bool> {
+    let source = after_boms(source);
     if BOM.starts_with(source) {
         return None;
     }
-    let text = source.strip_prefix(BOM).unwrap_or(source).trim_ascii_start();
+    let text = source.trim_ascii_start();
     let Some(after) = text.strip_prefix(b"{") else { return if text.is_empty() { None } else { Some(false) } };
     after.iter().find(|byte| **byte == b'\n' || !byte.is_ascii_whitespace()).map(|byte| *byte == b'\n')
 }
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
+
+/// The source after its byte order marks. One too many says no more than one: a source that is written again has none, and must be read
+/// the same.
+pub(crate) fn after_boms(source: &[u8]) -> &[u8] {
+    let mut rest = source;
+    while let Some(after) = rest.strip_prefix(BOM) {
+        rest = after;
+    }
+    rest
+}
 
 #[cfg(test)]
 mod tests {
@@ -413,6 +424,7 @@ mod tests {
         for chunk in [1, 3, 1000] {
             assert_eq!(texts("\n{\n\"a\": 1,\n\"items\": [\n7]}", chunk), ["\n{\n\"a\": 1,\n\"items\": [", "7", "]}"]);
             assert_eq!(texts("\u{feff}{\r\n\"items\":[]}", chunk), ["{\r\n\"items\":[", "]}"]);
+            assert_eq!(texts("\u{feff}\u{feff}{\r\n\"items\":[]}", chunk), ["{\r\n\"items\":[", "]}"]);
             // A document of others, one that has no items, and one of which too little is there.
             assert_eq!(
                 texts("{\n\"turns\": [\n]}\n{\"items\":[1]}", chunk),

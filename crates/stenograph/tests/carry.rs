@@ -9,6 +9,7 @@ use stenograph::carry::{Carried, attach, seal};
 use stenograph::convert::{Carry, Way, convert};
 use stenograph::format::{Detected, Format, detect, named};
 use stenograph::formats::FORMATS;
+use stenograph::loss::How;
 
 const SOURCE: &str = concat!(
     "{\"id\":\"e1\",\"timestamp\":1705123456,\"from\":\"alice\",\"to\":\"default\",\"content\":\"What is  Rust?\",\"entry_type\":\"message\"}\n",
@@ -42,7 +43,7 @@ fn untouched_it_comes_back_byte_for_byte() {
 fn an_edited_record_changes_only_what_was_edited() {
     let edited = there().replacen("A language.", "A systems language.", 1);
     let (source, way) = back(&edited);
-    assert_eq!(way, Way::Mended { edited: 1, missing: 0 });
+    assert_eq!(way, Way::Mended { edited: 1, added: 0, missing: 0 });
     assert_eq!(source, SOURCE.replace("A language.", "A systems language.").replace("\", \"id", "\",\"id"));
 }
 
@@ -51,7 +52,7 @@ fn a_missing_run_is_noticed() {
     let there = there();
     let fewer: Vec<&str> = there.lines().enumerate().filter(|(at, _)| *at != 1).map(|(_, line)| line).collect();
     let (source, way) = back(&(fewer.join("\n") + "\n"));
-    assert_eq!(way, Way::Mended { edited: 0, missing: 1 });
+    assert_eq!(way, Way::Mended { edited: 0, added: 0, missing: 1 });
     assert!(source.contains("What is  Rust?") && source.contains("More?") && !source.contains("A language."));
 }
 
@@ -59,7 +60,7 @@ fn a_missing_run_is_noticed() {
 fn a_missing_end_is_noticed() {
     let there = there();
     let first = there.lines().next().expect("has a line");
-    assert_eq!(back(&format!("{first}\n")).1, Way::Mended { edited: 0, missing: 1 });
+    assert_eq!(back(&format!("{first}\n")).1, Way::Mended { edited: 0, added: 0, missing: 1 });
 }
 
 #[test]
@@ -67,7 +68,7 @@ fn a_record_put_in_between_is_converted() {
     let mut lines: Vec<String> = there().lines().map(str::to_owned).collect();
     lines.insert(1, r#"{"v":1,"kind":"message","id":"n1","role":"user","content":"Put in between."}"#.to_owned());
     let (source, way) = back(&(lines.join("\n") + "\n"));
-    assert_eq!(way, Way::Mended { edited: 1, missing: 0 });
+    assert_eq!(way, Way::Mended { edited: 0, added: 1, missing: 0 });
     assert!(source.contains("\"content\":\"Put in between.\""));
     for line in source.lines().filter(|line| !line.is_empty()) {
         assert!(stenograph::json::is_valid(line), "{line}");
@@ -149,6 +150,59 @@ fn a_tool_that_only_spells_a_file_anew_has_not_edited_it() {
 }
 
 #[test]
+fn what_is_promised_of_a_source_that_is_carried_on_holds() {
+    let converted = |from: &str, source: &[u8], to: &str, carry: Carry| {
+        let mut out = Vec::new();
+        let outcome = convert(format(from), &mut { source }, format(to), &mut out, carry).expect("converts");
+        (out, outcome)
+    };
+    let (chibi, outcome) = converted("claude-code", SESSION.as_bytes(), "chibi", Carry::Along);
+    assert_eq!(outcome.carries.as_deref(), Some("claude-code"));
+    // Where the carried source returns, it is all there is.
+    let (back, outcome) = converted("chibi", &chibi, "claude-code", Carry::Along);
+    assert_eq!((outcome.way, outcome.carries), (Way::Restored, None));
+    assert_eq!(back, SESSION.as_bytes());
+    // Where it goes further, it is what the next file carries.
+    let (codex, outcome) = converted("chibi", &chibi, "codex", Carry::Along);
+    assert_eq!((outcome.way, outcome.carries.as_deref()), (Way::Written, Some("claude-code")));
+    assert_eq!(converted("codex", &codex, "claude-code", Carry::Not).0, SESSION.as_bytes());
+}
+
+/// The session with a record at its end that no other format has a place for.
+fn with_closing_record() -> String {
+    let last = r#"{"parentUuid":"9d2f6c1e-0000-4000-8000-000000000004","isSidechain":false,"type":"system","subtype":"turn_duration","durationMs":4100,"uuid":"9d2f6c1e-0000-4000-8000-000000000005","timestamp":"2026-03-02T09:14:09.000Z","sessionId":"9d2f6c1e-0000-4000-8000-00000000000f"}"#;
+    format!("{SESSION}{last}\n")
+}
+
+#[test]
+fn what_is_said_after_a_carried_source_comes_after_all_of_it() {
+    let source = with_closing_record();
+    let mut out = Vec::new();
+    convert(format("claude-code"), &mut source.as_bytes(), format("codex"), &mut out, Carry::Along).expect("converts");
+    let said = |role: &str, kind: &str, text: &str| {
+        format!(
+            "{{\"timestamp\":\"2026-03-02T09:20:00.000Z\",\"type\":\"response_item\",\"payload\":{{\"type\":\"message\",\
+             \"role\":\"{role}\",\"content\":[{{\"type\":\"{kind}\",\"text\":\"{text}\"}}]}}}}\n"
+        )
+    };
+    let more = said("user", "input_text", "And the reeds?") + &said("assistant", "output_text", "They rustle.");
+    let gone_on = String::from_utf8(out).expect("is UTF-8") + &more;
+    let mut back = Vec::new();
+    let outcome = convert(format("codex"), &mut gone_on.as_bytes(), format("claude-code"), &mut back, Carry::Not)
+        .expect("converts");
+    let back = String::from_utf8(back).expect("is UTF-8");
+    let new = back.strip_prefix(&source).expect("the old file comes first");
+    let lines: Vec<&str> = new.lines().collect();
+    assert!(lines.len() == 2 && lines[0].contains("And the reeds?") && lines[1].contains("They rustle."), "{new}");
+    assert_eq!(outcome.way, Way::Mended { edited: 0, added: 2, missing: 0 });
+    // Only what the new records need may be made up.
+    for ((kind, field, how), count) in &outcome.losses.losses {
+        assert!(*how != How::Invented || count.times <= 2, "{} {field}: {}", kind.name(), count.times);
+    }
+    assert!(!outcome.losses.is_lossy(), "{:?}", outcome.losses.summary());
+}
+
+#[test]
 fn an_edit_is_not_laundered_by_carrying_on() {
     let mut first = Vec::new();
     convert(format("claude-code"), &mut SESSION.as_bytes(), format("codex"), &mut first, Carry::Along)
@@ -181,7 +235,7 @@ fn a_writer_that_spells_differently_edits_nothing() {
     assert_eq!(back(&there), (SOURCE.to_owned(), Way::Restored));
     let edited = there.replacen("(said) A language.", "A systems language.", 1);
     let (source, way) = back(&edited);
-    assert_eq!(way, Way::Mended { edited: 1, missing: 0 });
+    assert_eq!(way, Way::Mended { edited: 1, added: 0, missing: 0 });
     assert_eq!(source, SOURCE.replace("A language.", "A systems language.").replace("\", \"id", "\",\"id"));
 }
 
@@ -195,7 +249,7 @@ fn a_writer_that_says_less_removes_nothing() {
     let silent = String::from_utf8(silent).expect("is UTF-8");
     let file = [lines[0].clone(), silent, lines[2].replace("(said) More?", "Less?")].join("\n");
     let (source, way) = back(&file);
-    assert_eq!(way, Way::Mended { edited: 1, missing: 0 });
+    assert_eq!(way, Way::Mended { edited: 1, added: 0, missing: 0 });
     assert_eq!(source, SOURCE.replace("More?", "Less?"));
 }
 

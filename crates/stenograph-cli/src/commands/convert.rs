@@ -171,10 +171,13 @@ fn report(
     match outcome.way {
         Way::Copied => output.say(&format!("{from} already: copied byte for byte")),
         Way::Restored => output.say(&format!("{to} restored from what the {from} file carries, byte for byte")),
-        Way::Mended { edited, missing } => {
+        Way::Mended { edited, added, missing } => {
             output.say(&format!("{to} restored from what the {from} file carries"));
-            if edited > 0 {
-                output.say(&format!("{} edited since; the rest is byte for byte", counted(edited, "record")));
+            let said = [(edited, "edited"), (added, "added")].into_iter().filter(|(count, _)| *count > 0);
+            let said: Vec<String> =
+                said.map(|(count, what)| format!("{} {what} since", counted(count, "record"))).collect();
+            if !said.is_empty() {
+                output.say(&format!("{}; the rest is byte for byte", said.join(", ")));
             }
             if missing > 0 {
                 let are = if missing == 1 { "is" } else { "are" };
@@ -185,10 +188,18 @@ fn report(
         Way::Written => {
             output.say(&format!("{from} to {to}: {}", counted(outcome.outline.events, "event")));
             outcome.losses.summary().iter().for_each(|line| output.say(&format!("  {line}")));
-            if options.carry {
-                output.say(&format!("the source rides along: converting back to {from} gives it byte for byte"));
-            }
         }
+    }
+    match outcome.carries.as_deref() {
+        Some(of) if of == from => {
+            output.say(&format!("the source is embedded: converting back to {from} gives it byte for byte"));
+        }
+        Some(of) => {
+            let source = format!("the {of} source that the {from} file carries is embedded here too");
+            output.say(&format!("{source}: converting to {of} gives it byte for byte"));
+        }
+        None if options.carry => output.say(&format!("nothing is embedded: the output is the {to} source itself")),
+        None => {}
     }
     if let Some(note) = outcome.output_notes.first() {
         let count = counted(outcome.output_notes.len() as u64, "record");
@@ -207,11 +218,14 @@ fn report_json(from: &dyn Format, to: &dyn Format, outcome: &Outcome) -> String 
         Way::Written => "\"written\"".to_owned(),
         Way::Copied => "\"copied\"".to_owned(),
         Way::Restored => "\"restored\"".to_owned(),
-        Way::Mended { edited, missing } => format!("\"mended\",\"edited\":{edited},\"missing\":{missing}"),
+        Way::Mended { edited, added, missing } => {
+            format!("\"mended\",\"edited\":{edited},\"added\":{added},\"missing\":{missing}")
+        }
     };
     let notes: Vec<String> = outcome.notes.iter().map(wire::note).collect();
+    let carries = outcome.carries.as_deref().map(|of| format!("\"carries\":{},", quote(of))).unwrap_or_default();
     format!(
-        "{{\"from\":{},\"to\":{},\"way\":{way},\"lossy\":{},\"report\":{},\"notes_count\":{},\"notes\":[{}]}}",
+        "{{\"from\":{},\"to\":{},\"way\":{way},{carries}\"lossy\":{},\"report\":{},\"notes_count\":{},\"notes\":[{}]}}",
         quote(from.info().name),
         quote(to.info().name),
         is_lossy(outcome),

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use stenograph::calls::Calls;
 use stenograph::compare::{Change, Comparison, Side, Turn, Vocabulary, compare, shown};
 use stenograph::format::named;
-use stenograph::model::{LeftOut, Outline};
+use stenograph::model::{Event, LeftOut, Outline};
+use stenograph::nested::nested_events;
 use stenograph_store::recall::{Mark, Recall};
 
 use crate::conversation::Conversation;
@@ -168,9 +169,17 @@ impl One {
         conversation.again(&mut |event| {
             number += 1;
             let is_repeat = overview.spine.left_out(event).is_some_and(LeftOut::is_said_elsewhere);
-            let step = calls.add(event);
-            let turn = Turn::of(number, event).map(|turn| turn.deciding(&step));
-            let Some(turn) = turn.filter(|_| !is_repeat) else { return Go::On };
+            let mut turn_of = |event: &Event<'_>| {
+                let step = calls.add(event);
+                Turn::of(number, event).map(|turn| turn.deciding(&step))
+            };
+            let mut found: Vec<Turn> = turn_of(event).filter(|_| !is_repeat).into_iter().collect();
+            // A record of a side conversation that stands inside this one, and that the source has nowhere else.
+            let nested = nested_events(event).into_iter().filter(|inner| overview.spine.is_only_nested(inner));
+            found.extend(nested.filter_map(|inner| turn_of(&inner)));
+            if found.is_empty() {
+                return Go::On;
+            }
             match recall.mark(event) {
                 Ok(mark) => marks.push((number, mark)),
                 Err(error) => {
@@ -178,7 +187,7 @@ impl One {
                     return Go::NoFurther;
                 }
             }
-            turns.push(turn);
+            turns.append(&mut found);
             Go::On
         })?;
         if let Some(error) = failed {
@@ -195,6 +204,9 @@ impl One {
             Some((_, mark)) => self.recall.event(*mark)?,
             None => None,
         };
+        // The turn of a nested record has the number of the record around it.
+        let nested = event.as_ref().filter(|event| !turn.is_of(event)).map(nested_events).unwrap_or_default();
+        let event = nested.into_iter().find(|inner| turn.is_of(inner)).or(event);
         let (text, tool) = match &event {
             Some(event) => (shown(event).trim().to_owned(), event.name().map(str::to_owned)),
             None => (String::new(), None),

@@ -67,7 +67,10 @@ fn what_is_carried_comes_back_byte_for_byte() {
     let odd = format!("\u{feff}{}\r\n\n{{\"v\":1, \"kind\" :\"stop\"}}", NATIVE.trim_end());
     for text in [NATIVE, odd.as_str()] {
         let folder = Folder::with("a", text);
-        folder.run("convert a --to chibi --carry -o b --from steno").ends(0).talks("the source rides along");
+        folder
+            .run("convert a --to chibi --carry -o b --from steno")
+            .ends(0)
+            .talks("the source is embedded: converting back to steno");
         folder.run("convert b --to steno -o c").ends(0).talks("restored from what the chibi file carries");
         assert_eq!(folder.read("c"), text.as_bytes());
         let changed = String::from_utf8(folder.read("b")).unwrap().replace("Fix the test.", "Mend the test.");
@@ -210,4 +213,20 @@ fn a_web_search_of_codex_is_counted_and_has_a_result_where_the_target_demands_on
     assert_eq!(of("tool_use", "id"), ["ws_1", "ws_2"]);
     assert_eq!(of("tool_result", "tool_use_id"), ["ws_1", "ws_2"]);
     assert_eq!(folder.run("usage codex.jsonl --json").json()[0]["total"]["searches"], 2);
+}
+
+#[test]
+fn carrying_a_source_that_carries_promises_only_what_comes_back() {
+    let folder = Folder::with("a", NATIVE);
+    folder.run("convert a --to chibi --carry -o b").ends(0);
+    let done = folder.run("convert b --to steno --carry -o c");
+    done.ends(0).talks("steno restored").talks("nothing is embedded: the output is the steno source itself");
+    assert_eq!(folder.read("c"), NATIVE.as_bytes());
+    let done = folder.run("convert b --to codex --carry -o d");
+    done.ends(0)
+        .talks("the steno source that the chibi file carries is embedded here too: converting to steno gives it");
+    folder.run("convert d --to steno -o e").ends(0);
+    assert_eq!(folder.read("e"), NATIVE.as_bytes());
+    assert_eq!(folder.run("convert d --to leslie -o f --json").ends(0).json()[0].get("carries"), None);
+    assert_eq!(folder.run("convert b --to codex --carry -o g --json").ends(0).json()[0]["carries"], "steno");
 }

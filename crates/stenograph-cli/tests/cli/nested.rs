@@ -82,3 +82,18 @@ fn where_the_sub_agent_has_a_file_it_is_counted_and_shown_once() {
     let tokens = |text: &str| text.matches("\"output\":7").count();
     assert_eq!(tokens(&before), tokens(&usage(&folder)));
 }
+
+#[test]
+fn a_conversion_that_lacks_it_says_so_and_differs() {
+    let folder = home();
+    let file = path(SESSION);
+    let converted = folder.run(&format!("convert {file} --to codex -o c.jsonl"));
+    converted.ends(0).talks("tool_call    0 of 1 kept; 1 left out (in a side conversation; line 2)");
+    let diff = folder.run(&format!("diff {file} c.jsonl"));
+    let text = diff.ends(1).text();
+    assert!(
+        text.contains("Counting the porpoises") && text.contains("B lacks 1 turn of side conversations in A"),
+        "{text}"
+    );
+    folder.run(&format!("diff {file} {file}")).ends(0);
+}

@@ -87,6 +87,8 @@ pub struct Turn {
     pub call: u64,
     /// Whether it tells that a call failed.
     pub has_failed: bool,
+    /// Whether it belongs to a side conversation.
+    pub is_aside: bool,
     sketch: Sketch,
 }
 
@@ -104,7 +106,14 @@ impl Turn {
         let key = xxh3_64_with_seed(text.as_bytes(), xxh3_64_with_seed(&tool.to_le_bytes(), class as u64));
         let call = event.call().filter(|call| !call.is_empty()).map_or(0, |call| xxh3_64(call.as_bytes()).max(1));
         let key = key ^ blobs(event);
-        Some(Turn { number, class, key, words, call, has_failed: false, sketch: Sketch::of(text) })
+        let (has_failed, is_aside) = (false, event.thread.is_some());
+        Some(Turn { number, class, key, words, call, has_failed, is_aside, sketch: Sketch::of(text) })
+    }
+
+    /// Whether it is the turn of this event.
+    pub fn is_of(&self, event: &Event<'_>) -> bool {
+        let same = |turn: Turn| (turn.class, turn.words, turn.call) == (self.class, self.words, self.call);
+        Turn::of(self.number, event).is_some_and(same)
     }
 
     /// The same turn, of which the fold [`Calls`](crate::calls::Calls) decided whether it tells that a call failed.

@@ -40,15 +40,20 @@ const RUN_SIZE_MAX: usize = RECORD_SIZE_MAX;
 impl Bearer {
     /// A bearer of the source itself, which is of the first format, in records of the second.
     pub fn new(of: &str, within: &'static str) -> Bearer {
-        Bearer::of(of, within, Load::Source)
+        Bearer::with(of, within, Load::Source)
     }
 
     /// A bearer of the source that the source's records carry themselves, whole and untouched.
     pub fn forwarding(of: &str, within: &'static str) -> Bearer {
-        Bearer::of(of, within, Load::Carried)
+        Bearer::with(of, within, Load::Carried)
     }
 
-    fn of(of: &str, within: &'static str, load: Load) -> Bearer {
+    /// The format of the source that it carries.
+    pub fn of(&self) -> &str {
+        &self.of
+    }
+
+    fn with(of: &str, within: &'static str, load: Load) -> Bearer {
         Bearer { of: of.to_owned(), within, pending: Vec::new(), start: 0, reached: 0, number: 0, held: None, load }
     }
 

@@ -1,20 +1,21 @@
 //! Gives back a carried source that was touched on the way: what was changed, taken out or put in is done to the source too, and
 //! everything else of it stays as it was. What cannot be done is measured as a loss like any other.
 //!
-//! The runs give the source as it was. Converting that anew gives the file as it was, if the writer was the same; compared with the
-//! file as it is, that says which events of the source belong to which records. Whether a record was touched is not for this comparison
+//! The runs give the source as it was. Converting that anew gives the file as it was, if the writer was the same; `alignment.rs` compares
+//! it with the file as it is, and finds which events of the source belong to which records. Whether a record was touched is not for this comparison
 //! to say, because a better writer spells things differently: a record that matches its seal was never edited. How a source is edited
 //! is `edit/`'s to know.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io::{self, Read, Write};
 
+use super::alignment::Alignment;
 use super::restore::{Run, each_run};
 use super::{Carry, Outcome, Source, Survey, Way, convert};
 use crate::carry::{Carried, seal};
-use crate::edit::{Original, Plan, SIZE_MAX, apply};
+use crate::edit::{Original, SIZE_MAX, apply};
 use crate::format::Format;
-use crate::loss::{Comparison, twins};
+use crate::loss::Comparison;
 use crate::model::{Body, Content, Event, Held, Piece, PieceKind, Residue, Span};
 
 /// Puts the source together again, with what was done to the file that carries it.
@@ -48,17 +49,19 @@ pub fn mend(
     let now = said_once(now);
     let before = said_once(crate::read::all(from, &before).events);
     let original = Original::read(to, &run)?;
-    let mended = apply(&original, &plan(&original.events, &before, &now, &records))?;
+    let alignment = Alignment::new(&original.events, &before, &now, &records);
+    let plan = alignment.plan();
+    let mended = apply(&original, &plan)?;
     out.write_all(&mended.bytes)?;
     out.flush()?;
     let kept = to.info().name;
     let mut comparison = Comparison::new(move |origin| origin == kept);
-    now.iter().for_each(|event| comparison.source(event));
+    alignment.expected(&plan).iter().for_each(|event| comparison.source(event));
     let mended = said_once(mended.events);
     mended.iter().for_each(|event| comparison.target(event));
     unheard(&repeats, &mended).for_each(|event| comparison.left_out(event, EDITED_REPEAT));
     let Survey { outline, notes, notes_count, .. } = survey;
-    Ok(Outcome { outline, losses: comparison.finish(), notes, notes_count, output_notes: Vec::new(), way })
+    Ok(Outcome { outline, losses: comparison.finish(), notes, notes_count, way, ..Outcome::default() })
 }
 
 /// The events without those that restate others: what was edited is what is said, not its echo.
@@ -88,56 +91,8 @@ fn unheard<'e>(repeats: &'e [Event<'static>], mended: &[Event<'static>]) -> impl
     repeats.iter().filter(move |event| said(event).iter().any(|text| !heard.contains(text)))
 }
 
-/// What is done to each event of the source: what was done to its twin in the file, compared with the file as it was.
-fn plan(then: &[Event<'static>], before: &[Event<'static>], now: &[Event<'static>], records: &Records) -> Plan {
-    let mut plan = Plan::of(then);
-    let mut origin: Vec<Option<usize>> = vec![None; before.len()];
-    for (index, twin) in twins(then, before).into_iter().enumerate() {
-        if let Some(origin) = twin.and_then(|twin| origin.get_mut(twin)) {
-            *origin = Some(index);
-        }
-    }
-    let mut after: Vec<Option<usize>> = vec![None; now.len()];
-    let mut new = vec![true; now.len()];
-    let found = twins(before, now);
-    for (index, twin) in found.iter().copied().enumerate() {
-        let source = origin.get(index).copied().flatten();
-        let placed = twin.and_then(|twin| Some((new.get_mut(twin)?, after.get_mut(twin)?)));
-        if let Some((new, after)) = placed {
-            (*new, *after) = (false, source);
-        }
-        let Some((number, event)) = source.and_then(|number| Some((number, then.get(number)?))) else { continue };
-        match (before.get(index), twin.and_then(|twin| now.get(twin))) {
-            (Some(was), Some(is)) if was.body != is.body && !records.is_sealed(is) => {
-                plan.say(number, event, merged(&event.body, &was.body, &is.body));
-            }
-            (Some(_), None) => {
-                let neighbour = |twin: &Option<usize>| twin.and_then(|twin| now.get(twin));
-                let before = found.get(..index).unwrap_or_default().iter().rev().find_map(neighbour);
-                let after = found.get(index + 1..).unwrap_or_default().iter().find_map(neighbour);
-                if !records.are_whole_between(before, after, event) {
-                    plan.remove(number);
-                }
-            }
-            _ => {}
-        }
-    }
-    let mut last = None;
-    for (index, event) in now.iter().enumerate() {
-        last = after.get(index).copied().flatten().or(last);
-        if new.get(index) == Some(&true) && !records.is_sealed(event) {
-            // What was put in before everything else stands at the beginning here too.
-            match last {
-                Some(last) => plan.put_after(last, event.clone()),
-                None => plan.put_before(0, event.clone()),
-            }
-        }
-    }
-    plan
-}
-
 /// What the seals say of the records of a carrying file, by where each begins.
-struct Records(BTreeMap<u64, Record>);
+pub(super) struct Records(BTreeMap<u64, Record>);
 
 /// A record of a carrying file.
 #[derive(Clone, Copy, Default)]
@@ -178,14 +133,25 @@ impl Records {
         self.0.get(&event.at?.offset).copied()
     }
 
+    /// Whether the record of this event comes after every record that carries a run.
+    pub(super) fn is_after_all_runs(&self, event: &Event<'_>) -> bool {
+        let last = self.0.iter().rev().find(|(_, record)| record.number.is_some());
+        event.at.is_some_and(|at| last.is_none_or(|(offset, _)| at.offset > *offset))
+    }
+
     /// Whether the record of this event is as it was written.
-    fn is_sealed(&self, event: &Event<'_>) -> bool {
+    pub(super) fn is_sealed(&self, event: &Event<'_>) -> bool {
         self.at(event).is_some_and(|record| record.is_sealed)
     }
 
     /// Whether no record was touched that could have said an event of the source which is missing between these two of the file; without
     /// an event, from the beginning or to the end.
-    fn are_whole_between(&self, first: Option<&Event<'_>>, last: Option<&Event<'_>>, source: &Event<'_>) -> bool {
+    pub(super) fn are_whole_between(
+        &self,
+        first: Option<&Event<'_>>,
+        last: Option<&Event<'_>>,
+        source: &Event<'_>,
+    ) -> bool {
         let last_number = self.0.values().find(|record| record.is_last).and_then(|record| record.number);
         let edges = [first, last].map(|event| event.and_then(|event| self.at(event)));
         let [from, to] = edges.map(|edge| edge.and_then(|record| record.number));
@@ -210,7 +176,7 @@ impl Records {
 }
 
 /// The body of the source with what was changed in the file. What the file's format has no place for stays as it was.
-fn merged(then: &Body<'static>, before: &Body<'static>, now: &Body<'static>) -> Body<'static> {
+pub(super) fn merged(then: &Body<'static>, before: &Body<'static>, now: &Body<'static>) -> Body<'static> {
     fn pick<T: Clone + PartialEq>(then: &T, before: &T, now: &T) -> T {
         if before == now { then.clone() } else { now.clone() }
     }

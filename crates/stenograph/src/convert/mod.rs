@@ -4,7 +4,9 @@
 //! told less than all, it is read once more in between: a header speaks of what stands below it. No pass holds more than a window
 //! of the source. A source that returns to its own format is copied, byte for byte.
 
+mod alignment;
 mod bearer;
+mod early;
 mod mend;
 mod pass;
 mod restore;
@@ -13,12 +15,14 @@ mod totals;
 use std::io::{self, Read, Write};
 
 use bearer::Bearer;
+use early::EarlyResultFinder;
 use pass::{Pass, Stream};
 use totals::RunningTotal;
 
 use crate::format::{Format, Want};
 use crate::loss::Report;
 use crate::model::{Event, Note, Outline, Spine};
+use crate::nested::nested_events;
 use crate::read::{Reading, Sink};
 
 /// A source that can be read more than once.
@@ -33,7 +37,7 @@ impl Source for &[u8] {
     }
 }
 
-/// Whether the source rides along in what is written.
+/// Whether the source is embedded in what is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carry {
     /// The records hold what they were made of, so that converting back gives the source itself.
@@ -58,6 +62,8 @@ pub struct Outcome {
     pub output_notes: Vec<Note>,
     /// How the output came to be.
     pub way: Way,
+    /// The format of the source that the output carries: converting to it gives that source byte for byte.
+    pub carries: Option<String>,
 }
 
 /// How an output came to be.
@@ -74,6 +80,8 @@ pub enum Way {
     Mended {
         /// How many records were edited.
         edited: u64,
+        /// How many records were added.
+        added: u64,
         /// How many runs are missing.
         missing: u64,
     },
@@ -102,7 +110,8 @@ pub fn convert(
     let mut survey = Survey::new(from);
     each_chunk(source, from, Want::All, &mut survey, &mut |_| Ok(()))?;
     survey.spine.decide();
-    if survey.carried.as_deref() == Some(to.info().name) && carry == Carry::Not {
+    // What gives the carried source back has nothing to carry: it is that source.
+    if survey.carried.as_deref() == Some(to.info().name) {
         return restore::restore(from, source, to, out, survey);
     }
     rewrite(from, source, to, out, carry, survey)
@@ -121,6 +130,7 @@ struct Survey {
     outline: Outline,
     spine: Spine,
     total: RunningTotal,
+    early: EarlyResultFinder,
     notes: Vec<Note>,
     notes_count: u64,
     read: Report,
@@ -136,6 +146,7 @@ impl Survey {
             outline: Outline::new(from.info().name),
             spine: Spine::default(),
             total: RunningTotal::default(),
+            early: EarlyResultFinder::default(),
             notes: Vec::new(),
             notes_count: 0,
             read: Report::default(),
@@ -149,6 +160,8 @@ impl Sink for Survey {
     fn event(&mut self, event: &Event<'_>) {
         self.outline.add(event);
         self.total.add(event, &mut self.spine);
+        self.early.add(event);
+        nested_events(event).iter().for_each(|inner| self.spine.add_nested(inner));
         *self.read.read.entry(event.kind()).or_default() += 1;
         if let (Some(raw), None) = (&event.carried, &self.carried) {
             self.carried = crate::carry::Carried::parse(raw).map(|carried| carried.of);
@@ -191,7 +204,7 @@ fn copy(format: &dyn Format, source: &mut dyn Source, out: &mut dyn Write) -> io
     let mut losses = survey.read;
     losses.kept = losses.read.clone();
     let (outline, notes, notes_count) = (survey.outline, survey.notes, survey.notes_count);
-    Ok(Outcome { outline, losses, notes, notes_count, output_notes: Vec::new(), way: Way::Copied })
+    Ok(Outcome { outline, losses, notes, notes_count, way: Way::Copied, ..Outcome::default() })
 }
 
 /// Reads a source and gives each chunk to `first` before it is read.
@@ -234,7 +247,7 @@ fn rewrite(
     carry: Carry,
     survey: Survey,
 ) -> io::Result<Outcome> {
-    let Survey { mut outline, mut spine, notes, notes_count, own, carried, .. } = survey;
+    let Survey { mut outline, mut spine, early, notes, notes_count, own, carried, .. } = survey;
     let bearer = match (carry, &carried) {
         (Carry::Not, _) => None,
         // A source that is carried already is carried on, if nothing of it was touched.
@@ -252,7 +265,9 @@ fn rewrite(
         (outline, spine) = (told.outline, told.spine);
         spine.rewind();
     }
-    let mut pass = Pass::new(to, &outline, out, if whole { Stream::Whole } else { Stream::Spine }, spine, bearer);
+    let carries = bearer.as_ref().map(|bearer| bearer.of().to_owned());
+    let stream = if whole { Stream::Whole } else { Stream::Spine };
+    let mut pass = Pass::new(to, &outline, out, stream, spine, early.finish(), bearer);
     let mut reading = Reading::new(from, Want::All);
     each_piece(source, &mut |chunk| {
         pass.source(chunk)?;
@@ -261,7 +276,7 @@ fn rewrite(
     })?;
     reading.end(&mut pass);
     let (losses, output_notes) = pass.finish()?;
-    Ok(Outcome { outline, losses, notes, notes_count, output_notes, way: Way::Written })
+    Ok(Outcome { outline, losses, notes, notes_count, output_notes, way: Way::Written, carries })
 }
 
 #[cfg(test)]

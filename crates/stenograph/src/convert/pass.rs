@@ -5,11 +5,13 @@ use std::io::{self, Write};
 
 use super::NOTES_MAX;
 use super::bearer::Bearer;
+use super::early::EarlyResults;
 use super::totals::RunningTotal;
 use crate::format::marks::hosted_status;
 use crate::format::{Format, Want};
 use crate::loss::{Comparison, Report};
-use crate::model::{Body, Content, Event, Note, NoteKind, Outline, Span, Spine};
+use crate::model::{Body, Content, Event, Extra, LeftOut, Note, NoteKind, Outline, Span, Spine};
+use crate::nested::nested_events;
 use crate::read::{Reading, Sink};
 use crate::sheet::Sheet;
 use crate::text::Str;
@@ -22,6 +24,7 @@ pub struct Pass<'o> {
     target: Target<'o>,
     spine: Spine,
     total: RunningTotal,
+    early: EarlyResults,
     stream: Stream,
     to: &'static str,
     bearer: Option<Bearer>,
@@ -43,6 +46,7 @@ struct Target<'o> {
 
 impl Sink for Pass<'_> {
     fn event(&mut self, event: &Event<'_>) {
+        self.early.due_before(event).iter().for_each(|result| self.write_now(result));
         let left_out = self.total.left_out(event, &mut self.spine);
         if event.is_oversize() {
             return self.target.back.comparison.left_out(event, "larger than any record that is read");
@@ -54,10 +58,7 @@ impl Sink for Pass<'_> {
             return self.write(event);
         }
         if let Some(left_out) = left_out {
-            match left_out.is_said_elsewhere() {
-                true => self.target.back.comparison.repeated(event, left_out.reason()),
-                false => self.target.back.comparison.left_out(event, left_out.reason()),
-            }
+            self.leave_out(event, left_out);
             if let Some(bearer) = &mut self.bearer {
                 bearer.passed_over(event);
             }
@@ -107,6 +108,9 @@ fn hosted_result(event: &Event<'_>) -> Option<Event<'static>> {
     })
 }
 
+/// Why a fact without words is not written.
+const REPORTS_ON_ANOTHER: &str = "repeats another record or reports on it";
+
 /// What of the source is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stream {
@@ -124,6 +128,7 @@ impl<'o> Pass<'o> {
         out: &'o mut dyn Write,
         stream: Stream,
         spine: Spine,
+        early: EarlyResults,
         bearer: Option<Bearer>,
     ) -> Pass<'o> {
         let (name, native) = (to.info().name, to.info().name == crate::wire::NAME);
@@ -142,7 +147,7 @@ impl<'o> Pass<'o> {
             failed: None,
         };
         let (writing, total) = (Some(Writing::new(to, outline)), RunningTotal::default());
-        Pass { writing, target, spine, total, stream, to: name, bearer }
+        Pass { writing, target, spine, total, early, stream, to: name, bearer }
     }
 
     /// Takes the next bytes of the source, before they are read.
@@ -157,7 +162,41 @@ impl<'o> Pass<'o> {
 }
 
 impl Pass<'_> {
+    /// Reports an event that is not written. A record that holds a record of a side conversation repeats nothing, unless the source has
+    /// that record too.
+    fn leave_out(&mut self, event: &Event<'_>, left_out: LeftOut) {
+        let comparison = &mut self.target.back.comparison;
+        if !left_out.is_said_elsewhere() {
+            return comparison.left_out(event, left_out.reason());
+        }
+        let nested = nested_events(event);
+        // A fact without words, such as the progress of a hook, has nothing that could be found in another record.
+        if nested.is_empty() && event.restates && matches!(event.body, Body::Fact { content: None, .. }) {
+            return comparison.repeated(event, REPORTS_ON_ANOTHER);
+        }
+        let nested: Vec<_> = nested.into_iter().filter(|inner| self.spine.is_only_nested(inner)).collect();
+        if nested.is_empty() {
+            return comparison.repeated(event, left_out.reason());
+        }
+        let why = LeftOut::Thread.reason();
+        // What the nested record states, usage included, is reported with its own events.
+        comparison.left_out(&Event { extra: Extra::default(), ..event.clone() }, why);
+        nested.iter().for_each(|inner| comparison.left_out(inner, why));
+    }
+
+    /// Writes an event; a result whose call comes later waits for it.
     fn write(&mut self, event: &Event<'_>) {
+        let returns = self.stream == Stream::Whole || event.extra.get(self.to).is_some();
+        if returns || !self.early.is_early() {
+            return self.write_now(event);
+        }
+        if let Some(bearer) = &mut self.bearer {
+            bearer.passed_over(event);
+        }
+        self.early.hold(event);
+    }
+
+    fn write_now(&mut self, event: &Event<'_>) {
         let Some(writing) = &mut self.writing else { return };
         let pieces = writing.event(event);
         // A record that returns to its own system is what that system wrote, and not ours to judge.
@@ -174,6 +213,7 @@ impl Pass<'_> {
 
     /// Ends the output, and gives the account of it.
     pub fn finish(mut self) -> io::Result<(Report, Vec<Note>)> {
+        self.early.rest().iter().for_each(|result| self.write_now(result));
         let pieces = self.writing.take().map(Writing::finish).unwrap_or_default();
         let pieces = match self.bearer.take() {
             Some(bearer) => bearer.finish(pieces)?,

@@ -19,7 +19,8 @@ pub fn restore(
 ) -> io::Result<Outcome> {
     let state = examine(from, source, to.info().name)?;
     if state != State::default() {
-        return mend::mend(from, source, to, out, survey, Way::Mended { edited: state.edited, missing: state.missing });
+        let State { edited, added, missing } = state;
+        return mend::mend(from, source, to, out, survey, Way::Mended { edited, added, missing });
     }
     let mut failed = None;
     each_run(from, source, &mut |run| {
@@ -34,7 +35,7 @@ pub fn restore(
     let mut losses = survey.read;
     losses.kept = losses.read.clone();
     let Survey { outline, notes, notes_count, .. } = survey;
-    Ok(Outcome { outline, losses, notes, notes_count, output_notes: Vec::new(), way: Way::Restored })
+    Ok(Outcome { outline, losses, notes, notes_count, way: Way::Restored, ..Outcome::default() })
 }
 
 /// Whether the records carry all of a source of that format, untouched.
@@ -45,8 +46,10 @@ pub fn is_intact(from: &dyn Format, source: &mut dyn Source, of: &str) -> io::Re
 /// What was touched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct State {
-    /// Records that are not as they were written, and records that were put in between.
+    /// Records that are not as they were written.
     edited: u64,
+    /// Records that carry nothing: they were put in between, or at the end.
+    added: u64,
     /// Runs that are not there.
     missing: u64,
 }
@@ -57,7 +60,7 @@ fn examine(from: &dyn Format, source: &mut dyn Source, of: &str) -> io::Result<S
     each_run(from, source, &mut |run| {
         let carried = match run {
             Run::Bare => {
-                state.edited += 1;
+                state.added += 1;
                 return;
             }
             Run::Edited(carried) => {

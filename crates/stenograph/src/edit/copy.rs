@@ -5,9 +5,7 @@ use std::collections::VecDeque;
 use std::io::{self, Write};
 
 use super::splice::{Splice, What};
-use crate::frame::RECORD_SIZE_MAX;
-
-const BOM: &[u8] = b"\xef\xbb\xbf";
+use crate::frame::{RECORD_SIZE_MAX, after_boms};
 
 /// How many blanks at the beginning of a line are held; a line that begins with more counts as one with something on it.
 const BLANKS_MAX: usize = 1 << 20;
@@ -180,10 +178,11 @@ impl<'o> LineCopy<'o> {
 
     fn copy(&mut self, bytes: &[u8]) -> io::Result<()> {
         let mut rest = bytes;
-        if self.at == 0 && rest.starts_with(BOM) {
+        if self.at == 0 {
             // A byte order mark is no part of the first line: it stays.
-            self.out.write_all(BOM)?;
-            rest = rest.get(BOM.len()..).unwrap_or_default();
+            let after = after_boms(rest);
+            self.out.write_all(rest.get(..rest.len() - after.len()).unwrap_or_default())?;
+            rest = after;
         }
         if let Some(newline) = memchr::memrchr(b'\n', rest) {
             let (lines, line) = rest.split_at(newline + 1);

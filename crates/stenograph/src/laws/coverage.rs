@@ -112,8 +112,8 @@ pub(super) fn equal(case: &mut Case<'_>) {
 }
 
 pub(super) fn is_document(source: &[u8]) -> bool {
-    source.strip_prefix(b"\xef\xbb\xbf").unwrap_or(source).trim_ascii_start().starts_with(b"{")
-        && std::str::from_utf8(source).is_ok_and(crate::json::is_valid)
+    let source = crate::frame::after_boms(source);
+    source.trim_ascii_start().starts_with(b"{") && std::str::from_utf8(source).is_ok_and(crate::json::is_valid)
 }
 
 fn first_difference(left: &str, right: &str) -> String {

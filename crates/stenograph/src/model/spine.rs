@@ -3,7 +3,7 @@
 //! is broken.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -149,6 +149,8 @@ pub struct Spine {
     /// For each branch that was given up, from 1, the record it left from.
     left_from: Vec<u32>,
     said: Said,
+    /// Fingerprints of the ids of records that stand inside other records; once decided, of those that are also records of the source.
+    nested: HashSet<u64>,
     has_main: bool,
     has_threads: bool,
     /// The record the second pass has come to.
@@ -265,6 +267,16 @@ impl Spine {
         self.notice(event);
     }
 
+    /// Takes notice of an event of a record that stands inside the record of another event.
+    pub fn add_nested(&mut self, inner: &Event<'_>) {
+        self.nested.extend(SpineEvent::id(inner));
+    }
+
+    /// Whether the source says what this event says only inside the record of another event.
+    pub fn is_only_nested(&self, inner: &Event<'_>) -> bool {
+        SpineEvent::id(inner).is_none_or(|id| !self.nested.contains(&id))
+    }
+
     /// The same for what somebody keeps of an event.
     pub(crate) fn notice(&mut self, event: &impl SpineEvent) {
         let talks = matches!(event.kind(), Kind::Message | Kind::ToolCall | Kind::Thinking);
@@ -318,6 +330,7 @@ impl Spine {
     /// Decides which branches were given up: where a user asked again or a model answered again from one record, the branch that
     /// was worked on last goes on. A parent that is missing or comes later ends a branch without blame.
     pub fn decide(&mut self) {
+        self.nested.retain(|id| self.by_id.get(*id).is_some());
         (self.by_id, self.last_usage) = (Recent::default(), Recent::default());
         self.said_later.sort_unstable();
         let mut nodes = std::mem::take(&mut self.nodes);
@@ -579,6 +592,19 @@ mod tests {
         }
         assert_eq!(recent.get(key(&REACH.to_string())), Some(number(REACH)));
         assert_eq!(recent.get(key("0")), None);
+    }
+
+    #[test]
+    fn a_nested_record_is_said_elsewhere_only_when_the_source_has_it() {
+        let mut spine = Spine::default();
+        let (own, inner) = (said("a", None), said("b", None));
+        spine.add(&said("outer", None));
+        spine.add_nested(&own);
+        spine.add_nested(&inner);
+        spine.add(&own);
+        spine.decide();
+        assert!(!spine.is_only_nested(&own) && spine.is_only_nested(&inner));
+        assert!(spine.is_only_nested(&Event { id: None, ..own }));
     }
 
     #[test]

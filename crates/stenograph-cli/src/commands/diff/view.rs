@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use stenograph::compare::{Class, Comparison, Side, Turn, differing};
+use stenograph::compare::{Change, Class, Comparison, Side, Turn, differing};
 use stenograph::json::Draft;
 use stenograph::text::quote;
 
@@ -100,6 +100,17 @@ pub fn summary(found: &Comparison) -> Vec<String> {
         let count = counted(count, "failed call");
         lines.push(format!("not compared: {count} in {side}; {other} tells of no failures"));
     }
+    for (side, other, turns) in [(Side::A, Side::B, &found.a), (Side::B, Side::A, &found.b)] {
+        let is_missing = |change: &&Change| match change {
+            Change::Only { side: only, at } => *only == side && turns.get(*at).is_some_and(|turn| turn.is_aside),
+            Change::Same { .. } | Change::Moved { .. } | Change::Changed { .. } => false,
+        };
+        let count = found.changes.iter().filter(is_missing).count() as u64;
+        if count > 0 {
+            let (count, side, other) = (counted(count, "turn"), side.name(), other.name());
+            lines.push(format!("{other} lacks {count} of side conversations in {side}"));
+        }
+    }
     let counts = found.counts();
     let parts = [
         (counts.same, "the same"),
@@ -195,6 +206,9 @@ impl Told<'_> {
             draft.set("kind", quote(said.turn.class.name()));
             if said.turn.class == Class::Result {
                 draft.set("failed", said.turn.has_failed.to_string());
+            }
+            if said.turn.is_aside {
+                draft.set("aside", "true");
             }
             if let Some(tool) = &said.tool {
                 draft.set("name", quote(tool));

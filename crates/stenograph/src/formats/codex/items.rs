@@ -108,8 +108,15 @@ fn thought<'a>(raw: &'a str, key: &str) -> Option<Piece<'a>> {
 /// The type of the elements of a summary.
 pub const SUMMARY_TEXT: &str = "summary_text";
 
-/// An input spelled as text. Anything else stays, and the input is empty.
+/// An input spelled as text. Some tools write the JSON itself where a string of it belongs: an empty object stays in its place as a sign.
+/// Anything else stays, and the input is empty.
 fn text<'a>(object: &mut Object<'a>, key: &str, read: impl FnOnce(Text<'a>) -> Input<'a>) -> Input<'a> {
+    let raw = object.peek(key).filter(|raw| raw.starts_with(['{', '[']));
+    if let (Some(raw), Some(sign)) = (raw, Object::parse("{}")) {
+        object.take(key);
+        object.close(key, sign);
+        return Input::Json(Cow::Borrowed(raw));
+    }
     object.take_text(key).map_or(Input::Text(Text::from("")), read)
 }
 

@@ -87,6 +87,15 @@ fn was_taken(rest: &Residue<'_>, key: &str) -> bool {
     }
 }
 
+/// Whether an empty object stands in the place of a field: the field was JSON there, not a string of it.
+fn is_sign(rest: &Residue<'_>, key: &str) -> bool {
+    match rest.0.iter().rev().find(|(name, _)| name == key) {
+        Some((_, Held::Object(_))) => true,
+        Some((_, Held::Raw(raw))) => raw == "{}",
+        Some((_, Held::Hole)) | None => false,
+    }
+}
+
 fn payload<'a>(name: Option<&str>, events: &[Event<'_>], rest: &Residue<'_>) -> Draft<'a> {
     let mut draft = Draft::new();
     let Some(event) = events.first() else { return draft };
@@ -263,9 +272,14 @@ fn tool_call(kind: &str, call: Option<&str>, name: &str, input: &Input<'_>, rest
         "function_call" | "custom_tool_call" => {
             draft.set_str("name", name);
             let key = if kind == "function_call" { "arguments" } else { "input" };
-            if was_taken(rest, key) {
+            if is_sign(rest, key) && said {
+                draft.set(key, input.to_json().into_owned());
+            } else if was_taken(rest, key) {
                 draft.set_text(key, &input.to_text());
             }
+        }
+        "image_generation_call" if is_sign(rest, "revised_prompt") && said => {
+            draft.set("revised_prompt", input.to_json().into_owned());
         }
         "image_generation_call" if was_taken(rest, "revised_prompt") => {
             draft.set_text("revised_prompt", &input.to_text());

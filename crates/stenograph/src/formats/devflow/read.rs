@@ -1,7 +1,7 @@
 //! Reads devflow's document: what stands before the turns, the turns, and what stands after them.
 //! It remembers only whether the document was closed, and how the run ended.
 
-use super::{NAME, ZERO_TIME};
+use super::{NAME, ZERO_TIME, spell};
 use crate::frame::{Place, Record};
 use crate::json::{At, JsonRecord, Object, compact};
 use crate::model::{Body, Content, Event, Extra, Held, Input, Note, NoteKind, Piece, Residue, Role, Span, Usage};
@@ -230,8 +230,8 @@ fn call(raw: &str) -> Option<Call<'_>> {
     };
     let (content, error) = answer(&mut object);
     let answered = Body::ToolResult { call: id.clone(), name: None, content, error };
-    // How deep a call stands in the document is no part of what it was given.
-    let asked = Body::ToolCall { call: id, name, input: Input::Json(compact(input)) };
+    // How deep a call stands in the document, and what Go escapes, is no part of what it was given.
+    let asked = Body::ToolCall { call: id, name, input: Input::Json(spell::unescaped(compact(input))) };
     Some(Call { asked, answered, rest: object.rest() })
 }
 

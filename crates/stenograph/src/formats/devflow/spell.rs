@@ -34,20 +34,45 @@ fn sorted_below(raw: &str, depth: u32) -> Cow<'_, str> {
     compact(raw)
 }
 
+/// The characters that Go escapes, and how.
+const ESCAPES: [(char, &str); 5] =
+    [('<', "\\u003c"), ('>', "\\u003e"), ('&', "\\u0026"), ('\u{2028}', "\\u2028"), ('\u{2029}', "\\u2029")];
+
 /// JSON in which the characters are escaped that Go escapes. In JSON they stand only inside strings.
 pub fn escaped(json: &str) -> String {
     let mut out = String::with_capacity(json.len() + 16);
     for char in json.chars() {
-        match char {
-            '<' => out.push_str("\\u003c"),
-            '>' => out.push_str("\\u003e"),
-            '&' => out.push_str("\\u0026"),
-            '\u{2028}' => out.push_str("\\u2028"),
-            '\u{2029}' => out.push_str("\\u2029"),
-            _ => out.push(char),
+        match ESCAPES.iter().find(|(plain, _)| *plain == char) {
+            Some((_, escape)) => out.push_str(escape),
+            None => out.push(char),
         }
     }
     out
+}
+
+/// JSON in which these characters are plain, so that it does not matter whether somebody escaped them.
+pub fn unescaped(json: Cow<'_, str>) -> Cow<'_, str> {
+    if !json.contains("\\u") {
+        return json;
+    }
+    let mut out = String::with_capacity(json.len());
+    let mut rest = json.as_ref();
+    while let Some((before, _)) = rest.split_once('\\') {
+        out.push_str(before);
+        let (_, escape) = rest.split_at(before.len());
+        let is_here =
+            |spelled: &str| escape.get(..spelled.len()).is_some_and(|here| here.eq_ignore_ascii_case(spelled));
+        // Any other escape is the backslash and the character after it, which may be a backslash too.
+        let length = 1 + escape.chars().nth(1).map_or(0, char::len_utf8);
+        let (kept, length) = match ESCAPES.iter().find(|(_, spelled)| is_here(spelled)) {
+            Some((plain, spelled)) => (plain.to_string(), spelled.len()),
+            None => (escape.get(..length).unwrap_or(escape).to_owned(), length),
+        };
+        out.push_str(&kept);
+        rest = escape.get(length..).unwrap_or_default();
+    }
+    out.push_str(rest);
+    Cow::Owned(out)
 }
 
 #[cfg(test)]
@@ -60,6 +85,13 @@ mod tests {
             sorted(r#"{"b": [{"y":1, "x":2}], "a!":1.0, "a":null}"#),
             r#"{"a":null,"a!":1.0,"b":[{"x":2,"y":1}]}"#
         );
+    }
+
+    #[test]
+    fn what_was_escaped_is_plain_again_and_nothing_else() {
+        let plain = "\"<a&b>\u{2028}é\"";
+        assert_eq!(unescaped(escaped(plain).into()), plain);
+        assert_eq!(unescaped(r#""\u003C\u003e\\u003c\n\u00e9\"\u003""#.into()), r#""<>\\u003c\n\u00e9\"\u003""#);
     }
 
     #[test]

@@ -59,12 +59,16 @@ impl Turns {
     /// Writes a header that comes from this format: what stands before the turns, or a whole document without any.
     fn own_header(&mut self, event: &Event<'_>, own: &Residue<'_>, out: &mut Output) {
         self.flush(out);
-        // Of two such keys the last one is the list.
-        let mut without_turns = own.clone();
-        if let Some(at) = own.0.iter().rposition(|(key, _)| key == TURNS) {
-            without_turns.0.remove(at);
-        }
-        if own.raw(TURNS) == Some("[]") || event.name() != Some("session") {
+        if event.name() != Some("session") {
+            // Another such key after the list is none of its turns.
+            let json = header::stated(event).render(Some(own));
+            self.own_edge(event, &json, out);
+        } else if own.raw(TURNS) == Some("[]") {
+            // Of two such keys the last one is the list.
+            let mut without_turns = own.clone();
+            if let Some(at) = own.0.iter().rposition(|(key, _)| key == TURNS) {
+                without_turns.0.remove(at);
+            }
             let json = header::stated(event).render(Some(&without_turns));
             self.own_edge(event, &json, out);
         } else {
