@@ -116,7 +116,9 @@ fn open(path: &Path) -> Result<File, Error> {
         (&file).take(TEXT_SIZE_MAX).read_to_end(&mut text).map_err(unwritable)?;
         file.rewind().map_err(unwritable)?;
     }
-    let begins = text.starts_with(SIGN.as_bytes()) || SIGN.as_bytes().starts_with(&text);
+    // A power cut may leave as many zeros as there were bytes.
+    let is_blank = text.iter().all(|byte| *byte == 0);
+    let begins = is_blank || text.starts_with(SIGN.as_bytes()) || SIGN.as_bytes().starts_with(&text);
     if is_file && begins && (text.len() as u64) < TEXT_SIZE_MAX {
         Ok(file)
     } else {

@@ -1,6 +1,7 @@
 //! Which session a source belongs to, which project that is of, and what it follows from. A session is known by what it says of
 //! itself; the place of its file only helps out.
 
+use std::cmp::Reverse;
 use std::path::Path;
 
 use stenograph::format::{Format, named};
@@ -155,8 +156,18 @@ impl Run<'_> {
         for other in self.catalogue.sessions_called(&name)? {
             mains.extend(self.catalogue.source_at(&other.path)?);
         }
-        // The file that was written first is the original.
-        mains.sort_by_key(|row| (row.stamp.changed, row.id));
+        // The file that was written first is the original; of several that were written at once, the one that tells most.
+        mains.sort_by_key(|row| {
+            let events = row.lot_events + row.tail_events;
+            (
+                row.stamp.changed,
+                row.tells,
+                row.tally.started,
+                Reverse(row.tally.ended),
+                Reverse(events),
+                row.path.clone(),
+            )
+        });
         let Some((original, others)) = mains.split_first() else { return Ok(session) };
         let mut joined = session;
         for copy in others.iter().filter(|copy| copy.session != original.session) {

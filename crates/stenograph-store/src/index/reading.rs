@@ -286,13 +286,20 @@ impl Run<'_> {
         self.catalogue.put(row).map(drop)
     }
 
-    /// Remembers how a source began that only the archive has: a copy of it begins so, too.
+    /// Remembers how a source began and ended that only the archive has: a copy of it does, too.
     fn print_kept(&mut self, row: &mut SourceRow) -> Result<(), Error> {
-        let mut begin = Vec::new();
-        if let Some(stream) = self.archive()?.read(row, 0)?
+        let (mut begin, mut end) = (Vec::new(), Vec::new());
+        let archive = self.archive()?;
+        if let Some(stream) = archive.read(row, 0)?
             && stream.take(FINGERPRINT_SIZE).read_to_end(&mut begin).is_ok()
         {
             (row.head, row.head_length) = (xxh3_64(&begin), begin.len() as u64);
+        }
+        if row.stamp.size == row.kept_length
+            && let Some(mut stream) = archive.read(row, row.kept_length.saturating_sub(FINGERPRINT_SIZE))?
+            && stream.read_to_end(&mut end).is_ok()
+        {
+            row.tail_hash = xxh3_64(&end);
         }
         Ok(())
     }
