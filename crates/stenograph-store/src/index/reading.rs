@@ -154,7 +154,12 @@ impl Run<'_> {
 
     /// Where a file tells another session than it did: what it told stays, in the archive under a path of its own, and the file is a new
     /// source. Gives whether it is so.
-    pub(super) fn displace(&mut self, old: SourceRow, row: &mut SourceRow, report: &mut Report) -> Result<bool, Error> {
+    pub(super) fn displace(
+        &mut self,
+        old: &SourceRow,
+        row: &mut SourceRow,
+        report: &mut Report,
+    ) -> Result<bool, Error> {
         let name = self.catalogue.session_name(old.session)?;
         if old.session == row.session || name == self.catalogue.session_name(row.session)? {
             return Ok(false);

@@ -291,7 +291,7 @@ impl Run<'_> {
             self.give_writer(writer);
             let reach = read?;
             if let Some(old) = displaced.take()
-                && self.displace(old, &mut row, report)?
+                && self.displace(&old, &mut row, report)?
             {
                 (before, self.said) = (None, None);
             }
