@@ -69,9 +69,10 @@ impl Where {
     }
 }
 
-/// How long a command may take to end after Ctrl-C and the like. A read that never returns keeps it from noticing the flag.
+/// How long a command may take to end after Ctrl-C and the like. A read that never returns keeps it from noticing the flag; a commit of
+/// everything that was read takes a part of the time.
 #[cfg(unix)]
-const GRACE: std::time::Duration = std::time::Duration::from_secs(5);
+const GRACE: std::time::Duration = std::time::Duration::from_secs(10);
 
 /// Makes SIGHUP, SIGINT and SIGTERM set a flag instead of ending the process. A second signal, or [`GRACE`] after the first, ends it.
 #[cfg(unix)]
@@ -85,6 +86,8 @@ pub fn on_interrupt(stop: &Arc<AtomicBool>) {
         std::thread::spawn(move || {
             if let Some(signal) = signals.forever().next() {
                 std::thread::sleep(GRACE);
+                let said = "error: a read does not return; ended without waiting for it any longer\n";
+                let _ = std::io::Write::write_all(&mut std::io::stderr(), said.as_bytes());
                 let _ = signal_hook::low_level::emulate_default_handler(signal);
             }
         });

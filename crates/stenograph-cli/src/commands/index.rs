@@ -1,6 +1,5 @@
 //! `steno index`: finds what the agents on this machine wrote, keeps it, and makes it searchable.
 
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,6 +10,7 @@ use stenograph_store::discover::Places;
 use stenograph_store::index::catalogue::Unknown;
 use stenograph_store::index::{Keep, Made, PassedOver, Plan, Report, Scope, Store, run as bring_up_to_date};
 use stenograph_store::watch::{Watcher, Woken};
+use stenograph_store::{Error, Problem};
 
 use super::archive::{strings_json, tell_continued};
 use crate::clock;
@@ -89,35 +89,24 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
     crate::memory::bound_heaps();
     let stop = Arc::new(AtomicBool::new(false));
     store::on_interrupt(&stop);
-    end_when_stuck(&stop);
     let mut places = options.place.places(&store)?;
     places.folders.extend(options.folders.iter().map(|folder| std::path::absolute(folder).unwrap_or(folder.clone())));
-    let report = once(&store, &places, Scope::All, options.keep(), options, &stop, output)?;
-    tell(&report, options, output)?;
-    if !options.json {
-        tell_passed_over(&report.passed_over, output);
-    }
-    if options.watch && !report.stopped {
-        follow(&store, &places, options, &stop, output)?;
+    let full = match once(&store, &places, Scope::All, options.keep(), options, &stop, output) {
+        Ok(report) => {
+            tell(&report, options, output)?;
+            if !options.json {
+                tell_passed_over(&report.passed_over, output);
+            }
+            None
+        }
+        // Somebody may make room.
+        Err(error) if options.watch && error.problem == Problem::Full => Some(error),
+        Err(error) => return Err(error.into()),
+    };
+    if options.watch && !stop.load(Ordering::Relaxed) {
+        follow(&store, &places, options, full, &stop, output)?;
     }
     Ok(Status::Done)
-}
-
-/// How long a run may take to end once somebody wants it to. A commit of everything that was read takes a part of it.
-const END_MAX: Duration = Duration::from_secs(10);
-
-/// Ends the process when it does not end by itself: a read from a disk that does not answer cannot be interrupted. What was committed
-/// is safe, whenever the process ends.
-fn end_when_stuck(stop: &Arc<AtomicBool>) {
-    let stop = Arc::clone(stop);
-    std::thread::spawn(move || {
-        while !stop.load(Ordering::Relaxed) {
-            std::thread::sleep(Duration::from_millis(100));
-        }
-        std::thread::sleep(END_MAX);
-        let _ = writeln!(std::io::stderr(), "error: a read does not return; ended without waiting for it any longer");
-        std::process::exit(2);
-    });
 }
 
 fn once(
@@ -128,7 +117,7 @@ fn once(
     options: &Options,
     stop: &Arc<AtomicBool>,
     output: &mut Output<'_>,
-) -> Result<Report, CommandError> {
+) -> Result<Report, Error> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let plan = Plan {
         places,
@@ -147,11 +136,13 @@ fn once(
     Ok(report)
 }
 
-/// Goes on until somebody ends it. The system says when something changes; a look at everything, now and then, is the truth.
+/// Goes on until somebody ends it. The system says when something changes; a look at everything, now and then, is the truth. `failed` is why
+/// the first look came to nothing.
 fn follow(
     store: &Store,
     places: &Places,
     options: &Options,
+    failed: Option<Error>,
     stop: &Arc<AtomicBool>,
     output: &mut Output<'_>,
 ) -> Result<(), CommandError> {
@@ -168,6 +159,11 @@ fn follow(
     }
     if !options.json {
         output.say("watching; Ctrl-C ends it");
+    }
+    if let Some(error) = failed {
+        failing.tell(error, output);
+        failing.wait(&|| stop.load(Ordering::Relaxed));
+        watcher.sweep_within(Duration::ZERO);
     }
     while !stop.load(Ordering::Relaxed) {
         // What is said is searchable at once; it is kept a moment later, for each time costs the archive a line in its log.
@@ -193,10 +189,7 @@ fn follow(
             }
             // What there is to see will still be there.
             Err(error) => {
-                if failing.begins(error.message()) {
-                    output.error(&error);
-                    output.say("note: trying again, less and less often");
-                }
+                failing.tell(error, output);
                 failing.wait(&|| stop.load(Ordering::Relaxed));
                 watcher.sweep_within(Duration::ZERO);
                 continue;
@@ -232,6 +225,15 @@ impl Failing {
         }
         self.pause = if self.pause.is_zero() { Failing::PAUSE_MIN } else { (self.pause * 2).min(Failing::PAUSE_MAX) };
         is_new
+    }
+
+    /// Takes notice of a failure, and tells it unless it is the last one again.
+    fn tell(&mut self, error: Error, output: &mut Output<'_>) {
+        let error = CommandError::from(error);
+        if self.begins(error.message()) {
+            output.error(&error);
+            output.say("note: trying again, less and less often");
+        }
     }
 
     /// Takes notice of a success; whether there was a failure before it.

@@ -179,6 +179,39 @@ fn a_watcher_on_a_full_disk_says_so_once_and_goes_on_when_there_is_room() {
     assert!(talk.contains("indexing again"), "{talk}");
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_watcher_that_starts_on_a_full_disk_waits_for_room() {
+    let folder = home();
+    let Some(disk) = SmallDisk::mount(folder.path("disk"), "6m") else {
+        eprintln!("no disk is filled: nobody may mount one here");
+        return;
+    };
+    let mut ballast = fs::File::create(disk.0.join("ballast")).unwrap();
+    while std::io::Write::write(&mut ballast, &[1; 4096]).is_ok_and(|written| written > 0) {}
+    let mut command = folder.command("index --watch --root home --json");
+    command.env("STENO_HOME", disk.0.join("store"));
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut talk = std::io::BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut talk, &mut line).unwrap();
+    assert!(line.contains("there is no room left"), "{line}");
+    fs::remove_file(disk.0.join("ballast")).unwrap();
+    drop(ballast);
+    let patience = Instant::now() + Duration::from_secs(90);
+    loop {
+        let mut command = folder.command("find walrus --root home");
+        if command.env("STENO_HOME", disk.0.join("store")).output().unwrap().status.success() {
+            break;
+        }
+        assert!(Instant::now() < patience && child.try_wait().unwrap().is_none());
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let killed = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(killed.success());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
 #[cfg(unix)]
 #[test]
 fn a_pipe_in_a_repository_blocks_nobody() {

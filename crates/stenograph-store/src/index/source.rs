@@ -264,9 +264,11 @@ impl Run<'_> {
         watch: &mut dyn Watch,
     ) -> Result<(), Error> {
         let Some((format, access)) = self.format_of(job, &row, start, report)? else { return Ok(()) };
+        let mut left = None;
         if start == Start::GoOn && format.info().name != row.format {
             // It turned out to be something else: what was made of it goes, and its session is found again.
             (report.grown, report.rewritten) = (report.grown.saturating_sub(1), report.rewritten + 1);
+            left = Some(row.session);
             (row.session, row.thread, start) = (0, None, Start::Anew);
         }
         let mut displaced = (start == Start::Anew && row.id != 0 && row.session != 0).then(|| row.clone());
@@ -290,6 +292,9 @@ impl Run<'_> {
             };
             self.give_writer(writer);
             let reach = read?;
+            if let Some(session) = left.take() {
+                self.catalogue.drop_session_without_sources(session)?;
+            }
             if let Some(old) = displaced.take()
                 && self.displace(&old, &mut row, report)?
             {

@@ -287,3 +287,17 @@ fn a_session_outlives_a_file_that_becomes_empty_or_something_else() {
         assert_eq!((sessions(&ground).len(), ground.find("walrus").len(), ground.find("seal").len()), (1, 1, 1));
     }
 }
+
+#[test]
+fn a_file_that_turns_out_to_be_another_format_leaves_no_empty_session_behind() {
+    let ground = Ground::new();
+    fs::create_dir_all(ground.home.join("x")).unwrap();
+    let path = ground.home.join("x/late.jsonl");
+    append(&path, "{\"role\":\"user\",\"content\":\"x\"}\n");
+    ground.index();
+    assert_eq!(sessions(&ground).len(), 1);
+    append(&path, &(line(SESSION, 1, "user", "one walrus") + &line(SESSION, 2, "assistant", "two walrus")));
+    ground.index();
+    let found = sessions(&ground);
+    assert_eq!(found.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), [SESSION]);
+}
