@@ -227,7 +227,9 @@ fn several_calls_fail() {
 fn what_was_refused_is_not_found_though_nothing_comes_after_it() {
     for durability in EVERY_DURABILITY {
         let every = every_failure(&calls_of_script(durability));
-        for planned in every.into_iter().filter(|planned| planned.lasts == Lasts::Once) {
+        // Where nobody waits for the disk, the only sync may be the last one, and what it loses nobody hears of.
+        let is_heard = |planned: &Planned| durability == Durability::Always || !planned.loses();
+        for planned in every.into_iter().filter(|planned| planned.lasts == Lasts::Once && is_heard(planned)) {
             let (_folder, disk, path) = prepared();
             disk.plan(&[planned]);
             let mut recording = Recording::new(&disk, &path, durability);
