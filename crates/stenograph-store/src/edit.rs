@@ -12,7 +12,7 @@ use crate::error::{Error, Place, Problem};
 use crate::files::{Disk, FileMode, Files, behind_links, folder_of, write_all};
 use crate::identity::Identity;
 use crate::journal;
-use crate::layouts::chibi::context::Context;
+use crate::layouts::LAYOUTS;
 use crate::lock::{self, Lock};
 use crate::output::{Existing, NewFile};
 use crate::recover;
@@ -219,9 +219,7 @@ pub(crate) fn guard(path: &Path) -> Result<Vec<Lock>, Error> {
     let taken = locks_of(&real).into_iter().map(|lock| Lock::take(&lock).map_err(|error| error.about_path(path)));
     let locks = taken.collect::<Result<Vec<Lock>, Error>>()?;
     refuse_writers(&real, &Place::Path(path.to_owned()))?;
-    if let Some(context) = Context::of_window(&real) {
-        context.refuse_edit(path)?;
-    }
+    LAYOUTS.iter().try_for_each(|layout| layout.refuse_edit(&real).map_err(|error| error.about_path(path)))?;
     Ok(locks)
 }
 

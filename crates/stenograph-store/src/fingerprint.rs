@@ -1,6 +1,6 @@
 //! Whether a file still begins with what was read of it: hashes of its first bytes and of the last ones that were read. A file in which
 //! both are unchanged is the same file and may have grown; any other was rewritten. The index stores fingerprints, and `follow` holds
-//! one while it reads. The archive compares the hashes of what it stored instead, which cover every byte.
+//! one while it reads. The archive compares the hashes of the pieces that it stored instead.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};

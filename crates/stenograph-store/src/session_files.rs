@@ -94,7 +94,8 @@ fn tells_more(one: &SourceRow, other: &SourceRow) -> bool {
     (related || begins_alike(one, other)) && order(one) < order(other)
 }
 
-fn agent(row: &SourceRow) -> Option<&'static str> {
+/// The agent whose format a source has.
+pub(crate) fn agent(row: &SourceRow) -> Option<&'static str> {
     named(&row.format).map(|format| format.info().agent)
 }
 

@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::path::Path;
 
-use stenograph::format::{Format, named};
+use stenograph::format::Format;
 
 use super::catalogue::{Session, SessionId, SourceRow};
 use super::run::{Job, Run};
@@ -130,16 +130,15 @@ impl Run<'_> {
         };
         let mut rows = self.catalogue.sources_of(session)?;
         rows.retain(|row| row.thread.is_none() && row.copy_of.is_none() && !recover::is_journal_name(&row.path));
-        let agent_of = |row: &SourceRow| named(&row.format).map(|format| format.info().agent);
         let (originals, others): (Vec<SourceRow>, Vec<SourceRow>) =
-            rows.into_iter().partition(|row| agent_of(row).is_none_or(|other| other == agent));
+            rows.into_iter().partition(|row| session_files::agent(row).is_none_or(|other| other == agent));
         let mut split = Vec::new();
         for row in others {
             let is_conversion = originals.iter().any(|original| session_files::is_conversion(original, &row));
             if originals.is_empty() || is_conversion {
                 continue;
             }
-            let own = self.catalogue.make_session(agent_of(&row).unwrap_or_default(), &name, "")?;
+            let own = self.catalogue.make_session(session_files::agent(&row).unwrap_or_default(), &name, "")?;
             self.catalogue.set_session(row.id, own, None)?;
             self.catalogue.link(own, session, CONTINUES)?;
             split.push(own);
@@ -154,20 +153,16 @@ impl Run<'_> {
         };
         let mut mains = Vec::new();
         for other in self.catalogue.sessions_called(&name)? {
-            mains.extend(self.catalogue.source_at(&other.path)?);
+            let rows = self.catalogue.sources_of(other.id)?;
+            let written = rows.iter().filter(|row| row.thread.is_none()).map(|row| row.stamp.changed).min();
+            mains.extend(self.catalogue.source_at(&other.path)?.map(|main| (written, main)));
         }
-        // The file that was written first is the original; of several that were written at once, the one that tells most.
-        mains.sort_by_key(|row| {
-            let events = row.lot_events + row.tail_events;
-            (
-                row.stamp.changed,
-                row.tells,
-                row.tally.started,
-                Reverse(row.tally.ended),
-                Reverse(events),
-                row.path.clone(),
-            )
+        // The session whose file was written first is the original; of several that were written at once, the one that tells most.
+        mains.sort_by_key(|(written, row)| {
+            let (tally, events) = (&row.tally, row.lot_events + row.tail_events);
+            (*written, row.tells, tally.started, Reverse(tally.ended), Reverse(events), row.path.clone())
         });
+        let mains: Vec<SourceRow> = mains.into_iter().map(|(_, main)| main).collect();
         let Some((original, others)) = mains.split_first() else { return Ok(session) };
         let mut joined = session;
         for copy in others.iter().filter(|copy| copy.session != original.session) {

@@ -184,17 +184,19 @@ impl Run<'_> {
     /// A path that no source has, for what a file told before another session took its place: with the name of the session in it.
     fn free_path(&self, path: &Path, session: &str) -> Result<PathBuf, Error> {
         let text = |part: Option<&std::ffi::OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();
-        let (stem, ending) = (text(path.file_stem()), text(path.extension()));
+        let stem = text(path.file_stem());
+        let ending = path.extension().map(|ending| format!(".{}", text(Some(ending)))).unwrap_or_default();
         let session: String =
             session.chars().filter(|char| char.is_alphanumeric() || matches!(char, '-' | '_')).collect();
-        for number in 1.. {
-            let number = if number == 1 { String::new() } else { format!("-{number}") };
-            let free = path.with_file_name(format!("{stem}.{session}{number}.{ending}"));
+        let mut number = 1;
+        loop {
+            let suffix = if number == 1 { String::new() } else { format!("-{number}") };
+            let free = path.with_file_name(format!("{stem}.{session}{suffix}{ending}"));
             if self.catalogue.source_at(&free)?.is_none() && is_missing(&free) {
                 return Ok(free);
             }
+            number += 1;
         }
-        Ok(path.to_owned())
     }
 
     fn take_in_one_kept(

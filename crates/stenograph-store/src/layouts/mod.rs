@@ -53,6 +53,11 @@ pub trait Layout: Sync {
         vec![folder_of(journal).to_owned()]
     }
 
+    /// Refuses to have a file edited that the system itself holds, or has marked to be rebuilt first.
+    fn refuse_edit(&self, _file: &Path) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// Where a recording goes when no path is given, spelled as the homes of formats are.
     fn at_home(&self, _settings: &Settings) -> Option<String> {
         None

@@ -42,13 +42,13 @@ impl Context {
 
     /// Refuses to have the window edited while a process holds the context, or while it is out of date: Chibi would rebuild it and take
     /// the edit back.
-    pub(crate) fn refuse_edit(&self, window: &Path) -> Result<(), Error> {
+    pub(super) fn refuse_edit(&self) -> Result<(), Error> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         match hold::status(&self.folder, now, HEARTBEAT_SECONDS) {
             Some(Status::Active) if !hold::is_own(&self.folder) => {
-                Err(Error::about(window, Problem::Locked { holder: None }))
+                Err(Error::about(&self.window(), Problem::Locked { holder: None }))
             }
-            _ if self.dirty().exists() => Err(Error::about(window, Problem::OutOfDate)),
+            _ if self.dirty().exists() => Err(Error::about(&self.window(), Problem::OutOfDate)),
             Some(Status::Active | Status::Stale) | None => Ok(()),
         }
     }

@@ -84,6 +84,10 @@ impl Layout for Chibi {
         Some(format!("{HOME}/contexts/{name}"))
     }
 
+    fn refuse_edit(&self, file: &Path) -> Result<(), Error> {
+        Context::of_window(file).map_or(Ok(()), |context| context.refuse_edit())
+    }
+
     fn format(&self) -> Option<&'static dyn Format> {
         named(NAME)
     }
