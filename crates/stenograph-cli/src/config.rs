@@ -178,7 +178,7 @@ pub fn variable(name: &str) -> Option<std::ffi::OsString> {
 
 /// Where a value comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Origin {
+pub enum ConfigSource {
     /// An environment variable.
     Environment,
     /// The file of a scope.
@@ -209,28 +209,28 @@ impl Config {
     }
 
     /// What a setting is, and who says so: the environment before the folder before the user.
-    pub fn value(&self, setting: &Setting) -> Result<Option<(Value, Origin)>, CommandError> {
+    pub fn value(&self, setting: &Setting) -> Result<Option<(Value, ConfigSource)>, CommandError> {
         if let Some(text) = variable(setting.variable) {
             let text = text.to_string_lossy();
             let value = setting.kind.parse(&text).map_err(|wanted| {
                 CommandError::new(format!("the variable {} is {text}, not {wanted}", setting.variable))
                     .hint(format!("unset {}, or let it be {wanted}", setting.variable))
             })?;
-            return Ok(Some((value, Origin::Environment)));
+            return Ok(Some((value, ConfigSource::Environment)));
         }
         for (scope, file) in &self.files {
             if let Some(value) = file.value(setting)? {
-                return Ok(Some((value, Origin::File(*scope, file.path().to_owned()))));
+                return Ok(Some((value, ConfigSource::File(*scope, file.path().to_owned()))));
             }
         }
-        Ok(setting.default.map(|value| (value, Origin::Default)))
+        Ok(setting.default.map(|value| (value, ConfigSource::Default)))
     }
 
     /// What a setting is in one scope alone.
-    pub fn value_in(&self, scope: Scope, setting: &Setting) -> Result<Option<(Value, Origin)>, CommandError> {
+    pub fn value_in(&self, scope: Scope, setting: &Setting) -> Result<Option<(Value, ConfigSource)>, CommandError> {
         let file = self.files.iter().find(|(found, _)| *found == scope);
         let Some((_, file)) = file else { return Ok(None) };
-        Ok(file.value(setting)?.map(|value| (value, Origin::File(scope, file.path().to_owned()))))
+        Ok(file.value(setting)?.map(|value| (value, ConfigSource::File(scope, file.path().to_owned()))))
     }
 
     /// Whether a switch is on.

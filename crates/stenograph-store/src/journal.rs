@@ -6,7 +6,8 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use stenograph::format::{Format, Want, named};
+use stenograph::format::{Format, Want};
+use stenograph::formats::steno::Steno;
 use stenograph::json::{Draft, Object};
 use stenograph::model::{Body, Content, Event, Extra, Held, Note, Residue};
 use stenograph::read::{Reading, Sink};
@@ -104,7 +105,7 @@ impl Header {
         std::fs::File::open(path).ok()?.take(LINE_SIZE_MAX).read_to_end(&mut line).ok()?;
         line.truncate(line.iter().position(|byte| *byte == b'\n')?);
         let mut first = First(None);
-        let mut reading = Reading::new(native().ok()?, Want::All);
+        let mut reading = Reading::new(NATIVE, Want::All);
         reading.feed(&line, &mut first);
         reading.end(&mut first);
         first.0
@@ -191,7 +192,7 @@ fn fact(json: String, time: Time<'static>) -> Event<'static> {
 }
 
 fn own(json: String) -> Extra<'static> {
-    Extra::of(wire::NAME, Residue(vec![(KEY.into(), Held::Raw(json.into()))]))
+    Extra::of(Steno.info(), Residue(vec![(KEY.into(), Held::Raw(json.into()))]))
 }
 
 fn said<'e>(event: &'e Event<'_>) -> Option<&'e str> {
@@ -219,9 +220,7 @@ pub fn author(event: &Event<'_>) -> Author {
 }
 
 /// The native format.
-pub fn native() -> Result<&'static dyn Format, Error> {
-    named(wire::NAME).ok_or_else(|| Error::about(Path::new(wire::NAME), Problem::Unreadable))
-}
+pub const NATIVE: &dyn Format = &Steno;
 
 /// One recording in a journal.
 #[derive(Clone, Debug)]
@@ -267,7 +266,7 @@ impl Recorded {
                 visit(event);
             }
         });
-        let mut reading = Reading::new(native()?, Want::All);
+        let mut reading = Reading::new(NATIVE, Want::All);
         let unreadable = |error| Error::at(&self.journal, Problem::Unreadable, error);
         let mut pass = self.bytes().map_err(unreadable)?;
         reading.feed_all(&mut pass, &mut sink).map_err(unreadable)?;
@@ -303,7 +302,7 @@ pub fn recordings(files: &Arc<dyn Files>, journal: &Path) -> Result<Vec<Recorded
     let whole = Recorded::new(files, journal, Header::default(), (0, 0));
     let whole = Recorded { end: length.unwrap_or(0), ..whole };
     let mut found: Vec<Recorded> = Vec::new();
-    let mut reading = Reading::new(native()?, Want::All);
+    let mut reading = Reading::new(NATIVE, Want::All);
     let mut sink = Visit(&mut |event: &Event<'_>| {
         let Some(at) = event.at else { return };
         // The newline after a line is its own.

@@ -236,7 +236,7 @@ struct Following {
 
 impl Following {
     fn new(documents: Box<dyn Documents>) -> Result<Following, Error> {
-        Ok(Following { documents, reading: Reading::new(journal::native()?, Want::All) })
+        Ok(Following { documents, reading: Reading::new(journal::NATIVE, Want::All) })
     }
 
     fn follow(&mut self, batch: &[Vec<u8>]) {

@@ -6,10 +6,10 @@ use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::io;
 
-use crate::frame::Framing;
 use crate::json::Object;
 use crate::ledger::{Rule, Tally, Told};
-use crate::model::{Event, Kind, Outline, Residue};
+use crate::model::{Event, Outline, Residue};
+pub use crate::model::{FormatInfo, Traits};
 use crate::read::Reader;
 use crate::write::Writer;
 pub use marks::Marks;
@@ -17,7 +17,7 @@ pub use marks::Marks;
 /// A format. To add one, see `formats/README.md`.
 pub trait Format: Sync {
     /// What people and programs need to know about it.
-    fn info(&self) -> &'static Info;
+    fn info(&self) -> &'static FormatInfo;
 
     /// How sure the format is that this is the beginning of one of its sources. It looks at content only.
     fn sniff(&self, head: &Head<'_>) -> Sniff;
@@ -27,23 +27,6 @@ pub trait Format: Sync {
 
     /// A writer for a session of which `outline` is known beforehand.
     fn writer(&self, outline: &Outline) -> Box<dyn Writer>;
-
-    /// Paths of fields, left over in its records, that say again in another shape what the record says. They must not outlive
-    /// an edit of it.
-    fn twins(&self) -> &'static [&'static str] {
-        &[]
-    }
-
-    /// Fields, left over in its headers, that count the events of a kind in the whole source: they follow an edit.
-    fn counts(&self) -> &'static [(&'static str, Kind)] {
-        &[]
-    }
-
-    /// Paths of fields, left over in its headers, that tell what the whole session took. An edit leaves them as they are, for the
-    /// session took no less, and says so.
-    fn totals(&self) -> &'static [&'static str] {
-        &[]
-    }
 
     /// What a record tells about model calls, in what is left of it.
     fn told<'e>(&self, _event: &'e Event<'_>, _left: &'e Residue<'_>) -> Told<'e> {
@@ -115,52 +98,6 @@ pub struct Signs {
     pub stops: &'static [&'static str],
     /// How a message begins that its system puts into the user's mouth when the user breaks a run off.
     pub interruptions: &'static [&'static str],
-}
-
-/// What people and programs need to know about a format.
-#[derive(Debug)]
-pub struct Info {
-    /// Its name on the command line and in files.
-    pub name: &'static str,
-    /// The agent whose sessions its sources tell: several formats of one agent tell the same ones.
-    pub agent: &'static str,
-    /// One line for people.
-    pub title: &'static str,
-    /// How its sources are cut into records.
-    pub framing: Framing,
-    /// The usual ending of its files, without the point.
-    pub extension: &'static str,
-    /// Where its sources are found. `~` at the beginning is the home folder, `{A|B}` what the environment variable `A` says (one
-    /// folder, or several with commas between them), else the place `B`, and `{data}` the folder in which programs of the system
-    /// keep their data; what begins otherwise is found in the folder of a project. In a name `*` is anything, `?` one character,
-    /// and `<session>`, `<thread>` and `<project>` are anything that names the session, the sub-agent or the project; none of them
-    /// begins with a point. A file that fits is found compressed, too: with `.gz` or `.zst` after its name. Of two that fit, the
-    /// first in this list counts.
-    pub homes: &'static [&'static str],
-    /// The command with which the agent goes on with a session, where there is one, as [`crate::resume`] spells it: `{session}` is
-    /// the session's id, `{file}` the source.
-    pub resume: Option<&'static str>,
-    /// What it is specified by.
-    pub spec: &'static str,
-    /// What its records can do.
-    pub traits: Traits,
-    /// Paths of fields that only spell the structure of a record: a writer makes them anew, so that leaving them out is no loss.
-    pub spelling: &'static [&'static str],
-    /// What the real system's own reader demands of a record, as [`crate::sheet`] reads it.
-    pub sheet: &'static [&'static str],
-}
-
-/// What the records of a format can do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct Traits {
-    /// Reading may begin at any record: no record depends on an earlier one.
-    pub pieces: bool,
-    /// Its readers pass over a key they do not know, so that a carried source has room.
-    pub carries: bool,
-    /// It is text for people, which cannot say everything: writing a source back may lose, and a golden says what.
-    pub lossy: bool,
-    /// Its sources are logs beside conversations, of one session or of many: a file of this format is no session by itself.
-    pub log: bool,
 }
 
 /// What the caller will look at.

@@ -26,8 +26,8 @@ const PARTS_MAX: usize = 4_096;
 /// The record that stands inside the record of this event.
 pub fn nested(event: &Event<'_>) -> Option<NestedRecord> {
     let Body::Fact { name, .. } = &event.body else { return None };
-    event.extra.iter().find_map(|(origin, residue)| {
-        let format = named(origin)?;
+    event.extra.known().find_map(|(info, residue)| {
+        let format = named(info.name)?;
         let place = format.marks().nested.filter(|nested| nested.fact == name)?;
         let raw = residue.at(place.record)?;
         let thread = residue.word_at(place.thread).map(Cow::into_owned);

@@ -1,4 +1,4 @@
-//! The command with which an agent goes on with a session, as a line for a shell: [`crate::format::Info::resume`] with everything
+//! The command with which an agent goes on with a session, as a line for a shell: [`crate::format::FormatInfo::resume`] with everything
 //! put in, and quoted. It runs nothing. Ids and paths come from transcripts, and whoever wrote those may wish for another command.
 
 use std::fmt;

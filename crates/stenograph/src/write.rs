@@ -6,6 +6,15 @@ use std::io;
 use crate::format::Format;
 use crate::model::{Event, Outline, Span};
 
+/// Whether events come from records of the format they are written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ownership {
+    /// They do: what no field of an event has a place for completes the record.
+    Own,
+    /// They come from another format: records are made as the system would make them.
+    Foreign,
+}
+
 /// Writes the records of one format.
 pub trait Writer: Send {
     /// Writes the events of one source record. A format that cannot say an event leaves it out: the loss is measured, not

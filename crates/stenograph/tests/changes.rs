@@ -299,7 +299,7 @@ fn first_sight(changes: &mut Changes, base: &str) {
     let length = base.matches('\n').count() + 1;
     let content = quote(base);
     let told = format!(r#"{{"file":{{"content":{content},"startLine":1,"numLines":{length},"totalLines":{length}}}}}"#);
-    let told_by = FORMATS.iter().map(|format| (format.info().name, format.deeds()));
+    let told_by = FORMATS.iter().map(|format| (format.info(), format.deeds()));
     let (name, deeds) =
         told_by.filter(|(_, deeds)| deeds.call.is_none()).find(|(_, deeds)| !deeds.fields.is_empty()).unwrap();
     let residue = Residue(vec![(deeds.fields[0].into(), Held::Raw(told.into()))]);

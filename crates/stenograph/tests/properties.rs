@@ -382,7 +382,7 @@ fn extra(origin: BoxedStrategy<&'static str>) -> BoxedStrategy<Extra<'static>> {
         .prop_map(|found| {
             let mut extra = Extra::default();
             if let Some((origin, residue)) = found {
-                extra.add(Cow::Borrowed(origin), residue);
+                extra.add(stenograph::formats::origin(Cow::Borrowed(origin)), residue);
             }
             extra
         })

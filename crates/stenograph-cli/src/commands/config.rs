@@ -4,7 +4,7 @@ mod folder;
 
 use stenograph::text::quote;
 
-use crate::config::{self, Config, Origin, SETTINGS, Scope, Setting, Value};
+use crate::config::{self, Config, ConfigSource, SETTINGS, Scope, Setting, Value};
 use crate::error::{CommandError, Status};
 use crate::output::{Ink, Output, harmless_json, harmless_line};
 
@@ -147,7 +147,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
     }
 }
 
-type Found = Option<(Value, Origin)>;
+type Found = Option<(Value, ConfigSource)>;
 
 fn found(config: &Config, setting: &Setting, scope: ScopeOptions) -> Result<Found, CommandError> {
     match scope.named() {
@@ -168,9 +168,9 @@ fn list(scope: ScopeOptions, manner: Manner, output: &mut Output<'_>) -> Result<
         let value = found.as_ref().map_or_else(|| "-".to_owned(), |(value, _)| value.to_string());
         let origin = match &found {
             None => "not set".to_owned(),
-            Some((_, Origin::Default)) => "default".to_owned(),
-            Some((_, Origin::Environment)) => format!("variable {}", setting.variable),
-            Some((_, Origin::File(scope, path))) => format!("{}: {}", scope.name(), path.display()),
+            Some((_, ConfigSource::Default)) => "default".to_owned(),
+            Some((_, ConfigSource::Environment)) => format!("variable {}", setting.variable),
+            Some((_, ConfigSource::File(scope, path))) => format!("{}: {}", scope.name(), path.display()),
         };
         let key = output.colour().ink(Ink::Strong, &format!("{:<width$}", setting.key));
         let origin = output.colour().ink(Ink::Faint, &harmless_line(&origin));
@@ -212,7 +212,7 @@ fn set(
         ))
     })?;
     let path = config::set(scope, setting, value)?;
-    let origin = Origin::File(scope, path.clone());
+    let origin = ConfigSource::File(scope, path.clone());
     match manner {
         Manner::Json => output.line(&harmless_json(&json(setting, &Some((value, origin.clone())))))?,
         Manner::People => output.say(&format!("{} is {value} in {}", setting.key, path.display())),
@@ -222,9 +222,9 @@ fn set(
         && counts != origin
     {
         let by = match counts {
-            Origin::Environment => format!("the variable {}", setting.variable),
-            Origin::File(_, path) => path.display().to_string(),
-            Origin::Default => return Ok(Status::Done),
+            ConfigSource::Environment => format!("the variable {}", setting.variable),
+            ConfigSource::File(_, path) => path.display().to_string(),
+            ConfigSource::Default => return Ok(Status::Done),
         };
         output.say(&format!("warning: {by} says {effective}, and counts more"));
     }
@@ -254,9 +254,9 @@ fn unset(setting: &Setting, scope: Scope, manner: Manner, output: &mut Output<'_
 fn json(setting: &Setting, found: &Found) -> String {
     let (value, origin, file) = match found {
         None => ("null".to_owned(), "none", "null".to_owned()),
-        Some((value, Origin::Default)) => (value.to_string(), "default", "null".to_owned()),
-        Some((value, Origin::Environment)) => (value.to_string(), "environment", "null".to_owned()),
-        Some((value, Origin::File(scope, path))) => {
+        Some((value, ConfigSource::Default)) => (value.to_string(), "default", "null".to_owned()),
+        Some((value, ConfigSource::Environment)) => (value.to_string(), "environment", "null".to_owned()),
+        Some((value, ConfigSource::File(scope, path))) => {
             (value.to_string(), scope.name(), quote(&path.display().to_string()))
         }
     };

@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime};
 
 use clap::Parser;
 use stenograph::convert::{Carry, Outcome, convert};
-use stenograph::format::{Format, Info};
+use stenograph::format::{Format, FormatInfo};
 use stenograph::formats::FORMATS;
 use stenograph::loss::{How, Report};
 use stenograph::model::Kind;
@@ -49,7 +49,7 @@ pub fn run(_options: &Options, output: &mut Output<'_>) -> Result<Status, Comman
 
 /// The conversation in one format.
 struct Sample {
-    info: &'static Info,
+    info: &'static FormatInfo,
     file: String,
     outcome: Outcome,
 }

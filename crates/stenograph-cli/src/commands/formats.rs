@@ -1,6 +1,6 @@
 //! `steno formats`: the registry, for people and for programs.
 
-use stenograph::format::Info;
+use stenograph::format::FormatInfo;
 use stenograph::formats::FORMATS;
 use stenograph::text::quote;
 
@@ -48,7 +48,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
     Ok(Status::Done)
 }
 
-fn json(info: &Info) -> String {
+fn json(info: &FormatInfo) -> String {
     let homes: Vec<String> = info.homes.iter().map(|home| quote(home)).collect();
     format!(
         "{{\"name\":{},\"title\":{},\"reads\":true,\"writes\":true,\"extension\":{},\"homes\":[{}],\"resume\":{},\"spec\":{},\"carries\":{}}}",

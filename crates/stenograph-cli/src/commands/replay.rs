@@ -17,7 +17,7 @@ use stenograph::replay::{Mode, Place, Range, Speed};
 use crate::error::{CommandError, Status};
 use crate::output::{Output, counted};
 use crate::store::Where;
-use origin::Origin;
+use origin::ReplaySource;
 
 /// Play a conversation again
 ///
@@ -85,7 +85,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
     if options.serve.serve.is_some() {
         return serve::run(options, output);
     }
-    let mut origin = Origin::open(options, output)?;
+    let mut origin = ReplaySource::open(options, output)?;
     let mut overview = origin.overview()?;
     let damage = overview.damage.take();
     let is_watched =

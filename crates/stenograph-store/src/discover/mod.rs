@@ -1,5 +1,5 @@
 //! Which sources there are: a walk over the places where agents keep them, and a look at each file's size and time. It opens no
-//! file and knows no format but by its `homes`, whose language is described at [`stenograph::format::Info::homes`].
+//! file and knows no format but by its `homes`, whose language is described at [`stenograph::format::FormatInfo::homes`].
 
 mod machine;
 mod pattern;

@@ -21,8 +21,8 @@ const CHANGES_MAX: usize = 256;
 impl Auditor {
     /// Takes notice of what a record says beside the conversation.
     pub(super) fn aside(&mut self, event: &Event<'_>, step: &CallStep, thread: usize) {
-        for (origin, residue) in event.extra.iter() {
-            let Some(format) = named(origin) else { continue };
+        for (info, residue) in event.extra.known() {
+            let Some(format) = named(info.name) else { continue };
             let marks = format.marks();
             self.mode(event, &marks, residue, thread);
             let Body::Fact { name, .. } = &event.body else { continue };

@@ -34,7 +34,7 @@ impl Auditor {
         if self.notice(event, text) {
             return;
         }
-        let signs = event.extra.iter().filter_map(|(origin, _)| Some(named(origin)?.signs()));
+        let signs = event.extra.known().filter_map(|(info, _)| Some(named(info.name)?.signs()));
         if signs.into_iter().any(|signs| signs.interruptions.iter().any(|words| text.starts_with(words))) {
             return self.fault(FaultKind::Interrupted, None, text, thread);
         }
@@ -141,8 +141,8 @@ impl Auditor {
 /// What a compaction says it keeps before the model, by the ids of records or by the records themselves.
 fn preserved(event: &Event<'_>) -> Preserved {
     let mut preserved = Preserved::default();
-    for (origin, residue) in event.extra.iter() {
-        let Some(format) = named(origin) else { continue };
+    for (info, residue) in event.extra.known() {
+        let Some(format) = named(info.name) else { continue };
         let marks = format.marks();
         let lists = |paths: &[&str]| -> Vec<&str> {
             paths.iter().filter_map(|path| residue.at(path).and_then(items)).flatten().collect()

@@ -146,7 +146,7 @@ impl Evidence {
 
 /// The words of the formats that an event is told in, and its leftovers in each.
 pub(crate) fn marks<'e>(event: &'e Event<'_>) -> impl Iterator<Item = (Marks, &'e Residue<'e>)> {
-    event.extra.iter().filter_map(|(origin, residue)| Some((named(origin)?.marks(), residue)))
+    event.extra.known().filter_map(|(info, residue)| Some((named(info.name)?.marks(), residue)))
 }
 
 /// The text between two others.

@@ -6,18 +6,18 @@ use super::tape::{Answer, Stop, Tape};
 use super::vendor::{Delivery, Form, Frame, Frames, Request, Trouble, deltas, id, model, number};
 use crate::formats::chat;
 use crate::json::{Draft, Object, items};
-use crate::model::{Body, Input};
+use crate::model::{Body, FormatInfo, Input};
 use crate::text::quote;
 
-/// In whose words the leftovers of a message are kept; nobody looks at them.
-const ORIGIN: &str = "api";
+/// The format of the messages in a request.
+static API: FormatInfo = FormatInfo { name: "api", ..FormatInfo::BLANK };
 
 /// Reads a request.
 pub(super) fn request(object: &Object<'_>) -> Result<Request, String> {
     let list = object.peek("messages").and_then(items).ok_or("messages: must be a list")?;
     let mut told = Vec::with_capacity(list.len());
     for (at, raw) in list.into_iter().enumerate() {
-        for event in chat::element(raw, ORIGIN) {
+        for event in chat::element(raw, &API) {
             if let Body::Other { .. } = event.body {
                 return Err(format!("messages[{at}]: must be a message with a role and a content"));
             }

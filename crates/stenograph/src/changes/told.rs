@@ -52,8 +52,8 @@ pub(super) fn told(event: &Event<'_>) -> Option<Told> {
     let mut found = false;
     let (mut created, mut updated) = (false, false);
     let mut written: Option<String> = None;
-    for (origin, residue) in event.extra.iter() {
-        let Some(deeds) = format::named(origin).map(format::Format::deeds).filter(|deeds| !deeds.fields.is_empty())
+    for (info, residue) in event.extra.known() {
+        let Some(deeds) = format::named(info.name).map(format::Format::deeds).filter(|deeds| !deeds.fields.is_empty())
         else {
             continue;
         };

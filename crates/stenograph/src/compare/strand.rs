@@ -228,8 +228,8 @@ fn beginning(event: &Event<'_>) -> String {
 
 /// What an event says about where its session was forked from, by the paths that its format names.
 fn fork(event: &Event<'_>) -> Option<Fork> {
-    event.extra.iter().find_map(|(origin, residue)| {
-        let paths = named(origin)?.forks();
+    event.extra.known().find_map(|(info, residue)| {
+        let paths = named(info.name)?.forks();
         let (mut session, mut record) = (None, None);
         residue.each("", &mut |path, raw| {
             let found = |wanted: &[&str]| wanted.iter().find_map(|wanted| text_at(path, raw, wanted));

@@ -18,7 +18,7 @@ pub(super) struct Change {
     /// What it follows from now on.
     pub(super) parent: Option<NewParent>,
     /// Fields that hold another JSON value: the format in whose words they are, the field, the value.
-    pub(super) fields: Vec<(String, &'static str, String)>,
+    pub(super) fields: Vec<(&'static str, &'static str, String)>,
 }
 
 /// What an event says from now on.

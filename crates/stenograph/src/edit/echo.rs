@@ -158,7 +158,7 @@ fn counts(events: &Sketches, whole: &mut Plan) {
         if now == count.stated || whole.fate(count.event) == Fate::Goes {
             continue;
         }
-        let field = (count.origin.clone(), count.field, crate::text::quote(&now.to_string()));
+        let field = (count.origin, count.field, crate::text::quote(&now.to_string()));
         if let Some(change) = whole.change(count.event) {
             change.fields.push(field);
         }

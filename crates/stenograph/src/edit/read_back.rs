@@ -10,7 +10,7 @@ use super::gaps::{CHUNK_SIZE, GapReading, GapSink};
 use super::original::{EditSource, NoteCounts, Rewritable};
 use super::step::Steps;
 use crate::loss::{Comparison, Report};
-use crate::model::{Event, Kind, Note, NoteKind};
+use crate::model::{Event, FormatInfo, Kind, Note, NoteKind};
 use crate::read::Sink;
 
 /// How many notes of a kind are kept, and how many names of fields.
@@ -49,10 +49,9 @@ fn is_same(planned: &Event<'static>, found: &Event<'static>) -> bool {
 /// The event without what only spells its record: a link that leads nowhere may be spelled or left out.
 fn unspelled(event: &Event<'static>) -> Event<'static> {
     let mut event = event.clone();
-    let origins: Vec<String> = event.extra.iter().map(|(origin, _)| origin.to_owned()).collect();
-    for origin in origins {
-        let spelling = crate::format::named(&origin).map_or([].as_slice(), |format| format.info().spelling);
-        spelling.iter().for_each(|path| event.extra.drop_field(&origin, path));
+    let formats: Vec<&FormatInfo> = event.extra.known().map(|(info, _)| info).collect();
+    for info in formats {
+        info.spelling.iter().for_each(|path| event.extra.drop_field(info.name, path));
     }
     event
 }
@@ -218,9 +217,9 @@ impl Found {
 
 fn totals(event: &Event<'_>) -> Vec<&'static str> {
     let mut found = Vec::new();
-    for (origin, residue) in event.extra.iter() {
-        let totals = crate::format::named(origin).map_or([].as_slice(), crate::format::Format::totals);
-        residue.each("", &mut |path, raw| found.extend(totals.iter().filter(|total| **total == path && raw != "0")));
+    for (info, residue) in event.extra.known() {
+        residue
+            .each("", &mut |path, raw| found.extend(info.totals.iter().filter(|total| **total == path && raw != "0")));
     }
     found
 }

@@ -142,7 +142,7 @@ pub(super) struct CountField {
     /// The header.
     pub(super) event: usize,
     /// The format in whose words it is.
-    pub(super) origin: String,
+    pub(super) origin: &'static str,
     /// The field.
     pub(super) field: &'static str,
     /// What it counts.

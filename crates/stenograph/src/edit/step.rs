@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::change::{Change, Lookup, own_session};
 use super::sketch::Sketches;
 use super::{Fate, Plan};
-use crate::model::{Event, Part};
+use crate::model::{Event, FormatInfo, Part};
 
 /// Carries a plan through the events of a source.
 pub(super) struct Steps<'a> {
@@ -243,10 +243,9 @@ fn drop_twins(events: &[Event<'static>], new: &mut [Outcome], record: &Range<usi
         Outcome::Becomes(new) => new,
         Outcome::Stays | Outcome::Goes => Box::new(event.clone()),
     };
-    let origins: Vec<String> = event.extra.iter().map(|(origin, _)| origin.to_owned()).collect();
-    for origin in origins {
-        let twins = crate::format::named(&origin).map_or([].as_slice(), crate::format::Format::twins);
-        twins.iter().for_each(|field| event.extra.drop_field(&origin, field));
+    let formats: Vec<&FormatInfo> = event.extra.known().map(|(info, _)| info).collect();
+    for info in formats {
+        info.restated.iter().for_each(|field| event.extra.drop_field(info.name, field));
     }
     event.carried = None;
     *slot = Outcome::Becomes(event);

@@ -263,8 +263,8 @@ pub struct Notice {
 /// How far a call came that ran where the model runs and whose result nobody records; `None` for every other call.
 pub(crate) fn hosted_status<'e>(event: &'e Event<'_>) -> Option<Option<Str<'e>>> {
     let Body::ToolCall { name: tool, .. } = &event.body else { return None };
-    event.extra.iter().find_map(|(origin, residue)| {
-        let hosted = super::named(origin)?.marks().hosted;
+    event.extra.known().find_map(|(info, residue)| {
+        let hosted = super::named(info.name)?.marks().hosted;
         let mut mine = hosted.iter().filter(|(hosted, _)| hosted == tool).peekable();
         mine.peek()?;
         Some(mine.find_map(|(_, path)| residue.word_at(path)))

@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use crate::json::{Draft, Object, items};
 use crate::model::{Body, Content, Data, Input, NoteKind, Piece, PieceKind, Residue, Role};
 use crate::text::Text;
+use crate::write::Ownership;
 
 /// One event's worth of a content list.
 #[derive(Debug)]
@@ -170,20 +171,11 @@ fn blob<'a>(source: &mut Object<'a>, data: Data<'a>) -> PieceKind<'a> {
     PieceKind::Blob { media: source.take_str("media_type"), data }
 }
 
-/// Whether events go back to the system whose blocks they were.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Origin {
-    /// They do: what is left of each block completes it.
-    Own,
-    /// They come from elsewhere: blocks are made as the system would make them.
-    Foreign,
-}
-
 /// The blocks of a content. Pieces from elsewhere that no block can hold are left out.
-pub fn content_blocks(content: &Content<'_>, origin: Origin, out: &mut Vec<String>) {
+pub fn content_blocks(content: &Content<'_>, ownership: Ownership, out: &mut Vec<String>) {
     match content {
         Content::Text(text) => out.push(text_block(text)),
-        Content::Pieces(pieces) => out.extend(pieces.iter().filter_map(|piece| piece_block(piece, origin))),
+        Content::Pieces(pieces) => out.extend(pieces.iter().filter_map(|piece| piece_block(piece, ownership))),
     }
 }
 
@@ -191,17 +183,17 @@ pub fn content_blocks(content: &Content<'_>, origin: Origin, out: &mut Vec<Strin
 pub fn is_sayable_content(content: &Content<'_>) -> bool {
     match content {
         Content::Text(_) => true,
-        Content::Pieces(pieces) => pieces.iter().any(|piece| piece_block(piece, Origin::Foreign).is_some()),
+        Content::Pieces(pieces) => pieces.iter().any(|piece| piece_block(piece, Ownership::Foreign).is_some()),
     }
 }
 
 /// A content as one JSON value: a bare text as a string, pieces as a list.
-pub fn content_value(content: &Content<'_>, origin: Origin) -> String {
+pub fn content_value(content: &Content<'_>, ownership: Ownership) -> String {
     match content {
         Content::Text(text) => text.to_json(),
         Content::Pieces(_) => {
             let mut blocks = Vec::new();
-            content_blocks(content, origin, &mut blocks);
+            content_blocks(content, ownership, &mut blocks);
             format!("[{}]", blocks.join(","))
         }
     }
@@ -211,8 +203,8 @@ fn text_block(text: &Text<'_>) -> String {
     format!("{{\"type\":\"text\",\"text\":{}}}", text.to_json())
 }
 
-fn piece_block(piece: &Piece<'_>, origin: Origin) -> Option<String> {
-    let left = (origin == Origin::Own && !piece.extra.0.is_empty()).then_some(&piece.extra);
+fn piece_block(piece: &Piece<'_>, ownership: Ownership) -> Option<String> {
+    let left = (ownership == Ownership::Own && !piece.extra.0.is_empty()).then_some(&piece.extra);
     let mut draft = Draft::new();
     match (&piece.kind, left.and_then(|left| left.text("type"))) {
         (PieceKind::Text(text), Some(name)) if name == "document" => {
@@ -224,7 +216,7 @@ fn piece_block(piece: &Piece<'_>, origin: Origin) -> Option<String> {
             draft.default_str("type", &name);
             draft.set_text("text", text);
         }
-        (PieceKind::Text(text), None) if origin == Origin::Own => return Some(text.to_json()),
+        (PieceKind::Text(text), None) if ownership == Ownership::Own => return Some(text.to_json()),
         (PieceKind::Text(text), None) => return Some(text_block(text)),
         (PieceKind::Blob { media, data }, _) => {
             let media = media.as_deref();
@@ -234,7 +226,7 @@ fn piece_block(piece: &Piece<'_>, origin: Origin) -> Option<String> {
         }
         (PieceKind::Other(raw), _) => {
             let name = Object::parse(raw).and_then(|object| object.peek_str("type").map(Cow::into_owned));
-            let fits = origin == Origin::Own || name.is_some_and(|name| OPAQUE.contains(&name.as_str()));
+            let fits = ownership == Ownership::Own || name.is_some_and(|name| OPAQUE.contains(&name.as_str()));
             return fits.then(|| raw.to_string());
         }
     }
@@ -283,7 +275,7 @@ fn blob_block(media: Option<&str>, data: &Data<'_>, kind: &str, left: Option<&Re
 /// The block of a thought, a call or a result; `None` for every other body. `left` is what is left of the block it came from,
 /// and `call` the id that ties call and result.
 pub fn block_of(body: &Body<'_>, call: Option<&str>, left: Option<&Residue<'_>>) -> Option<String> {
-    let origin = if left.is_some() { Origin::Own } else { Origin::Foreign };
+    let ownership = if left.is_some() { Ownership::Own } else { Ownership::Foreign };
     let mut draft = Draft::new();
     match body {
         Body::Thinking { content } => {
@@ -298,14 +290,17 @@ pub fn block_of(body: &Body<'_>, call: Option<&str>, left: Option<&Residue<'_>>)
             draft.default_str("type", "tool_use");
             draft.set_opt("id", call);
             draft.set_str("name", name);
-            draft.set("input", if origin == Origin::Own { input.to_json() } else { input.to_object() }.into_owned());
+            draft.set(
+                "input",
+                if ownership == Ownership::Own { input.to_json() } else { input.to_object() }.into_owned(),
+            );
         }
         Body::ToolResult { content, error, .. } => {
             draft.set_opt("tool_use_id", call);
             draft.default_str("type", "tool_result");
             let silent = matches!(content, Content::Pieces(pieces) if pieces.is_empty());
-            if origin == Origin::Foreign || !silent {
-                draft.set("content", content_value(content, origin));
+            if ownership == Ownership::Foreign || !silent {
+                draft.set("content", content_value(content, ownership));
             }
             if let Some(error) = error {
                 draft.set("is_error", error.to_string());

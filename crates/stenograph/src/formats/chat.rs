@@ -45,21 +45,9 @@ impl Speaker {
     }
 }
 
-/// Whether these events come from a record of the format they are written in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Whose {
-    Own,
-    Foreign,
-}
-
-/// What an object holds at a key: the last of two equal keys, which is the one a reader takes.
-fn held<'r, 'a>(residue: &'r Residue<'a>, key: &str) -> Option<&'r Held<'a>> {
-    residue.0.iter().rev().find(|(name, _)| name == key).map(|(_, held)| held)
-}
-
 /// What is left of an object below a key, whether it was opened by a reader or came back whole from a native stream.
 fn below<'r>(residue: &'r Residue<'_>, key: &str) -> Option<Cow<'r, Residue<'r>>> {
-    match held(residue, key)? {
+    match residue.held(key)? {
         Held::Hole => None,
         Held::Raw(raw) => crate::json::Object::parse(raw).map(|object| Cow::Owned(object.rest())),
         Held::Object(inner) => Some(Cow::Borrowed(inner)),

@@ -1,6 +1,8 @@
 //! The formats. [`FORMATS`] is the one list: help, detection, documents, tests and the laws go by it.
 
 use crate::format::Format;
+use crate::model::Origin;
+use crate::text::Str;
 
 pub(crate) mod anthropic;
 mod blocks;
@@ -40,3 +42,11 @@ pub static FORMATS: &[&dyn Format] = &[
     &leslie::Leslie,
     &codex::Codex,
 ];
+
+/// The origin of that name.
+pub fn origin(name: Str<'_>) -> Origin<'_> {
+    match crate::format::named(&name) {
+        Some(format) => Origin::Known(format.info()),
+        None => Origin::Unknown(name),
+    }
+}

@@ -7,7 +7,7 @@ use memchr::memmem;
 
 use super::{Object, values};
 use crate::frame::Record;
-use crate::model::{Body, Event, Extra, Note, NoteKind, Span};
+use crate::model::{Body, Event, Extra, FormatInfo, Note, NoteKind, Span};
 use crate::read::{Reader, Sink};
 use crate::text::{Raw, Text};
 
@@ -63,14 +63,20 @@ impl<'a> At<'a> {
     }
 
     /// Emits a record whose type this reader does not know: everything is left over, and a note says so.
-    pub fn emit_unknown(&self, origin: &'static str, name: Option<&str>, object: Object<'_>, out: &mut dyn Sink) {
+    pub fn emit_unknown(
+        &self,
+        format: &'static FormatInfo,
+        name: Option<&str>,
+        object: Object<'_>,
+        out: &mut dyn Sink,
+    ) {
         let said = match name {
             Some(name) => format!("unknown record type {name:?}"),
             None => "record without a type".to_owned(),
         };
         out.note(Note::new(NoteKind::UnknownType, self.span, said));
         let mut event = Event::new(Body::Other { name: name.map(Cow::Borrowed), bytes: None });
-        event.extra = Extra::of(origin, object.rest());
+        event.extra = Extra::of(format, object.rest());
         self.emit_one(event, out);
     }
 

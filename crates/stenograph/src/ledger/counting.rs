@@ -280,8 +280,8 @@ impl Counting {
     }
 
     fn row(&mut self, event: &Event<'_>, how: How, tokens: Tokens) -> Row {
-        let origin = event.extra.iter().next().and_then(|(origin, _)| crate::format::named(origin));
-        let agent = self.names.number(origin.map_or(self.agent, |format| format.info().agent));
+        let origin = event.extra.iter().next().and_then(|(origin, _)| origin.info());
+        let agent = self.names.number(origin.map_or(self.agent, |info| info.agent));
         let session = self.state.session_of(event);
         let (names, state) = (&mut self.names, &self.state);
         let mut number =

@@ -21,7 +21,7 @@ pub use counting::{Calls, Counting};
 pub use money::Money;
 pub(crate) use page::Names;
 pub use page::{Aside, Name, Page, Reason, State};
-pub use prices::{Counter, Line, Origin, Override, Price, Prices, Rates, Tier};
+pub use prices::{Counter, Line, Override, Price, PriceSource, Prices, Rates, Tier};
 pub use report::{By, Cost, Group, Question, Report, Unpriced, report};
 pub use row::{How, Row, Tools};
 pub use rules::{Rule, Tallied, Tally};

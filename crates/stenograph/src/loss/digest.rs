@@ -239,13 +239,13 @@ fn told(path: &str, raw: &str, spelling: &[&str], paths: &mut Vec<String>) {
 fn left(event: &Event<'_>, keeps: &dyn Fn(&str) -> bool, lists: &mut Paths) -> Vec<Left> {
     let mut all = Vec::new();
     for (origin, residue) in event.extra.iter() {
-        let spelling = crate::format::named(origin).map_or([].as_slice(), |format| format.info().spelling);
+        let spelling = origin.info().map_or([].as_slice(), |info| info.spelling);
         let mut paths = Vec::new();
         residue.each("", &mut |path, raw| told(path, raw, spelling, &mut paths));
-        let hash = if keeps(origin) {
+        let hash = if keeps(origin.name()) {
             let mut json = String::new();
             residue.write_json(&mut json);
-            xxh3_64(format!("{origin} {}", crate::json::canonical(&json)).as_bytes()).max(1)
+            xxh3_64(format!("{} {}", origin.name(), crate::json::canonical(&json)).as_bytes()).max(1)
         } else {
             0
         };

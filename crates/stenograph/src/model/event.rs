@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{Content, Dollars, Extra, Input};
+use super::{Content, Dollars, Extra, FormatInfo, Input};
 use crate::ledger::Told;
 use crate::text::{Raw, Str, Text};
 use crate::time::Time;
@@ -344,8 +344,9 @@ impl<'a> Event<'a> {
     /// What the record tells about model calls in the words of its format. A native stream may hold the words of several; the first
     /// that tell anything count.
     pub fn told(&self) -> Told<'_> {
-        let told = |(origin, left)| crate::format::named(origin).map(|format| format.told(self, left));
-        self.extra.iter().filter_map(told).find(|told| *told != Told::default()).unwrap_or_default()
+        let told =
+            |(info, left): (&FormatInfo, _)| crate::format::named(info.name).map(|format| format.told(self, left));
+        self.extra.known().filter_map(told).find(|told| *told != Told::default()).unwrap_or_default()
     }
 
     /// Whether both say the same, wherever they stand.

@@ -3,12 +3,13 @@
 
 use std::borrow::Cow;
 
+use super::{FormatInfo, Origin};
 use crate::text::{Raw, Str};
 
 /// The fields nobody took, by the format whose words they are. An event read from an agent's file has one entry; one
 /// read from a native stream may have those of several formats.
 #[derive(Clone, Debug, PartialEq, Default)]
-pub struct Extra<'a>(Vec<(Str<'a>, Residue<'a>)>);
+pub struct Extra<'a>(Vec<(Origin<'a>, Residue<'a>)>);
 
 /// What is left of a JSON object after fields were taken. A taken field leaves a hole, so that a writer can put the value
 /// back where it stood.
@@ -28,31 +29,35 @@ pub enum Held<'a> {
 
 impl<'a> Extra<'a> {
     /// An extra of one format.
-    pub fn of(origin: &'a str, residue: Residue<'a>) -> Extra<'a> {
-        let mut extra = Extra::default();
-        extra.add(Cow::Borrowed(origin), residue);
-        extra
+    pub fn of(format: &'static FormatInfo, residue: Residue<'a>) -> Extra<'a> {
+        Extra(vec![(Origin::Known(format), residue)])
     }
 
     /// Adds what is left in the words of `origin`.
-    pub fn add(&mut self, origin: Str<'a>, residue: Residue<'a>) {
+    pub fn add(&mut self, origin: Origin<'a>, residue: Residue<'a>) {
         // An empty residue is kept too: it says which format the record came from, and needs nothing else.
         self.0.push((origin, residue));
     }
 
     /// What is left in the words of `origin`.
     pub fn get(&self, origin: &str) -> Option<&Residue<'a>> {
-        self.0.iter().find(|(name, _)| name == origin).map(|(_, residue)| residue)
+        self.0.iter().find(|(known, _)| known.name() == origin).map(|(_, residue)| residue)
     }
 
     /// All origins and what is left in their words.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &Residue<'a>)> {
-        self.0.iter().map(|(name, residue)| (name.as_ref(), residue))
+    pub fn iter(&self) -> impl Iterator<Item = (&Origin<'a>, &Residue<'a>)> {
+        self.0.iter().map(|(origin, residue)| (origin, residue))
+    }
+
+    /// What is known of each format in whose words something is left, with what is left. A format that this program does not know is
+    /// passed over.
+    pub fn known(&self) -> impl Iterator<Item = (&'static FormatInfo, &Residue<'a>)> {
+        self.0.iter().filter_map(|(origin, residue)| Some((origin.info()?, residue)))
     }
 
     /// Drops the field at this path, of which the keys are joined by points, in what is left in the words of `origin`.
     pub fn drop_field(&mut self, origin: &str, path: &str) {
-        let found = self.0.iter_mut().find(|(name, _)| name == origin);
+        let found = self.0.iter_mut().find(|(known, _)| known.name() == origin);
         if let Some((_, residue)) = found {
             residue.drop_field(path);
         }
@@ -60,7 +65,7 @@ impl<'a> Extra<'a> {
 
     /// Lets a field that is there hold this JSON, in what is left in the words of `origin`.
     pub fn set_field(&mut self, origin: &str, key: &str, json: String) {
-        let found = self.0.iter_mut().find(|(name, _)| name == origin);
+        let found = self.0.iter_mut().find(|(known, _)| known.name() == origin);
         if let Some(held) = found.and_then(|(_, residue)| residue.held_mut(key)) {
             *held = Held::Raw(Cow::Owned(json));
         }
@@ -71,7 +76,7 @@ impl<'a> Extra<'a> {
     pub fn inherited(self, heir: &Extra<'a>) -> Extra<'a> {
         let mut left = self;
         for (origin, residue) in &heir.0 {
-            match left.0.iter_mut().find(|(name, _)| name == origin) {
+            match left.0.iter_mut().find(|(known, _)| known == origin) {
                 Some((_, base)) => base.overlay(residue),
                 None => left.0.push((origin.clone(), residue.clone())),
             }
@@ -86,7 +91,7 @@ impl<'a> Extra<'a> {
 
     /// The same, borrowing nothing.
     pub fn into_owned(self) -> Extra<'static> {
-        let own = |(name, residue): (Str<'a>, Residue<'a>)| (Cow::Owned(name.into_owned()), residue.into_owned());
+        let own = |(origin, residue): (Origin<'a>, Residue<'a>)| (origin.into_owned(), residue.into_owned());
         Extra(self.0.into_iter().map(own).collect())
     }
 }

@@ -293,7 +293,7 @@ fn ending(word: &str) -> Ending {
 
 /// The signs of the formats that an event is told in the words of, and those words.
 fn signs<'e>(event: &'e Event<'_>) -> impl Iterator<Item = (Signs, &'e Residue<'e>)> {
-    event.extra.iter().filter_map(|(origin, residue)| Some((named(origin)?.signs(), residue)))
+    event.extra.known().filter_map(|(info, residue)| Some((named(info.name)?.signs(), residue)))
 }
 
 /// Why the model's answer ends with this record, where the record says so.

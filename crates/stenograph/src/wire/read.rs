@@ -3,8 +3,11 @@
 use std::borrow::Cow;
 
 use super::{NAME, VERSION};
+use crate::formats::steno::INFO;
 use crate::json::{Object, items};
-use crate::model::{Body, Content, Data, Event, Extra, Held, Input, Part, Piece, PieceKind, Residue, Role, Usage};
+use crate::model::{
+    Body, Content, Data, Event, Extra, Held, Input, Origin, Part, Piece, PieceKind, Residue, Role, Usage,
+};
 
 /// Reads an event; `None` when the object is not one of this version.
 pub fn read<'a>(object: &mut Object<'a>) -> Option<Event<'a>> {
@@ -183,7 +186,9 @@ fn read_extra<'a>(object: &mut Object<'a>) -> Extra<'a> {
         match held {
             Held::Raw(Cow::Borrowed(raw)) if name != NAME && extra.iter().count() < ORIGINS_MAX => {
                 match Object::parse(raw) {
-                    Some(residue) if extra.get(&name).is_none() => extra.add(name, residue.rest()),
+                    Some(residue) if extra.get(&name).is_none() => {
+                        extra.add(crate::formats::origin(name), residue.rest())
+                    }
                     _ => unread.push((name, Held::Raw(Cow::Borrowed(raw)))),
                 }
             }
@@ -204,6 +209,6 @@ const ORIGINS_MAX: usize = 16;
 /// even nothing is left: it tells the event from bytes in this very file that are no line of it.
 pub fn leave<'a>(event: &mut Event<'a>, rest: Residue<'a>) {
     if !rest.is_empty() || matches!(event.body, Body::Other { .. }) {
-        event.extra.add(Cow::Borrowed(NAME), rest);
+        event.extra.add(Origin::Known(&INFO), rest);
     }
 }

@@ -280,10 +280,10 @@ fn usage_draft(usage: &Usage) -> Draft<'static> {
 
 fn put_extra(extra: &Extra<'_>, fields: &mut impl Fields) {
     let mut origins = Draft::new();
-    for (origin, residue) in extra.iter().filter(|(origin, _)| *origin != NAME) {
+    for (origin, residue) in extra.iter().filter(|(origin, _)| origin.name() != NAME) {
         let mut json = String::new();
         residue.write_json(&mut json);
-        origins.set(origin.to_owned(), json);
+        origins.set(origin.name().to_owned(), json);
     }
     if !origins.is_empty() {
         fields.put_draft("extra", origins);

@@ -20,7 +20,7 @@ use crate::live;
 use crate::output::Output;
 
 /// Where a replay comes from.
-pub enum Origin {
+pub enum ReplaySource {
     /// A conversation as it is.
     Kept(Box<Conversation>),
     /// A file that is followed.
@@ -93,13 +93,13 @@ pub struct Overview {
     pub damage: Option<CommandError>,
 }
 
-impl Origin {
+impl ReplaySource {
     /// Opens what is asked for.
-    pub fn open(options: &Options, output: &mut Output<'_>) -> Result<Origin, CommandError> {
+    pub fn open(options: &Options, output: &mut Output<'_>) -> Result<ReplaySource, CommandError> {
         let from = options.from.as_deref();
         if !options.follow {
             let conversation = Conversation::open(&options.place, &options.file, from, output)?;
-            return Ok(Origin::Kept(Box::new(conversation)));
+            return Ok(ReplaySource::Kept(Box::new(conversation)));
         }
         if options.file == Path::new("-") {
             return Err(CommandError::new("standard input cannot be followed").hint("name the file itself"));
@@ -108,14 +108,14 @@ impl Origin {
         let format = from.map(input::format_named).transpose()?;
         let bell = Bell::over(std::slice::from_ref(&path));
         let follow = Follow::wait_for(&path, format.map(Recognized::certain))?;
-        Ok(Origin::Live(Box::new(Live { follow, path, format, bell })))
+        Ok(ReplaySource::Live(Box::new(Live { follow, path, format, bell })))
     }
 
     /// What to call it.
     pub fn name(&self) -> String {
         match self {
-            Origin::Kept(conversation) => conversation.name.clone(),
-            Origin::Live(live) => live.path.display().to_string(),
+            ReplaySource::Kept(conversation) => conversation.name.clone(),
+            ReplaySource::Live(live) => live.path.display().to_string(),
         }
     }
 
@@ -123,12 +123,12 @@ impl Origin {
     pub fn overview(&mut self) -> Result<Overview, CommandError> {
         let summary = run_summary(Path::new(&self.name()));
         match self {
-            Origin::Kept(conversation) => {
+            ReplaySource::Kept(conversation) => {
                 let found = conversation.overview();
                 let judge = Judge { spine: found.spine, known: found.events, seen: 0 };
                 Ok(Overview { summary, outline: found.outline, judge, damage: found.damage })
             }
-            Origin::Live(live) => {
+            ReplaySource::Live(live) => {
                 let mut first = First::default();
                 let mut follow = Follow::wait_for(&live.path, live.format.map(Recognized::certain))?;
                 both_looks(&mut follow, &mut first)?;
@@ -146,7 +146,7 @@ impl Origin {
     /// Gives everything there is now.
     pub fn play(&mut self, audience: &mut dyn Audience) -> Result<(), CommandError> {
         match self {
-            Origin::Kept(conversation) => {
+            ReplaySource::Kept(conversation) => {
                 // Whether it can be read to its end was found out on the first way through.
                 let _ = conversation.again(&mut |event| {
                     audience.event(event);
@@ -154,15 +154,15 @@ impl Origin {
                 });
                 Ok(())
             }
-            Origin::Live(live) => both_looks(&mut live.follow, audience),
+            ReplaySource::Live(live) => both_looks(&mut live.follow, audience),
         }
     }
 
     /// Finds its events again. Those of a file that is followed are put aside as they come.
     pub fn recall(&self) -> Recall {
         match self {
-            Origin::Kept(conversation) => conversation.recall(),
-            Origin::Live(_) => Recall::default(),
+            ReplaySource::Kept(conversation) => conversation.recall(),
+            ReplaySource::Live(_) => Recall::default(),
         }
     }
 }

@@ -9,7 +9,7 @@ use stenograph::replay::{Changed, Command, Player, State};
 use stenograph_store::follow::{Rang, SWEEP};
 
 use super::keys::{HELP, Keys, Scroll, Wish};
-use super::origin::{Live, Origin, Overview};
+use super::origin::{Live, Overview, ReplaySource};
 use super::screen::{Asked, Screen};
 use super::stage::Stage;
 use super::{Options, nothing, view};
@@ -29,7 +29,7 @@ const SIGNALLED: u8 = 128;
 /// Plays it.
 pub fn run(
     options: &Options,
-    mut origin: Origin,
+    mut origin: ReplaySource,
     overview: Overview,
     output: &mut Output<'_>,
 ) -> Result<Status, CommandError> {
@@ -104,7 +104,7 @@ enum Came {
 }
 
 impl Playing {
-    fn run(&mut self, origin: &mut Origin) -> Result<Status, CommandError> {
+    fn run(&mut self, origin: &mut ReplaySource) -> Result<Status, CommandError> {
         let mut before = Instant::now();
         let mut news = Changed::Yes;
         loop {
@@ -117,7 +117,7 @@ impl Playing {
                 Came::News => Changed::Yes,
                 Came::End(status) => return Ok(status),
             };
-            if let Origin::Live(live) = origin
+            if let ReplaySource::Live(live) = origin
                 && self.look(live)? == Changed::Yes
             {
                 news = Changed::Yes;

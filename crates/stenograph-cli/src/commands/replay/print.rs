@@ -6,7 +6,7 @@ use stenograph::replay::{Mode, Range, Within};
 use stenograph::wire;
 use stenograph_store::follow::{Listener, SWEEP, Turn};
 
-use super::origin::{Audience, Judge, Origin, Overview, Verdict, turned};
+use super::origin::{Audience, Judge, Overview, ReplaySource, Verdict, turned};
 use super::view::{self, Narrator};
 use super::{Options, nothing};
 use crate::error::{CommandError, Status};
@@ -16,7 +16,7 @@ use crate::output::{Colour, Output, harmless_json};
 /// Prints it.
 pub fn run(
     options: &Options,
-    mut origin: Origin,
+    mut origin: ReplaySource,
     overview: Overview,
     output: &mut Output<'_>,
 ) -> Result<Status, CommandError> {
@@ -34,7 +34,7 @@ pub fn run(
         failed: None,
     };
     origin.play(&mut printing)?;
-    while let Origin::Live(live) = &mut origin {
+    while let ReplaySource::Live(live) = &mut origin {
         if let Some(error) = printing.failed.take() {
             return Err(error);
         }

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeSet;
 
-use stenograph::format::named;
 use stenograph::model::{Body, Event, Kind, Role, Span};
 use stenograph::text::Text;
 
@@ -115,9 +114,8 @@ fn own_name<'e>(event: &'e Event<'_>) -> Option<&'e str> {
 /// The values of the fields that spell what a record is, in the words of the format it came from.
 fn types(event: &Event<'_>) -> Vec<String> {
     let mut found = Vec::new();
-    for (origin, residue) in event.extra.iter() {
-        let Some(format) = named(origin) else { continue };
-        let spelling = format.info().spelling;
+    for (info, residue) in event.extra.known() {
+        let spelling = info.spelling;
         residue.each("", &mut |path, raw| {
             if spelling.contains(&path)
                 && let Some(text) = Text::from_json(raw)

@@ -23,15 +23,15 @@ use crate::source_file::Access;
 use crate::{Error, Passes, Place, Source};
 
 /// A source, or an earlier version of it.
-type Origin = (SourceId, Option<u32>);
+type ArchiveOrigin = (SourceId, Option<u32>);
 
 /// What is known about hits so far.
 #[derive(Debug, Default)]
 pub(super) struct Verdicts {
     /// Sources that were read as a whole: what answers, by event and key. A record inside another has the number of that one.
-    whole: HashMap<Origin, HashSet<(u64, u64)>>,
+    whole: HashMap<ArchiveOrigin, HashSet<(u64, u64)>>,
     /// Single events, by source: whether they answer.
-    single: HashMap<Origin, HashMap<(u64, u64), bool>>,
+    single: HashMap<ArchiveOrigin, HashMap<(u64, u64), bool>>,
 }
 
 impl Verdicts {
@@ -52,7 +52,7 @@ struct WholeSource {
 }
 
 impl Hit {
-    fn origin(&self) -> Origin {
+    fn origin(&self) -> ArchiveOrigin {
         (self.source, self.version)
     }
 }
@@ -66,7 +66,7 @@ impl Searcher {
         depth: Depth,
         verdicts: &mut Verdicts,
     ) -> Result<Vec<Hit>, Error> {
-        let mut open: BTreeMap<Origin, Vec<&Hit>> = BTreeMap::new();
+        let mut open: BTreeMap<ArchiveOrigin, Vec<&Hit>> = BTreeMap::new();
         for hit in hits.iter().filter(|hit| verdicts.of(hit).is_none()) {
             open.entry(hit.origin()).or_default().push(hit);
         }
@@ -100,7 +100,7 @@ impl Searcher {
 }
 
 /// The events of a source that answer a query, by number and key.
-type Answers = (Origin, HashSet<(u64, u64)>);
+type Answers = (ArchiveOrigin, HashSet<(u64, u64)>);
 
 /// Reads sources on as many threads as there are cores, and gives the events that answer.
 fn read_all(store: &Store, sources: &[WholeSource], query: &Query) -> Result<Vec<Answers>, Error> {

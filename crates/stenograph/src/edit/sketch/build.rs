@@ -89,13 +89,12 @@ impl Sketches {
 /// The fields of a header that count events.
 fn count_fields(number: usize, event: &Event<'_>) -> Vec<CountField> {
     let mut found = Vec::new();
-    for (origin, residue) in event.extra.iter() {
-        let counts = crate::format::named(origin).map_or([].as_slice(), crate::format::Format::counts);
-        for (field, kind) in counts {
+    for (info, residue) in event.extra.known() {
+        for (field, kind) in info.counts {
             let stated = residue.text(field).and_then(|text| text.trim().parse::<u64>().ok());
             found.extend(stated.map(|stated| CountField {
                 event: number,
-                origin: origin.to_owned(),
+                origin: info.name,
                 field,
                 kind: *kind,
                 stated,

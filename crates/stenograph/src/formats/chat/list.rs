@@ -4,20 +4,20 @@ use std::borrow::Cow;
 
 use super::{read::message, write::render};
 use crate::json::{At, Draft, Object, items};
-use crate::model::{Body, Event, Extra, Held, NoteKind, Residue};
+use crate::model::{Body, Event, Extra, FormatInfo, Held, NoteKind, Residue};
 use crate::read::Sink;
 use crate::text::Text;
 
 /// The events of one element of a list. What is no message is an event that holds all of it.
-pub fn element<'a>(raw: &'a str, origin: &'a str) -> Vec<Event<'a>> {
+pub fn element<'a>(raw: &'a str, format: &'static FormatInfo) -> Vec<Event<'a>> {
     let Some(object) = Object::parse(raw) else {
-        return vec![Event { extra: Extra::of(origin, Residue::default()), ..Event::unread(Text::from(raw)) }];
+        return vec![Event { extra: Extra::of(format, Residue::default()), ..Event::unread(Text::from(raw)) }];
     };
-    match message(object, origin) {
+    match message(object, format) {
         Ok(events) => events,
         Err(object) => {
             let name = object.peek_str("role");
-            let extra = Extra::of(origin, object.rest());
+            let extra = Extra::of(format, object.rest());
             vec![Event { extra, ..Event::new(Body::Other { name, bytes: None }) }]
         }
     }
@@ -32,11 +32,11 @@ pub fn remark(events: &[Event<'_>], at: &At<'_>, out: &mut dyn Sink) {
 }
 
 /// Takes the tools of a record as a fact of their own. An empty list stays.
-pub fn tools<'a>(object: &mut Object<'a>, name: &'static str, origin: &'a str) -> Option<Event<'a>> {
+pub fn tools<'a>(object: &mut Object<'a>, name: &'static str, format: &'static FormatInfo) -> Option<Event<'a>> {
     let raw = object.peek(name).filter(|raw| items(raw).is_some_and(|items| !items.is_empty()))?;
     object.take(name);
     let residue = Residue(vec![(Cow::Borrowed(name), Held::Raw(Cow::Borrowed(raw)))]);
-    let extra = Extra::of(origin, residue);
+    let extra = Extra::of(format, residue);
     Some(Event { extra, ..Event::new(Body::Fact { name: Cow::Borrowed(name), content: None }) })
 }
 

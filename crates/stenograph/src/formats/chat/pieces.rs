@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
-use super::Whose;
 use crate::formats::placeholder;
 use crate::json::{Draft, Object};
 use crate::model::{Content, Data, Piece, PieceKind, Residue};
 use crate::text::{Str, Text};
+use crate::write::Ownership;
 
 /// Reads a content list.
 pub fn read<'a>(items: Vec<&'a str>) -> Content<'a> {
@@ -97,7 +97,7 @@ pub fn own(content: &Content<'_>) -> String {
     match content {
         Content::Text(text) => text.to_json(),
         Content::Pieces(pieces) => {
-            let pieces: Vec<String> = pieces.iter().filter_map(|piece| element(piece, Whose::Own)).collect();
+            let pieces: Vec<String> = pieces.iter().filter_map(|piece| element(piece, Ownership::Own)).collect();
             format!("[{}]", pieces.join(","))
         }
     }
@@ -110,7 +110,7 @@ pub fn foreign(content: &Content<'_>, takes: Takes) -> String {
     let elements: Vec<(&Piece<'_>, String)> = pieces
         .iter()
         .filter(|piece| takes == Takes::Anything || piece.as_text().is_some())
-        .filter_map(|piece| Some((piece, element(piece, Whose::Foreign)?)))
+        .filter_map(|piece| Some((piece, element(piece, Ownership::Foreign)?)))
         .collect();
     match elements.as_slice() {
         [] => placeholder::joined(content).to_json(),
@@ -119,10 +119,10 @@ pub fn foreign(content: &Content<'_>, takes: Takes) -> String {
     }
 }
 
-fn element(piece: &Piece<'_>, whose: Whose) -> Option<String> {
+fn element(piece: &Piece<'_>, whose: Ownership) -> Option<String> {
     let rest = match whose {
-        Whose::Own => Some(&piece.extra),
-        Whose::Foreign => None,
+        Ownership::Own => Some(&piece.extra),
+        Ownership::Foreign => None,
     };
     let stated = rest.and_then(|rest| rest.text("type"));
     let mut draft = Draft::new();

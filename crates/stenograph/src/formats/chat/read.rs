@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::{Speaker, pieces};
 use crate::json::{Object, items};
-use crate::model::{Body, Content, Event, Extra, Held, Input, Residue, Role};
+use crate::model::{Body, Content, Event, Extra, FormatInfo, Held, Input, Residue, Role};
 use crate::text::{Str, Text};
 
 /// The keys a message may have, in the API's own words and those that other servers of it added.
@@ -66,9 +66,9 @@ pub fn may_be_message(object: &Object<'_>) -> bool {
         && (object.peek("content").is_none() || is_message(object))
 }
 
-/// The events of one message, what is left of it and of its calls in the words of `origin`. The object comes back when it is no
+/// The events of one message, what is left of it and of its calls in the words of `format`. The object comes back when it is no
 /// message: its role is unknown, or it says nothing.
-pub fn message<'a>(mut object: Object<'a>, origin: &'a str) -> Result<Vec<Event<'a>>, Object<'a>> {
+pub fn message<'a>(mut object: Object<'a>, format: &'static FormatInfo) -> Result<Vec<Event<'a>>, Object<'a>> {
     let Some(speaker) = object.peek_str("role").and_then(|role| Speaker::named(&role)) else { return Err(object) };
     let bodies = match speaker {
         Speaker::Tool => answer(&mut object).into_iter().map(|body| (body, None)).collect(),
@@ -89,7 +89,7 @@ pub fn message<'a>(mut object: Object<'a>, origin: &'a str) -> Result<Vec<Event<
         if let Some((key, left)) = call {
             leave_call(&mut residue, key, left);
         }
-        events.push(Event { from: from.clone(), extra: Extra::of(origin, residue), ..Event::new(body) });
+        events.push(Event { from: from.clone(), extra: Extra::of(format, residue), ..Event::new(body) });
     }
     Ok(events)
 }

@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 
 use super::pieces::Takes;
-use super::{Speaker, Whose, below, held, pieces};
+use super::{Speaker, below, pieces};
 use crate::json::Draft;
 use crate::model::{Body, Content, Event, Held, Input, Residue, Role};
+use crate::write::Ownership;
 
 /// The message that these events make. Those that were read from a message of `origin` give that message back.
 pub fn render(events: &[Event<'_>], origin: &str) -> String {
@@ -40,9 +41,9 @@ pub fn drafted<'e, 'd>(events: &'e [Event<'_>], origin: &str) -> (Draft<'d>, Opt
     (draft, rest)
 }
 
-fn whose(event: &Event<'_>, origin: &str, rest: Option<&Residue<'_>>) -> Whose {
+fn whose(event: &Event<'_>, origin: &str, rest: Option<&Residue<'_>>) -> Ownership {
     // After a way through a native stream a later event of a message may have nothing left of it; the first one has.
-    if rest.is_some() || event.extra.get(origin).is_some() { Whose::Own } else { Whose::Foreign }
+    if rest.is_some() || event.extra.get(origin).is_some() { Ownership::Own } else { Ownership::Foreign }
 }
 
 fn put_role(events: &[Event<'_>], rest: Option<&Residue<'_>>, draft: &mut Draft<'_>) {
@@ -76,7 +77,7 @@ fn put_content(
     rest: Option<&Residue<'_>>,
     draft: &mut Draft<'_>,
 ) {
-    let kept = match rest.and_then(|rest| held(rest, "content")) {
+    let kept = match rest.and_then(|rest| rest.held("content")) {
         Some(Held::Raw(raw)) => matches!(raw.as_ref(), "null" | "\"\"" | "[]"),
         _ => false,
     };
@@ -86,8 +87,8 @@ fn put_content(
         (false, _) => draft.set(
             "content",
             match whose(event, origin, rest) {
-                Whose::Own => pieces::own(content),
-                Whose::Foreign => pieces::foreign(content, takes(event)),
+                Ownership::Own => pieces::own(content),
+                Ownership::Foreign => pieces::foreign(content, takes(event)),
             },
         ),
     }
@@ -152,7 +153,7 @@ fn put_calls(events: &[Event<'_>], origin: &str, rest: Option<&Residue<'_>>, dra
 /// it: then it is the call that has neither an id nor a type.
 fn is_legacy(event: &Event<'_>, origin: &str) -> bool {
     let Some(rest) = event.extra.get(origin) else { return false };
-    match (held(rest, "function_call"), held(rest, "tool_calls")) {
+    match (rest.held("function_call"), rest.held("tool_calls")) {
         (Some(Held::Object(_)), _) => true,
         (_, None) => event.call().is_none(),
         _ => false,
@@ -163,8 +164,8 @@ fn call(event: &Event<'_>, origin: &str, message: Option<&Residue<'_>>) -> Optio
     let Body::ToolCall { call, name, input } = &event.body else { return None };
     let own = event.extra.get(origin);
     let rest = match whose(event, origin, message) {
-        Whose::Own => Some(own.and_then(|own| below(own, "tool_calls")).unwrap_or_default()),
-        Whose::Foreign => None,
+        Ownership::Own => Some(own.and_then(|own| below(own, "tool_calls")).unwrap_or_default()),
+        Ownership::Foreign => None,
     };
     let rest = rest.as_deref();
     let mut draft = Draft::new();
@@ -187,7 +188,7 @@ fn function<'d>(event: &Event<'_>, rest: Option<&Residue<'_>>) -> Option<Draft<'
     let mut function = Draft::new();
     function.set_str("name", name);
     // A sign in the place of the arguments says that they were JSON there, not a string of it.
-    let plain = rest.and_then(|rest| held(rest, "arguments")).is_some_and(|held| *held != Held::Hole);
+    let plain = rest.and_then(|rest| rest.held("arguments")).is_some_and(|held| *held != Held::Hole);
     match rest {
         _ if plain => function.set("arguments", input.to_json().into_owned()),
         Some(_) => function.set_text("arguments", &input.to_text()),
@@ -207,6 +208,6 @@ fn arguments<'i>(input: &'i Input<'_>) -> Cow<'i, str> {
 }
 
 fn thought_key(rest: Option<&Residue<'_>>) -> &'static str {
-    let taken = |key: &str| rest.and_then(|rest| held(rest, key)) == Some(&Held::Hole);
+    let taken = |key: &str| rest.and_then(|rest| rest.held(key)) == Some(&Held::Hole);
     if taken("reasoning") && !taken("reasoning_content") { "reasoning" } else { "reasoning_content" }
 }

@@ -4,7 +4,7 @@ mod read;
 mod write;
 
 use crate::format::marks::Verdict;
-use crate::format::{Format, Head, Info, Marks, Sniff, Traits, Want};
+use crate::format::{Format, FormatInfo, Head, Marks, Sniff, Traits, Want};
 use crate::frame::Framing;
 use crate::json::JsonLines;
 use crate::model::Outline;
@@ -17,7 +17,7 @@ pub struct Chibi;
 
 const NAME: &str = "chibi";
 
-static INFO: Info = Info {
+static INFO: FormatInfo = FormatInfo {
     name: NAME,
     agent: "chibi",
     title: "Chibi's context and transcript entries",
@@ -36,10 +36,11 @@ static INFO: Info = Info {
     spelling: &["entry_type", "role"],
     sheet: &["*: id text, timestamp number, from text, to text, content text, entry_type text, \
          metadata object?, tool_call_id text?, role text?, flow_control flag?"],
+    ..FormatInfo::BLANK
 };
 
 impl Format for Chibi {
-    fn info(&self) -> &'static Info {
+    fn info(&self) -> &'static FormatInfo {
         &INFO
     }
 

@@ -1,6 +1,6 @@
 //! Reads Chibi's entries. Nothing is remembered from one entry to the next: pairing calls and results is a fold, not done here.
 
-use super::NAME;
+use super::INFO;
 use crate::json::{At, Object, Objects};
 use crate::model::{Body, Content, Event, Extra, Input, Role};
 use crate::read::Sink;
@@ -15,7 +15,7 @@ impl Objects for Entries {
     fn object(&mut self, mut object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) {
         let entry_type = object.peek_str("entry_type");
         let Some(body) = body(entry_type.as_deref(), &mut object) else {
-            return at.emit_unknown(NAME, entry_type.as_deref(), object, out);
+            return at.emit_unknown(&INFO, entry_type.as_deref(), object, out);
         };
         let mut event = Event {
             id: object.take_str("id"),
@@ -24,7 +24,7 @@ impl Objects for Entries {
             to: object.take_str("to"),
             ..Event::new(body)
         };
-        event.extra = Extra::of(NAME, object.rest());
+        event.extra = Extra::of(&INFO, object.rest());
         at.emit_one(event, out);
     }
 }

@@ -3,7 +3,7 @@
 mod read;
 mod write;
 
-use crate::format::{Format, Head, Info, Sniff, Traits, Want};
+use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Want};
 use crate::frame::Framing;
 use crate::json::{JsonLines, Object, number};
 use crate::model::Outline;
@@ -16,22 +16,21 @@ pub struct ChibiInbox;
 
 const NAME: &str = "chibi-inbox";
 
-static INFO: Info = Info {
+static INFO: FormatInfo = FormatInfo {
     name: NAME,
     agent: "chibi",
     title: "Chibi's inbox of messages between contexts",
     framing: Framing::Lines,
     extension: "jsonl",
     homes: &["{CHIBI_HOME|~/.chibi}/contexts/<session>/inbox.jsonl"],
-    resume: None,
     spec: "Chibi, docs/transcript-format.md, \"Inbox Format\"",
     traits: Traits { pieces: true, carries: true, lossy: false, log: true },
-    spelling: &[],
     sheet: &["*: id text, timestamp number, from text, to text, content text"],
+    ..FormatInfo::BLANK
 };
 
 impl Format for ChibiInbox {
-    fn info(&self) -> &'static Info {
+    fn info(&self) -> &'static FormatInfo {
         &INFO
     }
 

@@ -1,6 +1,6 @@
 //! Reads the messages of an inbox, without memory.
 
-use super::NAME;
+use super::INFO;
 use crate::json::{At, Object, Objects};
 use crate::model::{Body, Content, Event, Extra, Role};
 use crate::read::Sink;
@@ -15,7 +15,7 @@ impl Objects for Messages {
         let entry_type = object.peek_str("entry_type");
         let content = if entry_type.is_none() { object.take_text("content") } else { None };
         let Some(content) = content else {
-            return at.emit_unknown(NAME, entry_type.as_deref(), object, out);
+            return at.emit_unknown(&INFO, entry_type.as_deref(), object, out);
         };
         // Chibi puts the message into the prompt of the context it is for: to that context, it is a user who speaks.
         let mut event = Event {
@@ -25,7 +25,7 @@ impl Objects for Messages {
             to: object.take_str("to"),
             ..Event::new(Body::Message { role: Role::User, content: Content::Text(content) })
         };
-        event.extra = Extra::of(NAME, object.rest());
+        event.extra = Extra::of(&INFO, object.rest());
         at.emit_one(event, out);
     }
 }

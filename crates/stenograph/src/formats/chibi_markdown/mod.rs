@@ -4,7 +4,7 @@ mod read;
 mod write;
 
 use super::blocks::{BLANK, Blocks, SPELLED};
-use crate::format::{Format, Head, Info, Sniff, Traits, Want};
+use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Want};
 use crate::frame::Framing;
 use crate::model::{Outline, Role};
 use crate::read::Reader;
@@ -16,18 +16,17 @@ pub struct ChibiMarkdown;
 
 const NAME: &str = "chibi-markdown";
 
-static INFO: Info = Info {
+static INFO: FormatInfo = FormatInfo {
     name: NAME,
     agent: "chibi",
     title: "Chibi's readable archive, transcript.md",
     framing: Framing::Lines,
     extension: "md",
     homes: &["{CHIBI_HOME|~/.chibi}/contexts/<session>/transcript.md"],
-    resume: None,
     spec: "Chibi, docs/transcript-format.md",
     traits: Traits { pieces: false, carries: false, lossy: true, log: false },
     spelling: &[SPELLED, BLANK],
-    sheet: &[],
+    ..FormatInfo::BLANK
 };
 
 /// How a message of each role begins.
@@ -39,7 +38,7 @@ fn marker(line: &[u8]) -> Option<(Role, &[u8])> {
 }
 
 impl Format for ChibiMarkdown {
-    fn info(&self) -> &'static Info {
+    fn info(&self) -> &'static FormatInfo {
         &INFO
     }
 

@@ -1,7 +1,7 @@
 //! Reads Chibi's `transcript.md`. Nothing in it is escaped: a line is only taken for a marker after a blank line, where Chibi
 //! would write one, and a text with such a line in that place is read as two.
 
-use super::{NAME, marker, write};
+use super::{INFO, marker, write};
 use crate::formats::blocks::{
     Block, Blockwise, Ending, Step, emit_stray, is_blank, leave_blank, leftover, without_returns,
 };
@@ -51,7 +51,7 @@ impl Blockwise for Archive {
         let mut left = leftover(source, write::message(&event).as_deref());
         leave_blank(block, end, &mut left);
         if !left.is_empty() {
-            event.extra = Extra::of(NAME, left);
+            event.extra = Extra::of(&INFO, left);
         }
         out.event(&event);
     }

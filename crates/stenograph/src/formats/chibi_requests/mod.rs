@@ -5,7 +5,7 @@ mod read;
 mod write;
 
 use super::chat;
-use crate::format::{Format, Head, Info, Sniff, Traits, Want};
+use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Want};
 use crate::frame::Framing;
 use crate::json::JsonLines;
 use crate::model::Outline;
@@ -24,22 +24,22 @@ const REQUEST: &str = "request";
 /// The name of the fact that holds the tools of a request.
 const TOOLS: &str = "tools";
 
-static INFO: Info = Info {
+static INFO: FormatInfo = FormatInfo {
     name: NAME,
     agent: "chibi",
     title: "Chibi's log of requests (requests.jsonl)",
     framing: Framing::Lines,
     extension: "jsonl",
     homes: &["{CHIBI_HOME|~/.chibi}/contexts/<session>/requests.jsonl"],
-    resume: None,
     spec: "Chibi, docs/transcript-format.md, debug files",
     traits: Traits { pieces: false, carries: true, lossy: false, log: true },
     spelling: &["role", "tool_calls.type", "tool_calls.function.arguments", "function_call.arguments"],
     sheet: &["*: timestamp number, request object, request.messages list, request.messages[].role text"],
+    ..FormatInfo::BLANK
 };
 
 impl Format for ChibiRequests {
-    fn info(&self) -> &'static Info {
+    fn info(&self) -> &'static FormatInfo {
         &INFO
     }
 

@@ -3,7 +3,7 @@
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::{NAME, REQUEST, TOOLS, align, chat};
+use super::{INFO, REQUEST, TOOLS, align, chat};
 use crate::format::Want;
 use crate::json::{At, Object, Objects, canonical, items};
 use crate::model::{Body, Event, Extra, NoteKind};
@@ -31,7 +31,7 @@ impl Requests {
     fn request<'a>(&mut self, request: &mut Object<'a>) -> Vec<Event<'a>> {
         let mut events = vec![Event::new(Body::Fact { name: REQUEST.into(), content: None })];
         let tools = request.peek(TOOLS).map(fingerprint);
-        if let Some(mut fact) = chat::tools(request, TOOLS, NAME) {
+        if let Some(mut fact) = chat::tools(request, TOOLS, &INFO) {
             fact.restates = tools == self.tools;
             events.push(fact);
         }
@@ -43,7 +43,7 @@ impl Requests {
         let prints: Vec<u64> = messages.iter().take(MESSAGES_MAX).map(|raw| fingerprint(raw)).collect();
         let said = align::said_before(&self.messages, &prints);
         for (raw, restates) in messages.into_iter().zip(said.into_iter().chain(std::iter::repeat(false))) {
-            events.extend(chat::element(raw, NAME).into_iter().map(|event| Event { restates, ..event }));
+            events.extend(chat::element(raw, &INFO).into_iter().map(|event| Event { restates, ..event }));
         }
         self.messages = prints;
         events
@@ -54,7 +54,7 @@ impl Objects for Requests {
     fn object(&mut self, mut object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) {
         let Some(mut request) = object.open(REQUEST) else {
             let name = object.keys().next().map(str::to_owned);
-            return at.emit_unknown(NAME, name.as_deref(), object, out);
+            return at.emit_unknown(&INFO, name.as_deref(), object, out);
         };
         let mut events = self.request(&mut request);
         let model = request.take_name("model");
@@ -65,7 +65,7 @@ impl Objects for Requests {
             event.time.clone_from(&time);
         }
         if let Some(first) = events.first_mut() {
-            first.extra = Extra::of(NAME, object.rest());
+            first.extra = Extra::of(&INFO, object.rest());
         }
         if self.messages.len() == MESSAGES_MAX {
             at.note(NoteKind::Ambiguous, "too many messages to tell which of them say again what was said before", out);

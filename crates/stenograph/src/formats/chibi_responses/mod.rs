@@ -5,7 +5,7 @@ mod write;
 
 use std::borrow::Cow;
 
-use crate::format::{Format, Head, Info, Sniff, Traits, Want};
+use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Want};
 use crate::frame::Framing;
 use crate::json::JsonLines;
 use crate::ledger::{Told, is_odd};
@@ -22,24 +22,24 @@ const NAME: &str = "chibi-responses";
 /// The key of what a line is about, and the name of the fact for a response that states no usage.
 const RESPONSE: &str = "response";
 
-static INFO: Info = Info {
+static INFO: FormatInfo = FormatInfo {
     name: NAME,
     agent: "chibi",
     title: "Chibi's log of responses (response_meta.jsonl)",
     framing: Framing::Lines,
     extension: "jsonl",
     homes: &["{CHIBI_HOME|~/.chibi}/contexts/<session>/response_meta.jsonl"],
-    resume: None,
     spec: "Chibi, docs/transcript-format.md, debug files",
     traits: Traits { pieces: true, carries: true, lossy: false, log: true },
     // The total is a sum: a writer makes it anew.
     spelling: &["response.usage.total_tokens"],
     sheet: &["*: timestamp number, response object, response.usage.prompt_tokens number?, \
          response.usage.completion_tokens number?"],
+    ..FormatInfo::BLANK
 };
 
 impl Format for ChibiResponses {
-    fn info(&self) -> &'static Info {
+    fn info(&self) -> &'static FormatInfo {
         &INFO
     }
 

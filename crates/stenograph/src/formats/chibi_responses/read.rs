@@ -1,6 +1,6 @@
 //! Reads what was logged of responses. Nothing is remembered from one to the next.
 
-use super::{NAME, RESPONSE};
+use super::{INFO, RESPONSE};
 use crate::formats::chat::usage;
 use crate::json::{At, Object, Objects};
 use crate::model::{Body, Event, Extra};
@@ -15,7 +15,7 @@ impl Objects for Responses {
     fn object(&mut self, mut object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) {
         let Some(mut response) = object.open(RESPONSE) else {
             let name = object.keys().next().map(str::to_owned);
-            return at.emit_unknown(NAME, name.as_deref(), object, out);
+            return at.emit_unknown(&INFO, name.as_deref(), object, out);
         };
         let usage = usage::take(&mut response);
         let name = if usage.is_some() { "usage" } else { RESPONSE };
@@ -25,7 +25,7 @@ impl Objects for Responses {
         event.model = response.take_name("model");
         object.close(RESPONSE, response);
         event.time = object.take_time("timestamp", Unit::Seconds);
-        event.extra = Extra::of(NAME, object.rest());
+        event.extra = Extra::of(&INFO, object.rest());
         at.emit_one(event, out);
     }
 }

@@ -8,13 +8,14 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::answer::{Answer, Answers};
 use super::record::NAMELESS;
 use super::write::nested;
-use crate::formats::anthropic::{Origin, block_of, content_value, is_sayable_content};
+use crate::formats::anthropic::{block_of, content_value, is_sayable_content};
 use crate::json::Draft;
 use crate::model::{Body, Content, Event, Outline, Role, is_uuid};
 use crate::standin::StandIns;
 use crate::text::{Text, quote};
 use crate::time::Time;
 use crate::write::Output;
+use crate::write::Ownership;
 
 /// Makes records.
 #[derive(Debug)]
@@ -112,12 +113,12 @@ impl Foreign {
             Body::Message { role: Role::Assistant, content } => {
                 let content = match content {
                     Content::Text(text) => one_text(text),
-                    Content::Pieces(_) => content_value(content, Origin::Foreign),
+                    Content::Pieces(_) => content_value(content, Ownership::Foreign),
                 };
                 self.answer(event, content, "end_turn", out);
             }
             Body::Message { role: Role::User | Role::Tool | Role::Unknown, content } => {
-                self.user(event, content_value(content, Origin::Foreign), Mark::None, out);
+                self.user(event, content_value(content, Ownership::Foreign), Mark::None, out);
             }
             Body::Message { role: Role::System | Role::Developer, .. } => {}
             Body::Thinking { .. } => {
@@ -143,7 +144,7 @@ impl Foreign {
                     self.boundary(event, out);
                 }
                 if is_sayable_content(summary) {
-                    self.user(event, content_value(summary, Origin::Foreign), Mark::Summary, out);
+                    self.user(event, content_value(summary, Ownership::Foreign), Mark::Summary, out);
                 }
             }
             Body::Failure { name, content } => {

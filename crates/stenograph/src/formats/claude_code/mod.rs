@@ -11,7 +11,7 @@ mod sniff;
 mod usage;
 mod write;
 
-use crate::format::{Deeds, Forks, Format, Head, Info, Marks, Signs, Sniff, Surroundings, Traits, Want};
+use crate::format::{Deeds, Forks, Format, FormatInfo, Head, Marks, Signs, Sniff, Surroundings, Traits, Want};
 use crate::frame::Framing;
 use crate::json::JsonLines;
 use crate::ledger::{Rule, Tally, Told};
@@ -25,7 +25,7 @@ pub struct ClaudeCode;
 
 const NAME: &str = "claude-code";
 
-static INFO: Info = Info {
+static INFO: FormatInfo = FormatInfo {
     name: NAME,
     agent: "claude-code",
     title: "Claude Code's sessions",
@@ -73,10 +73,12 @@ static INFO: Info = Info {
         "type=system: uuid text, parentUuid text|null, sessionId text, timestamp text, subtype text",
         "type=custom-title: customTitle text, sessionId text",
     ],
+    restated: &["toolUseResult", "tool_use_result"],
+    ..FormatInfo::BLANK
 };
 
 impl Format for ClaudeCode {
-    fn info(&self) -> &'static Info {
+    fn info(&self) -> &'static FormatInfo {
         &INFO
     }
 
@@ -90,10 +92,6 @@ impl Format for ClaudeCode {
 
     fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
         Box::new(write::Records::new(outline))
-    }
-
-    fn twins(&self) -> &'static [&'static str] {
-        &["toolUseResult", "tool_use_result"]
     }
 
     fn told<'e>(&self, event: &'e Event<'_>, left: &'e Residue<'_>) -> Told<'e> {

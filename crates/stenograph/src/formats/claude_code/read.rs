@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use memchr::memmem;
 
-use super::NAME;
+use super::INFO;
 use super::record::{Dialect, NAMELESS, SUBTYPES, known};
 use crate::format::Want;
 use crate::formats::anthropic::{Remark, blocks, take_content};
@@ -59,7 +59,7 @@ impl Objects for Records {
                 }
                 None => unknown_record(object, kind.as_deref(), name, at, out),
             },
-            None => at.emit_unknown(NAME, None, object, out),
+            None => at.emit_unknown(&INFO, None, object, out),
         }
     }
 
@@ -84,7 +84,7 @@ fn emit(mut object: Object<'_>, kind: Option<&str>, body: Body<'_>, at: &At<'_>,
         // The tokens are the sum of what the messages state, and would count twice; the money is said nowhere else.
         event.usage = object.take_dollars("total_cost_usd").map(|cost| Usage { cost: Some(cost), ..Usage::default() });
     }
-    event.extra = Extra::of(NAME, object.rest());
+    event.extra = Extra::of(&INFO, object.rest());
     at.emit_one(event, out);
 }
 
@@ -93,7 +93,7 @@ fn unknown_record(mut object: Object<'_>, kind: Option<&str>, name: &str, at: &A
     at.note(NoteKind::UnknownType, format!("unknown record type {name:?}"), out);
     let mut event = envelope(&mut object, kind);
     event.body = Body::Other { name: Some(Cow::Owned(name.to_owned())), bytes: None };
-    event.extra = Extra::of(NAME, object.rest());
+    event.extra = Extra::of(&INFO, object.rest());
     at.emit_one(event, out);
 }
 
@@ -131,7 +131,7 @@ impl Records {
             );
             let mut event = envelope(&mut object, kind);
             event.body = Body::Other { name: kind.map(|kind| Cow::Owned(kind.to_owned())), bytes: None };
-            event.extra = Extra::of(NAME, object.rest());
+            event.extra = Extra::of(&INFO, object.rest());
             return at.emit_one(event, out);
         };
         let mut event = envelope(&mut object, kind);
@@ -146,7 +146,7 @@ impl Records {
         if self.want == Want::Usage {
             // What is said is not looked into: it is most of the record.
             object.close("message", message);
-            event.extra = Extra::of(NAME, object.rest());
+            event.extra = Extra::of(&INFO, object.rest());
             return at.emit_one(event, out);
         }
         let role = message.peek_str("role").and_then(|role| Role::named(&role));
@@ -187,12 +187,12 @@ fn emit_talk<'a>(
     let body = if only { meaning(&mut object, body, counts) } else { body };
     let mut rest: Vec<Event<'a>> = said
         .map(|(body, block)| {
-            let extra = Extra::of(NAME, block.map(below_content).unwrap_or_default());
+            let extra = Extra::of(&INFO, block.map(below_content).unwrap_or_default());
             Event { body, extra, usage: None, ..event.clone() }
         })
         .collect();
     object.close("message", message);
-    let first = Event { body, extra: Extra::of(NAME, object.rest()), ..event };
+    let first = Event { body, extra: Extra::of(&INFO, object.rest()), ..event };
     if rest.is_empty() {
         return at.emit_one(first, out);
     }
@@ -275,7 +275,7 @@ fn system(mut object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) {
     let (model, version) = header;
     event.model = model;
     event.version = version.or(event.version);
-    event.extra = Extra::of(NAME, object.rest());
+    event.extra = Extra::of(&INFO, object.rest());
     at.emit_one(event, out);
 }
 

@@ -4,12 +4,12 @@
 use super::NAME;
 use super::foreign::Foreign;
 use super::record::{Dialect, NAMELESS, known};
-use crate::formats::anthropic::{Origin, below, block_of, content_blocks, content_value};
+use crate::formats::anthropic::{below, block_of, content_blocks, content_value};
 use crate::json::Draft;
 use crate::model::{Body, Content, Event, Held, Outline, Residue, Usage};
 use crate::text::Str;
 use crate::time::Time;
-use crate::write::{Output, Writer};
+use crate::write::{Output, Ownership, Writer};
 
 /// Writes records.
 #[derive(Debug)]
@@ -63,7 +63,7 @@ fn record(events: &[Event<'_>], first: &Event<'_>, left: &Residue<'_>) -> String
         Some("attachment") => {
             if let Body::Message { content, .. } = &first.body {
                 let mut inner = Draft::new();
-                inner.set("prompt", content_value(content, Origin::Own));
+                inner.set("prompt", content_value(content, Ownership::Own));
                 draft.nest("attachment", inner);
             }
         }
@@ -72,7 +72,7 @@ fn record(events: &[Event<'_>], first: &Event<'_>, left: &Residue<'_>) -> String
         Some(kind) => {
             let text = known(kind).and_then(|known| known.text);
             if let (Some(key), Some(content)) = (text, first.content()) {
-                draft.set(key, content_value(content, Origin::Own));
+                draft.set(key, content_value(content, Ownership::Own));
             }
         }
     }
@@ -136,7 +136,7 @@ fn content(events: &[Event<'_>], first: &Event<'_>) -> Option<String> {
         match &event.body {
             Body::Message { content, .. }
             | Body::Compaction { summary: Some(content) }
-            | Body::Failure { content: Some(content), .. } => content_blocks(content, Origin::Own, &mut blocks),
+            | Body::Failure { content: Some(content), .. } => content_blocks(content, Ownership::Own, &mut blocks),
             Body::Thinking { .. } | Body::ToolCall { .. } | Body::ToolResult { .. } => {
                 let left = event.extra.get(NAME).and_then(|left| below(left, "message"));
                 let left = left.as_ref().and_then(|message| below(message, "content")).unwrap_or_default();
@@ -189,7 +189,7 @@ fn system(event: &Event<'_>, left: &Residue<'_>, draft: &mut Draft<'_>) {
             draft.nest("error", if flat { inner } else { nested(nested(inner)) });
         }
         Body::Failure { name, .. } => draft.set_opt("error", name.as_deref()),
-        Body::Fact { content: Some(content), .. } => draft.set("content", content_value(content, Origin::Own)),
+        Body::Fact { content: Some(content), .. } => draft.set("content", content_value(content, Ownership::Own)),
         Body::Fact { content: None, .. }
         | Body::Message { .. }
         | Body::Thinking { .. }
@@ -216,7 +216,7 @@ fn result(event: &Event<'_>, left: &Residue<'_>, draft: &mut Draft<'_>) {
         draft.set("is_error", (!success).to_string());
     }
     if let Some(content) = content {
-        draft.set("result", content_value(content, Origin::Own));
+        draft.set("result", content_value(content, Ownership::Own));
     }
     if let Some(cost) = event.usage.and_then(|usage| usage.cost) {
         draft.set("total_cost_usd", cost.to_string());

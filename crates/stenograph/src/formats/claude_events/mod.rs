@@ -6,7 +6,7 @@ mod sniff;
 mod write;
 
 use crate::format::marks::{Exit, Verdict};
-use crate::format::{Format, Head, Info, Marks, Sniff, Traits, Want};
+use crate::format::{Format, FormatInfo, Head, Marks, Sniff, Traits, Want};
 use crate::frame::Framing;
 use crate::json::JsonLines;
 use crate::model::Outline;
@@ -19,7 +19,7 @@ pub struct ClaudeEvents;
 
 const NAME: &str = "claude-events";
 
-static INFO: Info = Info {
+static INFO: FormatInfo = FormatInfo {
     name: NAME,
     agent: "claude-code",
     title: "flat Claude Code events",
@@ -29,7 +29,6 @@ static INFO: Info = Info {
         "{CLAUDE_CONFIG_DIR|~/.claude}/projects/<project>/<session>/transcripts/<thread>.jsonl",
         ".goodvibes/transcripts/<session>/<thread>.jsonl",
     ],
-    resume: None,
     spec: "GoodVibes, Claude Code Transcript Format",
     traits: Traits { pieces: true, carries: true, lossy: false, log: false },
     spelling: &["type", "role", "content.type", "source.type"],
@@ -43,10 +42,11 @@ static INFO: Info = Info {
         "role=user: content text|list",
         "role=assistant: content text|list",
     ],
+    ..FormatInfo::BLANK
 };
 
 impl Format for ClaudeEvents {
-    fn info(&self) -> &'static Info {
+    fn info(&self) -> &'static FormatInfo {
         &INFO
     }
 

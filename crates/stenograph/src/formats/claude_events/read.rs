@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::NAME;
+use super::INFO;
 use crate::formats::anthropic::{Remark, Said, blocks, take_content, tool_call};
 use crate::json::{At, Object, Objects, items};
 use crate::model::{Body, Content, Event, Extra, Held, Piece, Residue, Role};
@@ -21,11 +21,11 @@ impl Objects for Events {
             return message(object, at, out);
         }
         let Some(body) = body(kind.as_deref(), &mut object, &mut remarks) else {
-            return at.emit_unknown(NAME, kind.as_deref(), object, out);
+            return at.emit_unknown(&INFO, kind.as_deref(), object, out);
         };
         note_blocks(remarks, at, out);
         let mut event = Event { body, time: object.take_iso("timestamp"), ..Event::default() };
-        event.extra = Extra::of(NAME, object.rest());
+        event.extra = Extra::of(&INFO, object.rest());
         at.emit_one(event, out);
     }
 }
@@ -99,7 +99,7 @@ fn message(mut object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) {
     let mut event = Event { time: object.take_iso("timestamp"), ..Event::default() };
     if let Some(text) = object.take_text("content") {
         event.body = Body::Message { role, content: Content::Text(text) };
-        event.extra = Extra::of(NAME, object.rest());
+        event.extra = Extra::of(&INFO, object.rest());
         return at.emit_one(event, out);
     }
     let list = object.peek("content").and_then(items).unwrap_or_default();
@@ -112,10 +112,10 @@ fn message(mut object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) {
     if let Some(block) = block {
         object.close("content", block);
     }
-    let first = Event { body, extra: Extra::of(NAME, object.rest()), ..event.clone() };
+    let first = Event { body, extra: Extra::of(&INFO, object.rest()), ..event.clone() };
     let rest = said.map(|said| {
         let left = said.block.map(|block| Residue(vec![(Cow::Borrowed("content"), Held::Object(block.rest()))]));
-        Event { body: said.body, extra: Extra::of(NAME, left.unwrap_or_default()), ..event.clone() }
+        Event { body: said.body, extra: Extra::of(&INFO, left.unwrap_or_default()), ..event.clone() }
     });
     let mut events: Vec<Event<'_>> = std::iter::once(first).chain(rest).collect();
     at.emit(&mut events, out);

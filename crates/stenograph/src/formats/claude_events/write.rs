@@ -1,13 +1,13 @@
 //! Writes flat events: calls, results, texts of the model, failures and endings a line each; everything else as bare messages.
 
 use super::NAME;
-use crate::formats::anthropic::{Origin, below, block_of, content_blocks, content_value, is_sayable_content};
+use crate::formats::anthropic::{below, block_of, content_blocks, content_value, is_sayable_content};
 use crate::json::Draft;
 use crate::model::{Body, Content, Event, Outline, Residue, Role};
 use crate::standin::StandIns;
 use crate::text::quote;
 use crate::time::Time;
-use crate::write::{Output, Writer};
+use crate::write::{Output, Ownership, Writer};
 
 /// Writes lines.
 #[derive(Debug)]
@@ -72,7 +72,7 @@ fn message_content(events: &[Event<'_>], first: &Event<'_>) -> Option<String> {
     let mut blocks = Vec::new();
     for event in events {
         if let Body::Message { content, .. } = &event.body {
-            content_blocks(content, Origin::Own, &mut blocks);
+            content_blocks(content, Ownership::Own, &mut blocks);
         } else {
             let left = event.extra.get(NAME).and_then(|left| below(left, "content")).unwrap_or_default();
             blocks.extend(block_of(&event.body, event.call(), Some(&left)));
@@ -112,20 +112,20 @@ fn put(body: &Body<'_>, left: Option<&Residue<'_>>, call: Option<&str>, draft: &
 }
 
 fn put_output(content: &Content<'_>, left: Option<&Residue<'_>>, draft: &mut Draft<'_>) {
-    let origin = if left.is_some() { Origin::Own } else { Origin::Foreign };
-    match (content, origin) {
+    let ownership = if left.is_some() { Ownership::Own } else { Ownership::Foreign };
+    match (content, ownership) {
         (Content::Text(text), _) => draft.set_text("output", text),
-        (Content::Pieces(pieces), Origin::Own) => match pieces.as_slice() {
+        (Content::Pieces(pieces), Ownership::Own) => match pieces.as_slice() {
             [] => {}
             [piece] if piece.extra.0.is_empty() && piece.as_text().is_some() => {
                 draft.set_text("content", &content.joined());
             }
-            _ => draft.set("content", content_value(content, origin)),
+            _ => draft.set("content", content_value(content, ownership)),
         },
-        (Content::Pieces(_), Origin::Foreign) if content.others().next().is_some() => {
-            draft.set("content", content_value(content, origin));
+        (Content::Pieces(_), Ownership::Foreign) if content.others().next().is_some() => {
+            draft.set("content", content_value(content, ownership));
         }
-        (Content::Pieces(_), Origin::Foreign) => draft.set_text("output", &content.joined()),
+        (Content::Pieces(_), Ownership::Foreign) => draft.set_text("output", &content.joined()),
     }
 }
 
@@ -165,7 +165,9 @@ impl Events {
             }
             Body::Message { role: Role::Assistant, content } if content.others().next().is_none() => "text",
             Body::Message { content, .. } if !is_sayable_content(content) => return None,
-            Body::Message { role, content } => return Some(message(*role, &content_value(content, Origin::Foreign))),
+            Body::Message { role, content } => {
+                return Some(message(*role, &content_value(content, Ownership::Foreign)));
+            }
             // What cannot be read of a thought is sealed by another vendor: nothing is left of it here.
             Body::Thinking { content } if content.is_empty() => return None,
             Body::Thinking { .. } => {
@@ -178,7 +180,7 @@ impl Events {
             // There is no line for it, but what follows rests on the summary: the user tells it.
             Body::Compaction { summary } => {
                 let summary = summary.as_ref().filter(|summary| is_sayable_content(summary))?;
-                return Some(message(Role::User, &content_value(summary, Origin::Foreign)));
+                return Some(message(Role::User, &content_value(summary, Ownership::Foreign)));
             }
             Body::Fact { .. } | Body::Other { .. } => return None,
         };

@@ -10,7 +10,7 @@ mod read;
 mod usage;
 mod write;
 
-use crate::format::{Deeds, Forks, Format, Head, Info, Marks, Sniff, Surroundings, Traits, Want};
+use crate::format::{Deeds, Forks, Format, FormatInfo, Head, Marks, Sniff, Surroundings, Traits, Want};
 use crate::frame::{Framing, Items};
 use crate::json::Object;
 use crate::ledger::{Rule, Tally, Told};
@@ -25,7 +25,7 @@ pub struct Codex;
 /// Its name.
 pub const NAME: &str = "codex";
 
-static INFO: Info = Info {
+static INFO: FormatInfo = FormatInfo {
     name: NAME,
     agent: "codex",
     title: "OpenAI Codex CLI: rollouts",
@@ -77,6 +77,7 @@ static INFO: Info = Info {
          payload.info.last_token_usage.total_tokens number?",
         "type=compacted: payload.message text",
     ],
+    ..FormatInfo::BLANK
 };
 
 /// The types of lines that wrap a payload.
@@ -96,7 +97,7 @@ const LINE_TYPES: &[&str] = &[
 ];
 
 impl Format for Codex {
-    fn info(&self) -> &'static Info {
+    fn info(&self) -> &'static FormatInfo {
         &INFO
     }
 

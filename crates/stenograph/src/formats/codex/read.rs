@@ -1,15 +1,13 @@
 //! Reads rollouts of every generation: documents, bare lines, lines with a payload. Nothing is remembered from one record to
 //! the next: which model spoke and what a session cost in all are folds, not done here.
 
-use std::borrow::Cow;
-
 use memchr::memmem;
 
-use super::{NAME, content, is_bare_header, items, notices};
+use super::{INFO, content, is_bare_header, items, notices};
 use crate::format::Want;
 use crate::frame::{Place, Record};
 use crate::json::{At, JsonRecord, Object};
-use crate::model::{Body, Content, Event, Extra, Residue, Role};
+use crate::model::{Body, Content, Event, Extra, Origin, Residue, Role};
 use crate::read::{Reader, Sink};
 use crate::text::Text;
 use crate::time::Time;
@@ -110,14 +108,14 @@ fn line(mut object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) {
     };
     match events {
         Some(events) => at.emit(&mut finish(events, None, object), out),
-        None => at.emit_unknown(NAME, kind.as_deref(), object, out),
+        None => at.emit_unknown(&INFO, kind.as_deref(), object, out),
     }
 }
 
 /// A line that wraps a payload.
 fn enveloped(name: Option<&str>, mut object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) {
     let Some(mut payload) = object.open("payload") else {
-        return at.emit_unknown(NAME, name, object, out);
+        return at.emit_unknown(&INFO, name, object, out);
     };
     let kind = match name {
         Some("response_item") => items::kind(&payload),
@@ -136,7 +134,7 @@ fn enveloped(name: Option<&str>, mut object: Object<'_>, at: &At<'_>, out: &mut 
             let time = object.take_iso("timestamp");
             at.emit(&mut finish(events, time.as_ref(), object), out);
         }
-        None => at.emit_unknown(NAME, kind.as_deref().or(name), object, out),
+        None => at.emit_unknown(&INFO, kind.as_deref().or(name), object, out),
     }
 }
 
@@ -218,7 +216,7 @@ fn finish<'a>(mut events: Vec<Event<'a>>, time: Option<&Time<'a>>, object: Objec
     for event in &mut events {
         event.time = time.cloned();
         event.extra = Extra::default();
-        event.extra.add(Cow::Borrowed(NAME), rest.take().unwrap_or(Residue(Vec::new())));
+        event.extra.add(Origin::Known(&INFO), rest.take().unwrap_or(Residue(Vec::new())));
     }
     events
 }

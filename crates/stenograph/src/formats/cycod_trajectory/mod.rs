@@ -6,7 +6,7 @@ mod write;
 
 use super::blocks::{Blocks, SPELLED};
 use super::openai_chat::{MARKS, TITLE_LOCKED};
-use crate::format::{Format, Head, Info, Marks, Sniff, Traits, Want};
+use crate::format::{Format, FormatInfo, Head, Marks, Sniff, Traits, Want};
 use crate::frame::Framing;
 use crate::model::Outline;
 use crate::read::Reader;
@@ -27,7 +27,7 @@ const BEFORE: &str = "before";
 /// The key of the header's second line, where it says neither of the two things that CycoD says there.
 const STATUS: &str = "status";
 
-static INFO: Info = Info {
+static INFO: FormatInfo = FormatInfo {
     name: NAME,
     agent: "cycod",
     title: "CycoD's readable trajectories",
@@ -41,11 +41,10 @@ static INFO: Info = Info {
         "trajectory-<session>.md",
         "exception-trajectory-<session>.md",
     ],
-    resume: None,
     spec: "CycoD, docs/chat-history.md",
     traits: Traits { pieces: false, carries: false, lossy: true, log: false },
     spelling: &[SPELLED, BEFORE, AFTER],
-    sheet: &[],
+    ..FormatInfo::BLANK
 };
 
 const TITLE_OPENS: &str = "# Title: \"";
@@ -66,7 +65,7 @@ fn fence(line: &[u8]) -> Option<usize> {
 }
 
 impl Format for CycodTrajectory {
-    fn info(&self) -> &'static Info {
+    fn info(&self) -> &'static FormatInfo {
         &INFO
     }
 

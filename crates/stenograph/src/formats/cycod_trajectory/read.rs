@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use super::write::{self, Shape};
 use super::{
-    AFTER, BEFORE, CLOSES_CALLS, CLOSES_RESULTS, LOCKED, NAME, OPENS_CALLS, OPENS_RESULTS, RULE, STATUS, STATUS_OPENS,
+    AFTER, BEFORE, CLOSES_CALLS, CLOSES_RESULTS, INFO, LOCKED, OPENS_CALLS, OPENS_RESULTS, RULE, STATUS, STATUS_OPENS,
     TITLE_LOCKED, TITLE_OPENS, UNLOCKED, calls, fence,
 };
 use crate::formats::blocks::{Block, Blockwise, Ending, Step, is_blank, leftover, without_return, without_returns};
@@ -156,7 +156,7 @@ impl Trajectory {
             event.at = Some(at);
             event.part = Part { index: u32::try_from(index).unwrap_or(u32::MAX), of };
             if index == 0 && !left.0.is_empty() {
-                event.extra = Extra::of(NAME, std::mem::take(&mut left));
+                event.extra = Extra::of(&INFO, std::mem::take(&mut left));
             }
             out.event(event);
         }

@@ -9,7 +9,7 @@ mod usage;
 mod write;
 
 use crate::format::marks::Exit;
-use crate::format::{Format, Head, Info, Marks, Sniff, Traits, Want};
+use crate::format::{Format, FormatInfo, Head, Marks, Sniff, Traits, Want};
 use crate::frame::{Framing, Items};
 use crate::json::{Object, indent};
 use crate::ledger::Told;
@@ -42,7 +42,7 @@ pub fn map(json: &str) -> String {
     spell::sorted(json).into_owned()
 }
 
-static INFO: Info = Info {
+static INFO: FormatInfo = FormatInfo {
     name: NAME,
     agent: "devflow",
     title: "devflow's transcript of a run",
@@ -53,16 +53,16 @@ static INFO: Info = Info {
         ".devflow/transcripts/runs/<session>/transcript.json",
         ".devflow/runs/runs/<session>/transcript.json",
     ],
-    resume: None,
     spec: "devflow, ADR-011: Transcript Format",
     traits: Traits { pieces: false, carries: true, lossy: false, log: false },
     // How a run ended is said by an event of its own.
     spelling: &["role", "turns", "content", "metadata.status", "metadata.error", "metadata.endedAt"],
-    sheet: &[],
+    totals: &["metadata.totalTokensIn", "metadata.totalTokensOut", "metadata.totalCost", "metadata.turnCount"],
+    ..FormatInfo::BLANK
 };
 
 impl Format for Devflow {
-    fn info(&self) -> &'static Info {
+    fn info(&self) -> &'static FormatInfo {
         &INFO
     }
 
@@ -87,10 +87,6 @@ impl Format for Devflow {
 
     fn reader(&self, _want: Want) -> Box<dyn Reader> {
         Box::new(read::Turns::default())
-    }
-
-    fn totals(&self) -> &'static [&'static str] {
-        &["metadata.totalTokensIn", "metadata.totalTokensOut", "metadata.totalCost", "metadata.turnCount"]
     }
 
     fn told<'e>(&self, _event: &'e Event<'_>, left: &'e Residue<'_>) -> Told<'e> {

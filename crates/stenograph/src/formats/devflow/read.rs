@@ -1,7 +1,7 @@
 //! Reads devflow's document: what stands before the turns, the turns, and what stands after them.
 //! It remembers only whether the document was closed, and how the run ended.
 
-use super::{NAME, ZERO_TIME, spell};
+use super::{INFO, ZERO_TIME, spell};
 use crate::frame::{Place, Record};
 use crate::json::{At, JsonRecord, Object, compact};
 use crate::model::{Body, Content, Event, Extra, Held, Input, Note, NoteKind, Piece, Residue, Role, Span, Usage};
@@ -92,7 +92,7 @@ fn header(name: &'static str, mut object: Object<'_>, at: &At<'_>, out: &mut dyn
         stop = end(&metadata, at);
         object.close("metadata", metadata);
     }
-    event.extra = Extra::of(NAME, object.rest());
+    event.extra = Extra::of(&INFO, object.rest());
     at.emit_one(event, out);
     stop
 }
@@ -119,7 +119,7 @@ fn turn(mut object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) {
     let calls = take_calls(&mut object, at, out);
     let spoken = said(role.as_deref(), !calls.is_empty(), &mut object);
     if matches!(spoken, Spoken::Unknown) && calls.is_empty() {
-        return at.emit_unknown(NAME, role.as_deref(), object, out);
+        return at.emit_unknown(&INFO, role.as_deref(), object, out);
     }
     let base = Event {
         id: object.take_number("id").map(|number| number.to_string().into()),
@@ -151,7 +151,7 @@ fn turn(mut object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) {
     }
     if let Some(first) = events.first_mut() {
         first.usage = usage;
-        first.extra = Extra::of(NAME, rest);
+        first.extra = Extra::of(&INFO, rest);
     }
     for call in calls {
         events.push(own(call.asked, call.rest, &base));
@@ -161,7 +161,7 @@ fn turn(mut object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) {
 }
 
 fn own<'a>(body: Body<'a>, rest: Residue<'a>, base: &Event<'a>) -> Event<'a> {
-    Event { body, extra: Extra::of(NAME, rest), ..base.clone() }
+    Event { body, extra: Extra::of(&INFO, rest), ..base.clone() }
 }
 
 fn place_calls<'a>(rest: &mut Residue<'a>, call: Residue<'a>) {

@@ -3,7 +3,7 @@
 mod read;
 mod write;
 
-use crate::format::{Format, Head, Info, Sniff, Traits, Want};
+use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Want};
 use crate::frame::Framing;
 use crate::json::{JsonLines, Object};
 use crate::model::Outline;
@@ -19,23 +19,23 @@ const NAME: &str = "goodvibes-telemetry";
 /// The one thing that is reported.
 const COMPLETE: &str = "subagent_complete";
 
-static INFO: Info = Info {
+static INFO: FormatInfo = FormatInfo {
     name: NAME,
     agent: "goodvibes",
     title: "GoodVibes' monthly telemetry of sub-agents",
     framing: Framing::Lines,
     extension: "jsonl",
     homes: &[".goodvibes/telemetry/*.jsonl"],
-    resume: None,
     spec: "GoodVibes plugin, types/telemetry.ts",
     traits: Traits { pieces: true, carries: true, lossy: false, log: true },
     spelling: &["event", "type"],
     sheet: &["*: event text, agent_id text, agent_type text, session_id text, started_at text?, ended_at text?, \
          duration_ms number?, status text, keywords list?, files_modified list, tools_used list, summary text?"],
+    ..FormatInfo::BLANK
 };
 
 impl Format for GoodvibesTelemetry {
-    fn info(&self) -> &'static Info {
+    fn info(&self) -> &'static FormatInfo {
         &INFO
     }
 

@@ -1,6 +1,6 @@
 //! Reads GoodVibes' telemetry, without memory: each line is the end of one sub-agent.
 
-use super::{NAME, Shape};
+use super::{INFO, Shape};
 use crate::json::{At, Object, Objects};
 use crate::model::{Body, Content, Event, Extra};
 use crate::read::Sink;
@@ -14,7 +14,7 @@ impl Objects for Lines {
     fn object(&mut self, mut object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) {
         let Some(shape) = Shape::of(&object) else {
             let name = object.peek_str("event").or_else(|| object.peek_str("type"));
-            return at.emit_unknown(NAME, name.as_deref(), object, out);
+            return at.emit_unknown(&INFO, name.as_deref(), object, out);
         };
         let content = object.take_text(shape.summary()).map(Content::Text);
         let body = match shape {
@@ -32,7 +32,7 @@ impl Objects for Lines {
             time: object.take_iso("ended_at"),
             ..Event::new(body)
         };
-        event.extra = Extra::of(NAME, object.rest());
+        event.extra = Extra::of(&INFO, object.rest());
         at.emit_one(event, out);
     }
 }

@@ -3,7 +3,7 @@
 mod read;
 mod write;
 
-use crate::format::{Format, Head, Info, Sniff, Traits, Want};
+use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Want};
 use crate::frame::{Framing, Items};
 use crate::json::Object;
 use crate::model::Outline;
@@ -16,22 +16,20 @@ pub struct GoodvibesTracking;
 
 const NAME: &str = "goodvibes-tracking";
 
-static INFO: Info = Info {
+static INFO: FormatInfo = FormatInfo {
     name: NAME,
     agent: "goodvibes",
     title: "GoodVibes' list of the sub-agents at work",
     framing: Framing::Items(Items::Members),
     extension: "json",
     homes: &[".goodvibes/state/agent-tracking.json"],
-    resume: None,
     spec: "GoodVibes plugin, types/telemetry.ts",
     traits: Traits { pieces: false, carries: false, lossy: false, log: true },
-    spelling: &[],
-    sheet: &[],
+    ..FormatInfo::BLANK
 };
 
 impl Format for GoodvibesTracking {
-    fn info(&self) -> &'static Info {
+    fn info(&self) -> &'static FormatInfo {
         &INFO
     }
 

@@ -1,6 +1,6 @@
 //! Reads the members of `agent-tracking.json`. It remembers only whether the document was closed.
 
-use super::NAME;
+use super::INFO;
 use crate::frame::{Place, Record};
 use crate::json::{JsonRecord, Object};
 use crate::model::{Body, Event, Extra, Note, NoteKind, Span};
@@ -57,7 +57,7 @@ fn agent<'a>(key: &'a str, mut object: Object<'a>) -> Event<'a> {
         time: object.take_iso("started_at"),
         ..Event::new(Body::Fact { name: Str::Borrowed("agent"), content: None })
     };
-    event.extra = Extra::of(NAME, object.rest());
+    event.extra = Extra::of(&INFO, object.rest());
     event
 }
 

@@ -8,7 +8,7 @@ mod write;
 pub use name::{file_name, is_file_name};
 
 use super::blocks::{BLANK, Blocks, SPELLED};
-use crate::format::{Format, Head, Info, Sniff, Traits, Want};
+use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Want};
 use crate::frame::Framing;
 use crate::model::{Kind, Outline};
 use crate::read::Reader;
@@ -20,7 +20,7 @@ pub struct Leslie;
 
 const NAME: &str = "leslie";
 
-static INFO: Info = Info {
+static INFO: FormatInfo = FormatInfo {
     name: NAME,
     agent: "leslie",
     title: "Leslie's plain text transcripts",
@@ -30,12 +30,12 @@ static INFO: Info = Info {
         ".leslie/threads/<session>/.meta/transcripts/*.txt",
         "~/.leslie/threads/<session>/.meta/transcripts/*.txt",
     ],
-    resume: None,
     spec: "Leslie, decision D04: transcript format and generation",
     traits: Traits { pieces: false, carries: false, lossy: true, log: false },
     // The stop reason is said by an event of its own.
     spelling: &[SPELLED, BLANK, STOP_REASON],
-    sheet: &[],
+    counts: &[(TOOL_CALLS, Kind::ToolCall)],
+    ..FormatInfo::BLANK
 };
 
 const THREAD_ID: &str = "Thread ID";
@@ -55,7 +55,7 @@ const OPENS_QUERY: &str = "<user_query>";
 const CLOSES_QUERY: &str = "</user_query>";
 
 impl Format for Leslie {
-    fn info(&self) -> &'static Info {
+    fn info(&self) -> &'static FormatInfo {
         &INFO
     }
 
@@ -77,10 +77,6 @@ impl Format for Leslie {
 
     fn reader(&self, _want: Want) -> Box<dyn Reader> {
         Box::new(Blocks::new(read::Transcript::default()))
-    }
-
-    fn counts(&self) -> &'static [(&'static str, Kind)] {
-        &[(TOOL_CALLS, Kind::ToolCall)]
     }
 
     fn writer(&self, outline: &Outline) -> Box<dyn Writer> {

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use super::{CLOSES_QUERY, KEYS, NAME, OPENS_QUERY, RULE, STOP_REASON, THREAD_ID, TIME_RANGE, write};
+use super::{CLOSES_QUERY, INFO, KEYS, OPENS_QUERY, RULE, STOP_REASON, THREAD_ID, TIME_RANGE, write};
 use crate::formats::blocks::{
     Block, Blockwise, Ending, Step, emit_stray, is_blank, leave_blank, leftover, without_return, without_returns,
 };
@@ -151,7 +151,7 @@ impl Transcript {
             rest.push((Cow::Owned(key.to_owned()), held));
         }
         event.at = Some(block.span(0, block.trimmed().1));
-        event.extra = Extra::of(NAME, Residue(rest));
+        event.extra = Extra::of(&INFO, Residue(rest));
         out.event(&event);
     }
 
@@ -175,7 +175,7 @@ impl Transcript {
         // Even where nothing is left, it is said whose entry this is: what is Leslie's own is never cut.
         let mut left = leftover(source, write::usual(&event).as_deref());
         leave_blank(block, end, &mut left);
-        event.extra = Extra::of(NAME, left);
+        event.extra = Extra::of(&INFO, left);
         out.event(&event);
     }
 }

@@ -10,7 +10,7 @@ pub use name::file_name;
 
 use super::chat;
 use crate::format::marks::Exit;
-use crate::format::{Format, Head, Info, Marks, Sniff, Traits, Want};
+use crate::format::{Format, FormatInfo, Head, Marks, Sniff, Traits, Want};
 use crate::frame::Framing;
 use crate::json::{JsonLines, Object, items};
 use crate::model::Outline;
@@ -32,7 +32,7 @@ const CONVERSATION: &str = "conversation";
 /// The name of the fact that holds the tools of such a line.
 const TOOLS: &str = "tools";
 
-static INFO: Info = Info {
+static INFO: FormatInfo = FormatInfo {
     name: NAME,
     agent: "cycod",
     title: "Chat Completions messages as JSON lines (CycoD's chat history)",
@@ -68,6 +68,7 @@ static INFO: Info = Info {
          tool_calls[].function.name text, tool_calls[].function.arguments text",
         "role=tool: tool_call_id text, content text|list, content[].text text",
     ],
+    ..FormatInfo::BLANK
 };
 
 /// What CycoD says in words of its own about what came of a command.
@@ -78,7 +79,7 @@ pub(super) const MARKS: Marks = Marks {
 };
 
 impl Format for OpenaiChat {
-    fn info(&self) -> &'static Info {
+    fn info(&self) -> &'static FormatInfo {
         &INFO
     }
 

@@ -2,7 +2,7 @@
 
 use memchr::memmem;
 
-use super::{CONVERSATION, NAME, TITLE_LOCKED, TOOLS, chat};
+use super::{CONVERSATION, INFO, TITLE_LOCKED, TOOLS, chat};
 use crate::format::Want;
 use crate::json::{At, Object, Objects};
 use crate::model::{Body, Content, Event, Extra, NoteKind};
@@ -37,7 +37,7 @@ impl Objects for Messages {
                 }
                 Err(object) => {
                     let role = object.peek_str("role");
-                    at.emit_unknown(NAME, role.as_deref(), object, out);
+                    at.emit_unknown(&INFO, role.as_deref(), object, out);
                 }
             };
         }
@@ -51,7 +51,7 @@ impl Objects for Messages {
             }
             Err(object) => {
                 let name = object.keys().next().map(str::to_owned);
-                at.emit_unknown(NAME, name.as_deref(), object, out);
+                at.emit_unknown(&INFO, name.as_deref(), object, out);
             }
         }
     }
@@ -66,12 +66,12 @@ impl Objects for Messages {
 /// the same words would tell of earlier responses again.
 fn message(mut object: Object<'_>) -> Result<Vec<Event<'_>>, Object<'_>> {
     if !object.has("usage") && !object.has("model") {
-        return chat::message(object, NAME);
+        return chat::message(object, &INFO);
     }
     let whole = object.clone();
     let usage = chat::usage::take(&mut object);
     let model = object.take_name("model");
-    let Ok(mut events) = chat::message(object, NAME) else { return Err(whole) };
+    let Ok(mut events) = chat::message(object, &INFO) else { return Err(whole) };
     for (at, event) in events.iter_mut().enumerate() {
         event.model.clone_from(&model);
         event.usage = usage.filter(|_| at == 0);
@@ -93,7 +93,7 @@ fn header(mut object: Object<'_>) -> Vec<Event<'_>> {
     }
     let name = if title.is_some() { "title" } else { "_meta" };
     let mut event = Event::new(Body::Fact { name: name.into(), content: title.map(Content::Text) });
-    event.extra = Extra::of(NAME, object.rest());
+    event.extra = Extra::of(&INFO, object.rest());
     std::iter::once(event).chain(locked).collect()
 }
 
@@ -103,14 +103,14 @@ fn conversation(mut object: Object<'_>) -> Result<Vec<Event<'_>>, Object<'_>> {
         return Err(object);
     };
     object.take("messages");
-    let tools = chat::tools(&mut object, TOOLS, NAME);
+    let tools = chat::tools(&mut object, TOOLS, &INFO);
     let mut events = vec![Event::new(Body::Fact { name: CONVERSATION.into(), content: None })];
     events.extend(tools);
     for raw in messages {
-        events.extend(chat::element(raw, NAME));
+        events.extend(chat::element(raw, &INFO));
     }
     if let Some(first) = events.first_mut() {
-        first.extra = Extra::of(NAME, object.rest());
+        first.extra = Extra::of(&INFO, object.rest());
     }
     Ok(events)
 }

@@ -3,7 +3,7 @@
 mod read;
 mod write;
 
-use crate::format::{Format, Head, Info, Sniff, Traits, Want};
+use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Want};
 use crate::frame::Framing;
 use crate::json::JsonLines;
 use crate::model::Outline;
@@ -14,7 +14,7 @@ use crate::write::Writer;
 #[derive(Debug)]
 pub struct Steno;
 
-static INFO: Info = Info {
+pub(crate) static INFO: FormatInfo = FormatInfo {
     name: crate::wire::NAME,
     agent: "steno",
     title: "Stenograph's native stream: one event a line, everything kept",
@@ -38,15 +38,14 @@ static INFO: Info = Info {
         ".leslie/threads/<session>/.meta/transcripts/*.steno",
         "~/.leslie/threads/<session>/.meta/transcripts/*.steno",
     ],
-    resume: None,
     spec: "docs/steno.schema.json",
     traits: Traits { pieces: true, carries: true, lossy: false, log: false },
-    spelling: &[],
     sheet: &["*: v number, kind text"],
+    ..FormatInfo::BLANK
 };
 
 impl Format for Steno {
-    fn info(&self) -> &'static Info {
+    fn info(&self) -> &'static FormatInfo {
         &INFO
     }
 

@@ -1,6 +1,7 @@
 //! Reads native lines. Nothing is interpreted here: the wire already says what an event is. A line that is a note about
 //! another source is a fact to whoever reads the stream.
 
+use super::INFO;
 use crate::json::{At, Object, Objects};
 use crate::model::{Body, Content, Event, Extra, NoteKind};
 use crate::read::Sink;
@@ -23,9 +24,9 @@ impl Objects for Lines {
             if let Some(problem) = wire::problem(&object) {
                 at.note(NoteKind::NotARecord, problem, out);
                 let body = Body::Other { name: kind, bytes: None };
-                return at.emit_one(Event { extra: Extra::of(wire::NAME, object.rest()), ..Event::new(body) }, out);
+                return at.emit_one(Event { extra: Extra::of(&INFO, object.rest()), ..Event::new(body) }, out);
             }
-            return at.emit_unknown(wire::NAME, kind.as_deref(), object, out);
+            return at.emit_unknown(&INFO, kind.as_deref(), object, out);
         };
         wire::leave(&mut event, taken.rest());
         if event.part.of > u32::from(u16::MAX) {
@@ -44,6 +45,6 @@ fn is_note(object: &Object<'_>) -> bool {
 fn note(mut object: Object<'_>) -> Event<'_> {
     let content = object.take_text("text").map(Content::Text);
     let mut event = Event::new(Body::Fact { name: Str::Borrowed("note"), content });
-    event.extra = Extra::of(wire::NAME, object.rest());
+    event.extra = Extra::of(&INFO, object.rest());
     event
 }

@@ -9,7 +9,7 @@ mod row;
 use std::collections::BTreeMap;
 
 pub use overrides::Override;
-pub use price::{Counter, Line, Origin, Price, Rates, Tier};
+pub use price::{Counter, Line, Price, PriceSource, Rates, Tier};
 
 use super::Pace;
 use row::Row;
@@ -92,17 +92,17 @@ impl Prices {
     }
 
     /// What the user or else the table says of a model, under which name.
-    fn said(&self, model: &str) -> Option<(&str, Origin, Row)> {
+    fn said(&self, model: &str) -> Option<(&str, PriceSource, Row)> {
         if model.len() > names::NAME_LEN_MAX {
             return None;
         }
         let spellings = names::spellings(model);
         if let Some(said) = overrides::find(&self.overrides, model, &spellings) {
             let base = said.same_as.as_ref().and_then(|name| self.row(&names::spellings(name)));
-            return Some((&said.model, Origin::Override, said.row(base.map(|(_, row)| row))));
+            return Some((&said.model, PriceSource::Override, said.row(base.map(|(_, row)| row))));
         }
         let (name, row) = self.row(&spellings)?;
-        Some((name, row.last.clone().map_or(Origin::Shipped, Origin::Retired), row))
+        Some((name, row.last.clone().map_or(PriceSource::Shipped, PriceSource::Retired), row))
     }
 
     /// The row of a model in the table, with its name.

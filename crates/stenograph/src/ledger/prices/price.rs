@@ -112,7 +112,7 @@ pub struct Tier {
 
 /// Where a price is from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Origin {
+pub enum PriceSource {
     /// The table that is shipped.
     Shipped,
     /// The table that is shipped; its source has dropped the model since, and this version of the source was the last to
@@ -130,7 +130,7 @@ pub struct Price {
     /// The pace the prices are for. A vendor that sells haste under one name only is asked for that one.
     pub pace: Pace,
     /// Where they are from.
-    pub origin: Origin,
+    pub origin: PriceSource,
     /// The prices by the size of the context, the smallest first; never empty, and the first is for every size.
     pub(super) tiers: Vec<Tier>,
 }

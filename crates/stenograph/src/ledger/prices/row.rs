@@ -7,7 +7,7 @@
 //! Prices are dollars for a million tokens, or for one search. The first block is the usual pace at any size; `last` names
 //! the version of the source that stated the model for the last time. Nothing here knows which rows there are.
 
-use super::price::{Counter, Origin, Price, Rates, Tier};
+use super::price::{Counter, Price, PriceSource, Rates, Tier};
 use crate::ledger::{Money, Pace};
 
 /// The name of a row and the rest of it.
@@ -51,7 +51,7 @@ impl Row {
     }
 
     /// The prices at a pace; `None` where none are stated for it.
-    pub fn price(&self, name: &str, origin: Origin, pace: Pace) -> Option<Price> {
+    pub fn price(&self, name: &str, origin: PriceSource, pace: Pace) -> Option<Price> {
         let pace = self.sold_as(pace)?;
         let tiers_at = |pace| self.blocks.iter().filter(move |(at, _)| *at == pace).map(|(_, tier)| *tier);
         let usual = tiers_at(Pace::Standard).find(|tier| tier.over == 0)?.rates;

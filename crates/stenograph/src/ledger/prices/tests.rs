@@ -125,7 +125,7 @@ fn a_name_without_its_date_is_found_where_all_dates_agree() {
     assert_eq!(prices.price("beta", Pace::Standard).unwrap().found_as, "beta-20250101");
     assert_eq!(prices.price("beta-20250909", Pace::Standard).unwrap().found_as, "beta-20250101");
     assert_eq!(prices.price("gamma", Pace::Standard), None);
-    assert_eq!(prices.price("beta-20250202", Pace::Standard).unwrap().origin, Origin::Retired("1.0.0".to_owned()));
+    assert_eq!(prices.price("beta-20250202", Pace::Standard).unwrap().origin, PriceSource::Retired("1.0.0".to_owned()));
 }
 
 #[test]
@@ -217,7 +217,10 @@ fn what_the_user_says_counts_more_than_the_table() {
     let call = Tokens { output: 10, reasoning: 10, searches: 1, ..Tokens::default() };
     assert_eq!(cost("openrouter/delta", &call).as_deref(), Some("0.02004"));
     let price = prices.price("delta", Pace::Standard).unwrap();
-    assert_eq!((price.origin.clone(), price.found_as.as_str(), price.tiers().len()), (Origin::Override, "delta", 2));
+    assert_eq!(
+        (price.origin.clone(), price.found_as.as_str(), price.tiers().len()),
+        (PriceSource::Override, "delta", 2)
+    );
     assert_eq!(prices.price("beta-20250101", Pace::Standard), plain.price("beta-20250101", Pace::Standard));
 }
 
