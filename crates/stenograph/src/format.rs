@@ -53,11 +53,6 @@ pub trait Format: Sync {
         Deeds::default()
     }
 
-    /// What its agent adds to a conversation by itself when it asks a model.
-    fn surroundings(&self) -> Surroundings {
-        Surroundings::default()
-    }
-
     /// Where its records say what their session was forked from.
     fn forks(&self) -> Forks {
         Forks::default()
@@ -71,15 +66,6 @@ pub struct Deeds {
     pub fields: &'static [&'static str],
     /// Path of the field that names the call, in a record that is no result.
     pub call: Option<&'static str>,
-}
-
-/// What an agent adds to a conversation by itself. It tells of the machine and the moment more than of what was said.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Surroundings {
-    /// How a part of a text begins and ends that the agent puts into the mouth of a user, or behind the answer of a tool.
-    pub asides: &'static [(&'static str, &'static str)],
-    /// How a line at the head of a result begins that is another each time, whatever the tool answers.
-    pub fleeting: &'static [&'static str],
 }
 
 /// Where the records of a format say what their session was forked from: paths of fields that are left over in them.

@@ -4,11 +4,11 @@
 mod anthropic;
 mod beside;
 mod drift;
+mod injected;
 mod openai;
 mod player;
 mod responses;
 mod said;
-mod surroundings;
 mod tape;
 mod vendor;
 

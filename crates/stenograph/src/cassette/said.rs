@@ -1,7 +1,7 @@
 //! One thing that was said in a conversation, as requests and recordings have it in common, and the order in which both are
 //! compared. Events and the messages of every vendor become the same here; what differs is not decided here.
 
-use super::surroundings::{lasting, part};
+use super::injected::{split_injected, without_changing_lines};
 use crate::json::canonical;
 use crate::model::{Body, Content, Data, Event, Input, PieceKind, Role};
 
@@ -169,10 +169,10 @@ pub(super) fn normal(said: Vec<Said>, asides: &mut Vec<String>) -> Vec<Said> {
             }
             Said::Result { id, text } => {
                 run.end_answer(&mut out);
-                run.results.push(Said::Result { id, text: lasting(part(text, asides)) });
+                run.results.push(Said::Result { id, text: without_changing_lines(split_injected(text, asides)) });
             }
             Said::Message { role, text } => {
-                let (before, text) = (asides.len(), part(text, asides));
+                let (before, text) = (asides.len(), split_injected(text, asides));
                 // Nobody said what an agent only added.
                 if text.is_empty() && asides.len() > before {
                     continue;

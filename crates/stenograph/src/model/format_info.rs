@@ -43,6 +43,10 @@ pub struct FormatInfo {
     /// Paths of fields, left over in its headers, that tell what the whole session took. An edit leaves them as they are, for the
     /// session took no less, and says so.
     pub totals: &'static [&'static str],
+    /// The beginning and the end of texts that the agent adds to the messages of its user, or to the results of tools.
+    pub injected: &'static [(&'static str, &'static str)],
+    /// Prefixes of lines at the head of a result that change on every run.
+    pub changing_lines: &'static [&'static str],
 }
 
 impl FormatInfo {
@@ -62,6 +66,8 @@ impl FormatInfo {
         restated: &[],
         counts: &[],
         totals: &[],
+        injected: &[],
+        changing_lines: &[],
     };
 }
 

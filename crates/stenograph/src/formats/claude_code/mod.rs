@@ -11,7 +11,7 @@ mod sniff;
 mod usage;
 mod write;
 
-use crate::format::{Deeds, Forks, Format, FormatInfo, Head, Marks, Signs, Sniff, Surroundings, Traits, Want};
+use crate::format::{Deeds, Forks, Format, FormatInfo, Head, Marks, Signs, Sniff, Traits, Want};
 use crate::frame::Framing;
 use crate::json::JsonLines;
 use crate::ledger::{Rule, Tally, Told};
@@ -74,6 +74,7 @@ static INFO: FormatInfo = FormatInfo {
         "type=custom-title: customTitle text, sessionId text",
     ],
     restated: &["toolUseResult", "tool_use_result"],
+    injected: &[("<system-reminder>", "</system-reminder>")],
     ..FormatInfo::BLANK
 };
 
@@ -112,10 +113,6 @@ impl Format for ClaudeCode {
 
     fn marks(&self) -> Marks {
         marks::MARKS
-    }
-
-    fn surroundings(&self) -> Surroundings {
-        Surroundings { asides: &[("<system-reminder>", "</system-reminder>")], fleeting: &[] }
     }
 
     fn forks(&self) -> Forks {

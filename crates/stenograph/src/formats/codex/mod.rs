@@ -10,7 +10,7 @@ mod read;
 mod usage;
 mod write;
 
-use crate::format::{Deeds, Forks, Format, FormatInfo, Head, Marks, Sniff, Surroundings, Traits, Want};
+use crate::format::{Deeds, Forks, Format, FormatInfo, Head, Marks, Sniff, Traits, Want};
 use crate::frame::{Framing, Items};
 use crate::json::Object;
 use crate::ledger::{Rule, Tally, Told};
@@ -77,6 +77,12 @@ static INFO: FormatInfo = FormatInfo {
          payload.info.last_token_usage.total_tokens number?",
         "type=compacted: payload.message text",
     ],
+    injected: &[
+        ("<environment_context>", "</environment_context>"),
+        ("<user_instructions>", "</user_instructions>"),
+        ("# AGENTS.md instructions", "</INSTRUCTIONS>"),
+    ],
+    changing_lines: &["Chunk ID: ", "Wall time: "],
     ..FormatInfo::BLANK
 };
 
@@ -141,17 +147,6 @@ impl Format for Codex {
 
     fn marks(&self) -> Marks {
         marks::MARKS
-    }
-
-    fn surroundings(&self) -> Surroundings {
-        Surroundings {
-            asides: &[
-                ("<environment_context>", "</environment_context>"),
-                ("<user_instructions>", "</user_instructions>"),
-                ("# AGENTS.md instructions", "</INSTRUCTIONS>"),
-            ],
-            fleeting: &["Chunk ID: ", "Wall time: "],
-        }
     }
 
     fn forks(&self) -> Forks {
