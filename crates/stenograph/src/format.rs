@@ -48,24 +48,10 @@ pub trait Format: Sync {
         Marks::NONE
     }
 
-    /// Where its records say, in a shape for programs, what a call did to files.
-    fn deeds(&self) -> Deeds {
-        Deeds::default()
-    }
-
     /// Where its records say what their session was forked from.
     fn forks(&self) -> Forks {
         Forks::default()
     }
-}
-
-/// Where a format says what a call did to files, beside the model.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Deeds {
-    /// Paths of fields, left over in its records, that hold it.
-    pub fields: &'static [&'static str],
-    /// Path of the field that names the call, in a record that is no result.
-    pub call: Option<&'static str>,
 }
 
 /// Where the records of a format say what their session was forked from: paths of fields that are left over in them.

@@ -299,10 +299,9 @@ fn first_sight(changes: &mut Changes, base: &str) {
     let length = base.matches('\n').count() + 1;
     let content = quote(base);
     let told = format!(r#"{{"file":{{"content":{content},"startLine":1,"numLines":{length},"totalLines":{length}}}}}"#);
-    let told_by = FORMATS.iter().map(|format| (format.info(), format.deeds()));
-    let (name, deeds) =
-        told_by.filter(|(_, deeds)| deeds.call.is_none()).find(|(_, deeds)| !deeds.fields.is_empty()).unwrap();
-    let residue = Residue(vec![(deeds.fields[0].into(), Held::Raw(told.into()))]);
+    let formats = FORMATS.iter().map(|format| format.info());
+    let info = formats.filter(|info| info.effects_call.is_none()).find(|info| !info.effects.is_empty()).unwrap();
+    let residue = Residue(vec![(info.effects[0].into(), Held::Raw(told.into()))]);
     let result = Body::ToolResult { call, name: None, content: Content::text("shown"), error: None };
-    changes.add(&Event { extra: Extra::of(name, residue), ..Event::new(result) });
+    changes.add(&Event { extra: Extra::of(info, residue), ..Event::new(result) });
 }

@@ -3,7 +3,6 @@
 
 use super::patch::{Deed, Patched, add_line, read_unified};
 use super::sheet::Hunk;
-use crate::format;
 use crate::json::{Object, items};
 use crate::model::Event;
 use crate::text::Text;
@@ -52,16 +51,12 @@ pub(super) fn told(event: &Event<'_>) -> Option<Told> {
     let mut found = false;
     let (mut created, mut updated) = (false, false);
     let mut written: Option<String> = None;
-    for (info, residue) in event.extra.known() {
-        let Some(deeds) = format::named(info.name).map(format::Format::deeds).filter(|deeds| !deeds.fields.is_empty())
-        else {
-            continue;
-        };
+    for (info, residue) in event.extra.known().filter(|(info, _)| !info.effects.is_empty()) {
         residue.each("", &mut |path, raw| {
-            if deeds.call == Some(path) {
+            if info.effects_call == Some(path) {
                 told.call = text(raw);
             }
-            for field in deeds.fields {
+            for field in info.effects {
                 let mut take = |key: &str, raw: &str| {
                     found |= told.take(key, raw);
                     created |= key == "type" && raw == "\"create\"";

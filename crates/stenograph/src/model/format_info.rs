@@ -47,6 +47,10 @@ pub struct FormatInfo {
     pub injected: &'static [(&'static str, &'static str)],
     /// Prefixes of lines at the head of a result that change on every run.
     pub changing_lines: &'static [&'static str],
+    /// Paths of fields, left over in its records, that state in a shape for programs what a call did to files.
+    pub effects: &'static [&'static str],
+    /// The path of the field that names the call, in a record with effects that is not a result.
+    pub effects_call: Option<&'static str>,
 }
 
 impl FormatInfo {
@@ -68,6 +72,8 @@ impl FormatInfo {
         totals: &[],
         injected: &[],
         changing_lines: &[],
+        effects: &[],
+        effects_call: None,
     };
 }
 

@@ -11,7 +11,7 @@ mod sniff;
 mod usage;
 mod write;
 
-use crate::format::{Deeds, Forks, Format, FormatInfo, Head, Marks, Signs, Sniff, Traits, Want};
+use crate::format::{Forks, Format, FormatInfo, Head, Marks, Signs, Sniff, Traits, Want};
 use crate::frame::Framing;
 use crate::json::JsonLines;
 use crate::ledger::{Rule, Tally, Told};
@@ -75,6 +75,7 @@ static INFO: FormatInfo = FormatInfo {
     ],
     restated: &["toolUseResult", "tool_use_result"],
     injected: &[("<system-reminder>", "</system-reminder>")],
+    effects: &["toolUseResult", "tool_use_result"],
     ..FormatInfo::BLANK
 };
 
@@ -97,10 +98,6 @@ impl Format for ClaudeCode {
 
     fn told<'e>(&self, event: &'e Event<'_>, left: &'e Residue<'_>) -> Told<'e> {
         usage::told(event, left)
-    }
-
-    fn deeds(&self) -> Deeds {
-        Deeds { fields: &["toolUseResult", "tool_use_result"], call: None }
     }
 
     fn tally(&self, rule: Rule) -> Option<Box<dyn Tally>> {

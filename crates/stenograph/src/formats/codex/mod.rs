@@ -10,7 +10,7 @@ mod read;
 mod usage;
 mod write;
 
-use crate::format::{Deeds, Forks, Format, FormatInfo, Head, Marks, Sniff, Traits, Want};
+use crate::format::{Forks, Format, FormatInfo, Head, Marks, Sniff, Traits, Want};
 use crate::frame::{Framing, Items};
 use crate::json::Object;
 use crate::ledger::{Rule, Tally, Told};
@@ -83,6 +83,8 @@ static INFO: FormatInfo = FormatInfo {
         ("# AGENTS.md instructions", "</INSTRUCTIONS>"),
     ],
     changing_lines: &["Chunk ID: ", "Wall time: "],
+    effects: &["payload"],
+    effects_call: Some("payload.call_id"),
     ..FormatInfo::BLANK
 };
 
@@ -131,10 +133,6 @@ impl Format for Codex {
 
     fn told<'e>(&self, event: &'e Event<'_>, left: &'e Residue<'_>) -> Told<'e> {
         usage::told(event, left)
-    }
-
-    fn deeds(&self) -> Deeds {
-        Deeds { fields: &["payload"], call: Some("payload.call_id") }
     }
 
     fn tally(&self, rule: Rule) -> Option<Box<dyn Tally>> {
