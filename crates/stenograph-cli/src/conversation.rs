@@ -3,10 +3,10 @@
 
 use std::path::Path;
 
+use stenograph::evidence::nested_events;
 use stenograph::format::Format;
 use stenograph::ledger::{Book, Calls, Counting};
 use stenograph::model::{Event, Note, Outline, Spine, Usage};
-use stenograph::nested::nested_events;
 use stenograph::read::Sink;
 use stenograph_store::recall::Recall;
 use stenograph_store::{Passes, Source, folder, sides};

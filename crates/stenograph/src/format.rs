@@ -1,7 +1,5 @@
 //! What a format is: how bytes spell events. Everything that lists formats derives from [`crate::formats::FORMATS`].
 
-pub(crate) mod marks;
-
 use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::io;
@@ -12,7 +10,6 @@ use crate::model::{Event, Outline, Residue};
 pub use crate::model::{FormatInfo, Traits};
 use crate::read::Reader;
 use crate::write::Writer;
-pub use marks::Marks;
 
 /// A format. To add one, see `formats/README.md`.
 pub trait Format: Sync {
@@ -41,11 +38,6 @@ pub trait Format: Sync {
     /// What its records say, in words of its own, about how a run stands.
     fn signs(&self) -> Signs {
         Signs::default()
-    }
-
-    /// What its records say, in words of its own, about what came of calls.
-    fn marks(&self) -> Marks {
-        Marks::NONE
     }
 
     /// Where its records say what their session was forked from.

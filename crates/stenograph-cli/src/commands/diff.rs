@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use stenograph::calls::Calls;
 use stenograph::compare::{Change, Comparison, Side, Turn, Vocabulary, compare, shown};
+use stenograph::evidence::nested_events;
 use stenograph::format::named;
 use stenograph::model::{Event, LeftOut, Outline};
-use stenograph::nested::nested_events;
 use stenograph_store::recall::{Mark, Recall};
 
 use crate::conversation::Conversation;

@@ -6,9 +6,9 @@ mod ledger;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
+use stenograph::evidence::nested_events;
 use stenograph::ledger::{Book, Calls, Counting, Ledger};
 use stenograph::model::{Event, LeftOut};
-use stenograph::nested::nested_events;
 use stenograph::render::{Document, Markdown, Shown, Turns};
 use stenograph_store::{Error, Problem};
 

@@ -9,8 +9,8 @@ pub(super) mod view;
 use std::collections::VecDeque;
 use std::path::PathBuf;
 
+use stenograph::evidence::nested_events;
 use stenograph::model::{Event, Note};
-use stenograph::nested::nested_events;
 use stenograph::read::Sink;
 use stenograph::wire;
 use stenograph_store::files::Disk;

@@ -3,10 +3,10 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use stenograph::evidence::nested_events;
 use stenograph::format::Format;
 use stenograph::ledger::{Calls, Counting, Page, State};
 use stenograph::model::{Body, Event, Kind, Note, Role};
-use stenograph::nested::nested_events;
 use stenograph::query::{Entry, Has, Is, Touch, Trail};
 use stenograph::read::Sink;
 

@@ -1,9 +1,8 @@
 //! What a result says beside what came of its call: what goes on, of which kind an agent is, how it begins. It looks at one event only.
 
-use crate::calls::{Evidence, marks};
-use crate::format::marks::Verdict;
-use crate::model::{Content, Event};
-use crate::text::{Str, beginning};
+use crate::evidence::{AgentEvidence, Evidence, created_file};
+use crate::model::{Content, Event, Verdict};
+use crate::text::beginning;
 
 /// What a result says.
 #[derive(Clone, Debug, Default)]
@@ -28,20 +27,14 @@ impl Answer {
     /// What this result says.
     pub fn of(event: &Event<'_>, content: &Content<'_>, evidence: &Evidence) -> Answer {
         let joined = content.joined();
-        let mut answer = Answer {
+        let AgentEvidence { state, kind } = AgentEvidence::of(event);
+        Answer {
             verdict: evidence.verdict,
             handles: evidence.handles.clone(),
+            state,
+            kind,
+            made: created_file(event),
             beginning: beginning(joined.decode().trim(), BEGINNING_SIZE_MAX).to_owned(),
-            ..Answer::default()
-        };
-        for (marks, residue) in marks(event) {
-            let field = |path: &&str| residue.word_at(path).map(Str::into_owned);
-            answer.state = answer.state.take().or_else(|| marks.state_fields.iter().find_map(field));
-            answer.kind = answer.kind.take().or_else(|| marks.kind_fields.iter().find_map(field));
-            for (path, word) in marks.made {
-                answer.made = answer.made.or_else(|| Some(residue.word_at(path)? == *word));
-            }
         }
-        answer
     }
 }

@@ -1,10 +1,9 @@
 //! What of a call's input tells calls apart, by the shape of what the tool was given: a path, a command, a pattern, an address, a task.
 //! No tool is named here. What a tool is to write into a file is no key.
 
-use crate::calls::{COMMAND_KEYS, COMMAND_SIZE_MAX, CallInput, PATH_KEYS, flat, fold_key, is_named};
-use crate::format::marks::{Script, word};
-use crate::json::Object;
-use crate::model::Input;
+use crate::evidence::{COMMAND_KEYS, COMMAND_SIZE_MAX, CallInput, PATH_KEYS, flat, fold_key, is_named};
+use crate::json::{Object, word};
+use crate::model::{Input, ScriptWords};
 use crate::text::beginning;
 
 /// What the input of a call tells.
@@ -58,7 +57,7 @@ const AGENT_KINDS: [&str; 4] = ["subagenttype", "agenttype", "subagent", "agentr
 impl Keys {
     /// What this input tells.
     /// `paths` are the files that a text names.
-    pub fn of(tool: &str, input: &Input<'_>, paths: &[String], script: Option<Script>) -> Keys {
+    pub fn of(tool: &str, input: &Input<'_>, paths: &[String], script: Option<ScriptWords>) -> Keys {
         let told = CallInput::of(tool, input, script, || !paths.is_empty());
         let mut keys = Keys { is_cut: told.is_cut, command: told.command, asks_for: told.asks_for, ..Keys::default() };
         let object = match input {
@@ -81,7 +80,7 @@ impl Keys {
         self.fields.first().map(|(_, value)| value.as_str()).unwrap_or_default()
     }
 
-    fn text(&mut self, text: &str, paths: &[String], script: Option<Script>) {
+    fn text(&mut self, text: &str, paths: &[String], script: Option<ScriptWords>) {
         if !paths.is_empty() {
             return self.put("files", &paths.join(", "));
         }

@@ -8,13 +8,13 @@
 
 mod agents;
 mod answer;
-mod aside;
 mod calls;
 mod close;
 mod files;
 mod json;
 mod keys;
 mod report;
+mod reports;
 mod settle;
 mod talk;
 #[cfg(test)]
@@ -28,8 +28,9 @@ use std::collections::{HashMap, HashSet};
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use crate::calls::{CallStep, Calls as Fold, marks};
-use crate::model::{Body, Content, Event, Input, Role};
+use crate::calls::{CallStep, Calls as Fold};
+use crate::evidence::script_words;
+use crate::model::{Body, Content, Event, Input, Role, ScriptWords};
 use crate::query::touches;
 use crate::status::{given, is_recovery};
 use crate::text::beginning;
@@ -45,8 +46,7 @@ pub use report::{
 };
 use thread::Course;
 
-use crate::format::marks::Script;
-pub use crate::format::marks::Verdict;
+pub use crate::model::Verdict;
 
 /// Follows the events of a session.
 #[derive(Debug, Default)]
@@ -115,7 +115,7 @@ impl Auditor {
         let thread = self.thread(thread);
         let is_told = event.restates || self.is_copy(event);
         let step = self.step(event, is_told, thread);
-        self.aside(event, &step, thread);
+        self.report(event, &step, thread);
         if is_told {
             // Whoever asks ends what was said, also where only the record for people tells of it.
             if let Body::Message { role: Role::User, .. } = &event.body
@@ -142,7 +142,7 @@ impl Auditor {
             Body::Message { role: Role::Assistant, content } => self.assistant(event, content, thread),
             Body::Thinking { .. } => self.moved(thread),
             Body::ToolCall { call, name, input } => {
-                let script = marks(event).find_map(|(marks, _)| marks.script);
+                let script = script_words(event);
                 self.call(call.as_deref(), name, input, script, thread, &step);
             }
             Body::ToolResult { call, content, .. } => {
@@ -256,7 +256,7 @@ impl Auditor {
         id: Option<&str>,
         name: &str,
         input: &Input<'_>,
-        script: Option<Script>,
+        script: Option<ScriptWords>,
         thread: usize,
         step: &CallStep,
     ) {

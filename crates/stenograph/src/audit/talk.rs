@@ -1,15 +1,12 @@
 //! What messages, errors and compactions mean for the conversation that they stand in. Calls are in `mod.rs`, their answers in `settle.rs`.
 
-use super::aside::Inside;
 use super::report::{Compaction, Fault, FaultKind, Kept, Step};
 use super::thread::Course;
 use super::trouble::{self, Trouble};
 use super::window::{Preserved, PutAside};
 use super::{Auditor, LIST_MAX, TEXT_SIZE_MAX};
-use crate::calls::marks;
-use crate::format::marks::word;
+use crate::evidence::CompactionDetails;
 use crate::format::named;
-use crate::json::items;
 use crate::model::{Body, Content, Event, Role};
 use crate::status::is_markup;
 use crate::text::beginning;
@@ -97,11 +94,7 @@ impl Auditor {
 
     pub(super) fn compaction(&mut self, event: &Event<'_>, summary: Option<&Content<'_>>, thread: usize) {
         let length = summary.map_or(0, |summary| summary.joined().decode().chars().count() as u64);
-        let stated = marks(event).find_map(|(marks, residue)| {
-            let (before, after) = marks.compacted?;
-            let number = |path: &str| residue.word_at(path)?.parse::<u64>().ok();
-            Some((number(before), number(after)))
-        });
+        let details = CompactionDetails::of(event);
         let Some(course) = self.courses.get_mut(thread) else { return };
         course.said.close();
         // A boundary and its summary may be two records.
@@ -113,13 +106,12 @@ impl Auditor {
             return;
         }
         let PutAside { events, messages, calls, files, commands, kept_messages, kept_calls } =
-            course.window.compact(&preserved(event));
+            course.window.compact(&preserved(&details));
         let mut names = Kept::default();
         for file in files {
             let path = self.files.kept.items.get(file).map(|file| file.path.clone());
             names.push(path.unwrap_or_default(), PUT_ASIDE_MAX);
         }
-        let (tokens_before, tokens_after) = stated.unwrap_or_default();
         let compaction = Compaction {
             place: self.place,
             thread,
@@ -128,8 +120,8 @@ impl Auditor {
             calls,
             kept_messages,
             kept_calls,
-            tokens_before: tokens_before.or_else(|| course.context.last()),
-            tokens_after,
+            tokens_before: details.tokens_before.or_else(|| course.context.last()),
+            tokens_after: details.tokens_after,
             summary_length: length,
             files: names,
             commands,
@@ -138,20 +130,13 @@ impl Auditor {
     }
 }
 
-/// What a compaction says it keeps before the model, by the ids of records or by the records themselves.
-fn preserved(event: &Event<'_>) -> Preserved {
+/// What stays in the context after a compaction.
+fn preserved(details: &CompactionDetails) -> Preserved {
     let mut preserved = Preserved::default();
-    for (info, residue) in event.extra.known() {
-        let Some(format) = named(info.name) else { continue };
-        let marks = format.marks();
-        let lists = |paths: &[&str]| -> Vec<&str> {
-            paths.iter().filter_map(|path| residue.at(path).and_then(items)).flatten().collect()
-        };
-        lists(marks.preserved).into_iter().filter_map(word).for_each(|id| preserved.record(&id));
-        for event in Inside::of(format, &lists(marks.handed_over)) {
-            if let Body::Message { role: Role::User | Role::Assistant, content } = &event.body {
-                preserved.message(&content.joined().decode());
-            }
+    details.preserved_ids.iter().for_each(|id| preserved.record(id));
+    for event in &details.preserved_events {
+        if let Body::Message { role: Role::User | Role::Assistant, content } = &event.body {
+            preserved.message(&content.joined().decode());
         }
     }
     preserved

@@ -1,10 +1,9 @@
 //! The list of what is to do, as calls keep it: given whole each time, or item by item. By shape; no tool is named here.
 
 use super::report::{Place, Todo, Todos};
-use crate::calls::is_named;
-use crate::format::marks::{Script, word};
-use crate::json::{Object, items};
-use crate::model::Input;
+use crate::evidence::is_named;
+use crate::json::{Object, items, word};
+use crate::model::{Input, ScriptWords};
 use crate::text::beginning;
 
 /// How many items are kept.
@@ -31,7 +30,7 @@ pub(super) enum Change {
 }
 
 /// What a call does to the list, if it is about it.
-pub(super) fn change(tool: &str, input: &Input<'_>, script: Option<Script>) -> Option<Change> {
+pub(super) fn change(tool: &str, input: &Input<'_>, script: Option<ScriptWords>) -> Option<Change> {
     let raw = match input {
         Input::Json(raw) => raw,
         Input::Text(text) => return scripted(&text.decode(), &script?),
@@ -58,9 +57,9 @@ pub(super) fn change(tool: &str, input: &Input<'_>, script: Option<Script>) -> O
 }
 
 /// The list that a script gives to a tool.
-fn scripted(text: &str, script: &Script) -> Option<Change> {
-    let statuses = Script::texts(text, script.status);
-    let steps = Script::texts(text, script.step);
+fn scripted(text: &str, script: &ScriptWords) -> Option<Change> {
+    let statuses = ScriptWords::texts(text, script.status);
+    let steps = ScriptWords::texts(text, script.step);
     let status_after = |at: usize| statuses.iter().find(|(status, _)| *status > at).map(|(_, text)| text.clone());
     let items: Vec<Todo> = steps
         .into_iter()

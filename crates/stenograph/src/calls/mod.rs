@@ -8,8 +8,6 @@
 //! source: a result whose call is unknown is decided by its own evidence alone.
 
 mod command;
-mod evidence;
-mod input;
 mod outcome;
 mod save;
 #[cfg(test)]
@@ -20,13 +18,11 @@ use std::sync::Arc;
 
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
-use crate::format::marks::{Marks, Script, Twin};
-use crate::model::{Body, Event, Input, Residue, Role};
+use crate::evidence::{CallInput, CallReport, JobNotice, script_words};
+use crate::model::{Body, Event, Input, Role};
 
+pub use crate::evidence::Evidence;
 pub(crate) use command::{answers_with_one, program};
-pub use evidence::Evidence;
-pub(crate) use evidence::{between, marks};
-pub(crate) use input::{COMMAND_KEYS, COMMAND_SIZE_MAX, CallInput, PATH_KEYS, command_at, flat, fold_key, is_named};
 pub use outcome::{CallOutcome, OutcomeRule};
 
 /// Follows the calls of one conversation, or of several that are told together.
@@ -169,7 +165,7 @@ impl Calls {
     pub(crate) fn add_in(&mut self, event: &Event<'_>, thread: Option<&str>) -> CallStep {
         let thread = short(Calls::id(thread));
         match &event.body {
-            Body::Fact { name, .. } => self.fact(event, name),
+            Body::Fact { .. } => self.fact(event),
             Body::ToolCall { name, .. } if event.restates => {
                 CallStep { tool: Some(self.known_name(name)), is_again: true, ..CallStep::default() }
             }
@@ -206,7 +202,7 @@ impl Calls {
         if let Some(known) = self.again(id, print, thread, is_lasting) {
             return CallStep { call: Some(known), tool: Some(tool), is_again: true, ..CallStep::default() };
         }
-        let script: Option<Script> = marks(event).find_map(|(marks, _)| marks.script);
+        let script = script_words(event);
         let told =
             CallInput::of(name, input, script, || !crate::query::touches(name, input, event.cwd.as_deref()).is_empty());
         let job = told.asks_for.iter().find_map(|name| self.job(name)).map(|job| job.call);
@@ -349,19 +345,16 @@ impl Calls {
 
     /// A message that only reports on a job.
     fn notice(&mut self, event: &Event<'_>) -> CallStep {
-        let Some((name, evidence)) = Evidence::of_notice(event) else { return CallStep::default() };
-        let call = self.job(&name).map(|job| job.call);
-        CallStep { later: self.job_report(call, &evidence), ..CallStep::default() }
+        let Some(notice) = JobNotice::of(event) else { return CallStep::default() };
+        let call = notice.name.and_then(|name| self.job(&name)).map(|job| job.call);
+        CallStep { later: self.job_report(call, &notice.evidence), ..CallStep::default() }
     }
 
     /// A fact that reports on a call.
-    fn fact(&mut self, event: &Event<'_>, name: &str) -> CallStep {
-        let found: Option<(&'static Twin, &Residue<'_>)> = marks(event).find_map(|(marks, residue): (Marks, _)| {
-            Some((marks.twins.iter().find(|twin| twin.fact == name)?, residue))
-        });
-        let Some((twin, residue)) = found else { return CallStep::default() };
-        let evidence = Evidence::of_twin(twin, residue);
-        let id = Calls::id(residue.word_at(twin.call).as_deref());
+    fn fact(&mut self, event: &Event<'_>) -> CallStep {
+        let Some(report) = CallReport::of(event) else { return CallStep::default() };
+        let evidence = report.evidence();
+        let id = Calls::id(report.call().as_deref());
         if let Some(call) = self.open.iter_mut().find(|call| call.id == id && id != 0) {
             call.exit = call.exit.or(evidence.exit);
             return CallStep::default();
@@ -375,7 +368,7 @@ impl Calls {
             return CallStep { later: adds.then_some(later), ..CallStep::default() };
         }
         // Without a command the record tells of no call of its own.
-        let command = if twin.command.is_empty() { None } else { residue.at(twin.command).and_then(command_at) };
+        let command = report.command();
         if self.early.iter().any(|early| early.id == id && id != 0) || command.is_none() {
             return CallStep::default();
         }

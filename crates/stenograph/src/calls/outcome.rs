@@ -12,7 +12,7 @@
 //! A result whose call is not known follows the same rules, but exit code 1 decides nothing: nobody knows which program it comes from.
 
 use super::{Evidence, TrackedCall};
-use crate::format::marks::Verdict;
+use crate::model::Verdict;
 
 /// What came of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

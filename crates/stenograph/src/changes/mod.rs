@@ -26,8 +26,8 @@ mod unseen;
 
 use std::collections::{BTreeMap, HashSet};
 
+use crate::evidence::nested_events;
 use crate::model::{Body, Event};
-use crate::nested::nested_events;
 use calls::Strand;
 use file::File;
 use told::told;

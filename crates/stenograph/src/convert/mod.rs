@@ -19,10 +19,10 @@ use early::EarlyResultFinder;
 use pass::{Pass, Stream};
 use totals::RunningTotal;
 
+use crate::evidence::nested_events;
 use crate::format::{Format, Want};
 use crate::loss::Report;
 use crate::model::{Event, Note, Outline, Spine};
-use crate::nested::nested_events;
 use crate::read::{Reading, Sink};
 
 /// A source that can be read more than once.

@@ -17,6 +17,7 @@ pub use spell::{canonical, compact, indent, one_line};
 
 use serde_json::value::RawValue;
 
+use crate::text::{Str, Text};
 use scan::{Escapes, Scan};
 
 /// Whether `text` is one JSON value and nothing else.
@@ -28,6 +29,20 @@ pub fn is_valid(text: &str) -> bool {
 /// The elements of an array; `None` when `raw` is not one.
 pub fn items(raw: &str) -> Option<Vec<&str>> {
     Scan::new(raw).elements()
+}
+
+/// The value at a path in an object. The keys of the path are joined by points.
+pub(crate) fn value_at<'a>(raw: &'a str, path: &str) -> Option<&'a str> {
+    path.split('.').try_fold(raw, |raw, key| Object::parse(raw)?.peek(key))
+}
+
+/// A string without its quotes, or a number or a boolean as it is spelled.
+pub(crate) fn word(raw: &str) -> Option<Str<'_>> {
+    match raw.as_bytes().first()? {
+        b'"' => Text::from_json(raw)?.exact(),
+        b'{' | b'[' | b'n' => None,
+        _ => Some(Str::Borrowed(raw)),
+    }
 }
 
 /// The raw values of a few fields of an object, for whoever wants no more of it.

@@ -112,6 +112,25 @@ impl<'a> Residue<'a> {
         self.0.iter().rev().find(|(name, _)| name == key).map(|(_, held)| held)
     }
 
+    /// The value of the field at this path, whose keys are joined by points, as it was spelled.
+    pub(crate) fn at(&self, path: &str) -> Option<&str> {
+        let (key, below) = match path.split_once('.') {
+            Some((key, below)) => (key, Some(below)),
+            None => (path, None),
+        };
+        match (self.held(key)?, below) {
+            (Held::Raw(raw), None) => Some(raw),
+            (Held::Raw(raw), Some(below)) => crate::json::value_at(raw, below),
+            (Held::Object(inner), Some(below)) => inner.at(below),
+            (Held::Object(_), None) | (Held::Hole, _) => None,
+        }
+    }
+
+    /// The text of the field at this path, or its digits.
+    pub(crate) fn word_at(&self, path: &str) -> Option<Str<'_>> {
+        if path.is_empty() { None } else { crate::json::word(self.at(path)?) }
+    }
+
     fn held_mut(&mut self, key: &str) -> Option<&mut Held<'a>> {
         self.0.iter_mut().rev().find(|(name, _)| name == key).map(|(_, held)| held)
     }

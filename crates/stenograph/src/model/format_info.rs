@@ -1,7 +1,7 @@
 //! What is known of a format beforehand: its names, its places, and tables of words and paths. Events point to it, so that every feature
 //! can ask in whose words a record is told.
 
-use super::Kind;
+use super::{CallWords, Kind};
 use crate::frame::Framing;
 
 /// What people and programs need to know about a format.
@@ -51,6 +51,8 @@ pub struct FormatInfo {
     pub effects: &'static [&'static str],
     /// The path of the field that names the call, in a record with effects that is not a result.
     pub effects_call: Option<&'static str>,
+    /// The words by which its agent marks what came of a call.
+    pub calls: CallWords,
 }
 
 impl FormatInfo {
@@ -74,6 +76,7 @@ impl FormatInfo {
         changing_lines: &[],
         effects: &[],
         effects_call: None,
+        calls: CallWords::NONE,
     };
 }
 

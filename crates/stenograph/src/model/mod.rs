@@ -1,5 +1,6 @@
 //! What a transcript says, whatever wrote it: a flat stream of [`Event`]s. Types only; nothing here reads or writes a format.
 
+mod call_words;
 mod content;
 mod dollars;
 mod event;
@@ -13,6 +14,9 @@ mod said;
 mod spine;
 mod uuid;
 
+pub use call_words::{
+    CallWords, ExitCodeAt, JudgementPaths, NestedPaths, NoticeWords, ReportPaths, ScriptWords, Verdict,
+};
 pub use content::{Content, Data, Input, Piece, PieceKind};
 pub use dollars::Dollars;
 pub use event::{Body, Event, Kind, Part, Role, Span, Usage};

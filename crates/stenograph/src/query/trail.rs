@@ -9,10 +9,10 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 use super::entry::{self, Entry};
 use super::touch;
 use crate::calls::Calls;
+use crate::evidence::nested_events;
 use crate::format::Format;
 use crate::json::Object;
 use crate::model::{Body, Content, Event, Kind, Role, print, speaker};
-use crate::nested::nested_events;
 use crate::text::quote;
 
 /// Follows the events of one source, in order.

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 
+use stenograph::evidence::nested_events;
 use stenograph::format::{Format, Want};
 use stenograph::model::{Event, Note, Span};
-use stenograph::nested::nested_events;
 use stenograph::query::{Entry, Trail};
 use stenograph::read::{Reading, Sink};
 

@@ -1,7 +1,7 @@
 //! What a run went through: what went wrong, who allowed what, other agents, what is to do, where it got nowhere. Plain values.
 
 use super::{CallOutcome, Kept, Place};
-use crate::format::marks::Verdict;
+use crate::model::Verdict;
 
 /// What was said last.
 #[derive(Clone, Debug, PartialEq)]

@@ -3,11 +3,10 @@
 mod read;
 mod write;
 
-use crate::format::marks::Verdict;
-use crate::format::{Format, FormatInfo, Head, Marks, Sniff, Traits, Want};
+use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Want};
 use crate::frame::Framing;
 use crate::json::JsonLines;
-use crate::model::Outline;
+use crate::model::{CallWords, Outline, Verdict};
 use crate::read::Reader;
 use crate::write::Writer;
 
@@ -36,6 +35,14 @@ static INFO: FormatInfo = FormatInfo {
     spelling: &["entry_type", "role"],
     sheet: &["*: id text, timestamp number, from text, to text, content text, entry_type text, \
          metadata object?, tool_call_id text?, role text?, flow_control flag?"],
+    calls: CallWords {
+        failure_prefixes: &["Error: "],
+        verdict_prefixes: &[
+            ("Error: Permission denied", Verdict::Blocked),
+            ("Error: No permission handler configured", Verdict::Refused),
+        ],
+        ..CallWords::NONE
+    },
     ..FormatInfo::BLANK
 };
 
@@ -68,16 +75,5 @@ impl Format for Chibi {
 
     fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
         Box::new(write::Entries::new(outline))
-    }
-
-    fn marks(&self) -> Marks {
-        Marks {
-            failures: &["Error: "],
-            verdicts: &[
-                ("Error: Permission denied", Verdict::Blocked),
-                ("Error: No permission handler configured", Verdict::Refused),
-            ],
-            ..Marks::NONE
-        }
     }
 }

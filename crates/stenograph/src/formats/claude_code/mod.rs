@@ -3,15 +3,15 @@
 
 mod answer;
 mod foreign;
-mod marks;
 mod peers;
 mod read;
 mod record;
 mod sniff;
 mod usage;
+mod words;
 mod write;
 
-use crate::format::{Forks, Format, FormatInfo, Head, Marks, Signs, Sniff, Traits, Want};
+use crate::format::{Forks, Format, FormatInfo, Head, Signs, Sniff, Traits, Want};
 use crate::frame::Framing;
 use crate::json::JsonLines;
 use crate::ledger::{Rule, Tally, Told};
@@ -76,6 +76,7 @@ static INFO: FormatInfo = FormatInfo {
     restated: &["toolUseResult", "tool_use_result"],
     injected: &[("<system-reminder>", "</system-reminder>")],
     effects: &["toolUseResult", "tool_use_result"],
+    calls: words::WORDS,
     ..FormatInfo::BLANK
 };
 
@@ -106,10 +107,6 @@ impl Format for ClaudeCode {
 
     fn signs(&self) -> Signs {
         Signs { stops: &["message.stop_reason"], interruptions: &["[Request interrupted by user"] }
-    }
-
-    fn marks(&self) -> Marks {
-        marks::MARKS
     }
 
     fn forks(&self) -> Forks {

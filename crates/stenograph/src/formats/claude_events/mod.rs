@@ -5,11 +5,10 @@ mod read;
 mod sniff;
 mod write;
 
-use crate::format::marks::{Exit, Verdict};
-use crate::format::{Format, FormatInfo, Head, Marks, Sniff, Traits, Want};
+use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Want};
 use crate::frame::Framing;
 use crate::json::JsonLines;
-use crate::model::Outline;
+use crate::model::{CallWords, ExitCodeAt, Outline, Verdict};
 use crate::read::Reader;
 use crate::write::Writer;
 
@@ -42,6 +41,11 @@ static INFO: FormatInfo = FormatInfo {
         "role=user: content text|list",
         "role=assistant: content text|list",
     ],
+    calls: CallWords {
+        exit_codes: &[ExitCodeAt::First("Exit code ")],
+        verdict_prefixes: &[("The user doesn't want to proceed with this tool use", Verdict::Denied)],
+        ..CallWords::NONE
+    },
     ..FormatInfo::BLANK
 };
 
@@ -60,13 +64,5 @@ impl Format for ClaudeEvents {
 
     fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
         Box::new(write::Events::new(outline))
-    }
-
-    fn marks(&self) -> Marks {
-        Marks {
-            exits: &[Exit::First("Exit code ")],
-            verdicts: &[("The user doesn't want to proceed with this tool use", Verdict::Denied)],
-            ..Marks::NONE
-        }
     }
 }

@@ -2,15 +2,15 @@
 
 mod content;
 mod items;
-mod marks;
 mod notices;
 mod own;
 mod peers;
 mod read;
 mod usage;
+mod words;
 mod write;
 
-use crate::format::{Forks, Format, FormatInfo, Head, Marks, Sniff, Traits, Want};
+use crate::format::{Forks, Format, FormatInfo, Head, Sniff, Traits, Want};
 use crate::frame::{Framing, Items};
 use crate::json::Object;
 use crate::ledger::{Rule, Tally, Told};
@@ -85,6 +85,7 @@ static INFO: FormatInfo = FormatInfo {
     changing_lines: &["Chunk ID: ", "Wall time: "],
     effects: &["payload"],
     effects_call: Some("payload.call_id"),
+    calls: words::WORDS,
     ..FormatInfo::BLANK
 };
 
@@ -141,10 +142,6 @@ impl Format for Codex {
 
     fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
         Box::new(write::Rollout::new(outline))
-    }
-
-    fn marks(&self) -> Marks {
-        marks::MARKS
     }
 
     fn forks(&self) -> Forks {

@@ -5,8 +5,8 @@ mod read;
 mod write;
 
 use super::blocks::{Blocks, SPELLED};
-use super::openai_chat::{MARKS, TITLE_LOCKED};
-use crate::format::{Format, FormatInfo, Head, Marks, Sniff, Traits, Want};
+use super::openai_chat::{TITLE_LOCKED, WORDS};
+use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Want};
 use crate::frame::Framing;
 use crate::model::Outline;
 use crate::read::Reader;
@@ -44,6 +44,7 @@ static INFO: FormatInfo = FormatInfo {
     spec: "CycoD, docs/chat-history.md",
     traits: Traits { pieces: false, carries: false, lossy: true, log: false },
     spelling: &[SPELLED, BEFORE, AFTER],
+    calls: WORDS,
     ..FormatInfo::BLANK
 };
 
@@ -103,9 +104,5 @@ impl Format for CycodTrajectory {
 
     fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
         Box::new(write::Trajectory::new(outline))
-    }
-
-    fn marks(&self) -> Marks {
-        MARKS
     }
 }

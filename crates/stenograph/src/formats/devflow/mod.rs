@@ -8,12 +8,11 @@ mod turn;
 mod usage;
 mod write;
 
-use crate::format::marks::Exit;
-use crate::format::{Format, FormatInfo, Head, Marks, Sniff, Traits, Want};
+use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Want};
 use crate::frame::{Framing, Items};
 use crate::json::{Object, indent};
 use crate::ledger::Told;
-use crate::model::{Event, Outline, Residue};
+use crate::model::{CallWords, Event, ExitCodeAt, Outline, Residue};
 use crate::read::Reader;
 use crate::write::Writer;
 
@@ -58,6 +57,8 @@ static INFO: FormatInfo = FormatInfo {
     // How a run ended is said by an event of its own.
     spelling: &["role", "turns", "content", "metadata.status", "metadata.error", "metadata.endedAt"],
     totals: &["metadata.totalTokensIn", "metadata.totalTokensOut", "metadata.totalCost", "metadata.turnCount"],
+    // The words of the system that runs commands for it.
+    calls: CallWords { exit_codes: &[ExitCodeAt::Last("exit status ")], ..CallWords::NONE },
     ..FormatInfo::BLANK
 };
 
@@ -95,10 +96,5 @@ impl Format for Devflow {
 
     fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
         Box::new(write::Turns::new(outline))
-    }
-
-    fn marks(&self) -> Marks {
-        // The words of the system that runs commands for it.
-        Marks { exits: &[Exit::Last("exit status ")], ..Marks::NONE }
     }
 }

@@ -9,11 +9,10 @@ pub use super::chat::NOT_ANSWERED;
 pub use name::file_name;
 
 use super::chat;
-use crate::format::marks::Exit;
-use crate::format::{Format, FormatInfo, Head, Marks, Sniff, Traits, Want};
+use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Want};
 use crate::frame::Framing;
 use crate::json::{JsonLines, Object, items};
-use crate::model::Outline;
+use crate::model::{CallWords, ExitCodeAt, Outline};
 use crate::read::Reader;
 use crate::write::Writer;
 
@@ -68,14 +67,15 @@ static INFO: FormatInfo = FormatInfo {
          tool_calls[].function.name text, tool_calls[].function.arguments text",
         "role=tool: tool_call_id text, content text|list, content[].text text",
     ],
+    calls: WORDS,
     ..FormatInfo::BLANK
 };
 
 /// What CycoD says in words of its own about what came of a command.
-pub(super) const MARKS: Marks = Marks {
-    exits: &[Exit::Last("<exited with exit code ")],
-    failures: &["<timed out and killed process", "<exited with error: "],
-    ..Marks::NONE
+pub(super) const WORDS: CallWords = CallWords {
+    exit_codes: &[ExitCodeAt::Last("<exited with exit code ")],
+    failure_prefixes: &["<timed out and killed process", "<exited with error: "],
+    ..CallWords::NONE
 };
 
 impl Format for OpenaiChat {
@@ -108,10 +108,6 @@ impl Format for OpenaiChat {
 
     fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
         Box::new(write::Messages::new(outline))
-    }
-
-    fn marks(&self) -> Marks {
-        MARKS
     }
 }
 

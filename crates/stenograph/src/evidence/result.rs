@@ -1,10 +1,9 @@
-//! What a single record says about a call: a stated error, an exit code, a refusal, the name of a job that goes on. It is derived by
-//! looking at one event with the words of its format ([`Marks`]), never written back and never compared. What it means for the call is
-//! decided in `outcome.rs`.
+//! What a result says about its call: a stated error, an exit code, a refusal, the name of a job that goes on.
 
-use crate::format::marks::{Exit, Marks, Script, Twin, Verdict, hosted_status, value_at, word};
-use crate::format::named;
-use crate::model::{Body, Content, Event, Residue};
+use super::hosted::hosted_status;
+use super::words;
+use crate::json::{value_at, word};
+use crate::model::{Body, CallWords, Content, Event, ExitCodeAt, Residue, ScriptWords, Verdict};
 use crate::text::{Str, beginning};
 
 /// What a record says about a call.
@@ -56,9 +55,9 @@ impl Evidence {
     /// What a result with this text says about its call.
     pub(crate) fn of_text(event: &Event<'_>, content: &Content<'_>, text: &str, error: Option<bool>) -> Evidence {
         let mut evidence = Evidence { is_stated_error: error == Some(true), ..Evidence::default() };
-        for (marks, residue) in marks(event) {
-            evidence.read_marks(&marks, residue, text, error);
-            if let Some(script) = marks.script.filter(|script| text.starts_with(script.head)) {
+        for (words, residue) in words(event) {
+            evidence.read_words(words, residue, text, error);
+            if let Some(script) = words.script.filter(|script| text.starts_with(script.head)) {
                 content.texts().for_each(|printed| evidence.read_printed(&script, &printed.decode()));
             }
         }
@@ -80,98 +79,96 @@ impl Evidence {
         }
     }
 
-    /// What a fact says about a call.
-    pub(super) fn of_twin(twin: &Twin, residue: &Residue<'_>) -> Evidence {
-        let exit = residue.word_at(twin.exit).and_then(|code| code.parse().ok());
-        let success = residue.word_at(twin.success);
-        Evidence { exit, is_stated_error: success.is_some_and(|word| word != "true"), ..Evidence::default() }
-    }
-
-    /// What a message says that only reports on a job, and the name of the job.
-    pub(super) fn of_notice(event: &Event<'_>) -> Option<(String, Evidence)> {
-        let Body::Message { content, .. } = &event.body else { return None };
-        let notice = marks(event).find_map(|(marks, _)| marks.notice)?;
-        let joined = content.joined();
-        let text = joined.decode();
-        let text = text.trim();
-        if !text.starts_with(notice.begins) {
-            return None;
-        }
-        let exit = text.find(notice.exit).and_then(|at| digits(text.get(at + notice.exit.len()..)?));
-        Some((between(text, notice.handle)?, Evidence { exit, ..Evidence::default() }))
-    }
-
-    fn read_marks(&mut self, marks: &Marks, residue: &Residue<'_>, text: &str, error: Option<bool>) {
-        self.exit = self.exit.or_else(|| marks.exits.iter().find_map(|exit| exit_code(exit, residue, text)));
-        let begins = |words: &[&str]| words.iter().any(|words| text.starts_with(words));
+    fn read_words(&mut self, words: &CallWords, residue: &Residue<'_>, text: &str, error: Option<bool>) {
+        self.exit = self.exit.or_else(|| words.exit_codes.iter().find_map(|exit| exit_code(exit, residue, text)));
+        let begins = |prefixes: &[&str]| prefixes.iter().any(|prefix| text.starts_with(prefix));
         // A tool may print such words itself; then the record says that all went well.
         if error != Some(false) {
-            self.has_error_words |= begins(marks.failures);
-            self.is_interrupted |= begins(marks.interruptions);
+            self.has_error_words |= begins(words.failure_prefixes);
+            self.is_interrupted |= begins(words.interruption_prefixes);
         }
         let is_true = |path: &&str| residue.word_at(path).is_some_and(|word| word == "true");
-        self.is_interrupted |= marks.interrupted_fields.iter().any(is_true);
-        let said = marks.verdicts.iter().find(|(words, _)| text.starts_with(words)).map(|(_, verdict)| *verdict);
+        self.is_interrupted |= words.interrupted_fields.iter().any(is_true);
+        let said =
+            words.verdict_prefixes.iter().find(|(prefix, _)| text.starts_with(prefix)).map(|(_, verdict)| *verdict);
         let field = || {
-            let mut found = marks.denials.iter().filter_map(|(path, user)| Some((residue.word_at(path)?, user)));
+            let mut found = words.denial_fields.iter().filter_map(|(path, user)| Some((residue.word_at(path)?, user)));
             found.next().map(|(word, user)| if word.contains(user) { Verdict::Denied } else { Verdict::Refused })
         };
         let said = said.filter(|verdict| *verdict == Verdict::Approved || error != Some(false));
         self.verdict = self.verdict.or(said).or_else(field);
         let head = beginning(text, HEAD_SIZE_MAX);
-        self.handles.extend(marks.handles.iter().filter_map(|words| name_after(head, words)));
+        self.handles.extend(words.job_prefixes.iter().filter_map(|prefix| name_after(head, prefix)));
         let field = |path: &&str| residue.word_at(path).map(Str::into_owned);
-        self.handles.extend(marks.handle_fields.iter().filter_map(field));
+        self.handles.extend(words.job_fields.iter().filter_map(field));
     }
 
     /// What a script printed, if it is the result of a command: its exit code, or the name under which it goes on.
-    fn read_printed(&mut self, script: &Script, text: &str) {
+    fn read_printed(&mut self, script: &ScriptWords, text: &str) {
         let field = |key: &str| word(value_at(text, key)?);
         if self.printed.len() >= PRINTED_MAX || !text.starts_with('{') || field(script.sign).is_none() {
             return;
         }
         match field(script.exit).and_then(|code| code.parse().ok()) {
             Some(code) => self.printed.push(code),
-            None => self.handles.extend(field(script.handle).map(Str::into_owned)),
+            None => self.handles.extend(field(script.job).map(Str::into_owned)),
         }
     }
 
     /// The exit code of a script that runs this many commands: one that failed is enough, but all have to say that they went well.
-    pub(super) fn printed_exit(&self, commands: u32) -> Option<i64> {
+    pub(crate) fn printed_exit(&self, commands: u32) -> Option<i64> {
         let failed = self.printed.iter().copied().find(|code| *code != 0);
         let is_told = !self.printed.is_empty() && self.printed.len() as u64 >= u64::from(commands);
         failed.or_else(|| is_told.then_some(0))
     }
 }
 
-/// The words of the formats that an event is told in, and its leftovers in each.
-pub(crate) fn marks<'e>(event: &'e Event<'_>) -> impl Iterator<Item = (Marks, &'e Residue<'e>)> {
-    event.extra.known().filter_map(|(info, residue)| Some((named(info.name)?.marks(), residue)))
+/// What a result says about the agent that its call started or asked for.
+#[derive(Debug, Default)]
+pub(crate) struct AgentEvidence {
+    /// The state of the agent, in the words of the source.
+    pub state: Option<String>,
+    /// The kind of the agent.
+    pub kind: Option<String>,
 }
 
-/// The text between two others.
-pub(crate) fn between(text: &str, (open, close): (&str, &str)) -> Option<String> {
-    let rest = text.get(text.find(open)? + open.len()..)?;
-    Some(rest.get(..rest.find(close)?)?.trim().to_owned())
+impl AgentEvidence {
+    /// What this result says.
+    pub fn of(event: &Event<'_>) -> AgentEvidence {
+        let mut found = AgentEvidence::default();
+        for (words, residue) in words(event) {
+            let field = |path: &&str| residue.word_at(path).map(Str::into_owned);
+            found.state = found.state.take().or_else(|| words.agent_state_fields.iter().find_map(field));
+            found.kind = found.kind.take().or_else(|| words.agent_kind_fields.iter().find_map(field));
+        }
+        found
+    }
 }
 
-fn exit_code(exit: &Exit, residue: &Residue<'_>, text: &str) -> Option<i64> {
+/// Whether the call of this result created its file, where the result says so.
+pub(crate) fn created_file(event: &Event<'_>) -> Option<bool> {
+    words(event).find_map(|(words, residue)| {
+        words.creation_fields.iter().find_map(|(path, word)| Some(residue.word_at(path)? == *word))
+    })
+}
+
+fn exit_code(exit: &ExitCodeAt, residue: &Residue<'_>, text: &str) -> Option<i64> {
     match exit {
-        Exit::First(words) => digits(text.strip_prefix(words)?),
-        Exit::Head(words) => {
+        ExitCodeAt::First(words) => digits(text.strip_prefix(words)?),
+        ExitCodeAt::Head(words) => {
             let lines =
                 beginning(text, HEAD_SIZE_MAX).lines().take(HEAD_LINES_MAX).take_while(|line| line.trim() != OUTPUT);
             lines.into_iter().find_map(|line| digits(line.trim_start().strip_prefix(words)?))
         }
-        Exit::Last(words) => digits(text.lines().next_back()?.trim_start().strip_prefix(words)?),
-        Exit::Json(path) if text.starts_with('{') => word(value_at(text, path)?)?.parse().ok(),
-        Exit::Json(_) => None,
-        Exit::Field(path) => residue.word_at(path)?.parse().ok(),
+        ExitCodeAt::Last(words) => digits(text.lines().next_back()?.trim_start().strip_prefix(words)?),
+        ExitCodeAt::Json(path) if text.starts_with('{') => word(value_at(text, path)?)?.parse().ok(),
+        ExitCodeAt::Json(_) => None,
+        ExitCodeAt::Field(path) => residue.word_at(path)?.parse().ok(),
     }
 }
 
 /// The whole number at the beginning of a text.
-pub(crate) fn digits(text: &str) -> Option<i64> {
+pub(super) fn digits(text: &str) -> Option<i64> {
     let end = text.char_indices().find(|(at, char)| !(char.is_ascii_digit() || *at == 0 && *char == '-'));
     text.get(..end.map_or(text.len(), |(at, _)| at))?.parse().ok()
 }
@@ -192,19 +189,19 @@ mod tests {
     #[test]
     fn an_exit_code_stands_where_the_format_says_and_nowhere_else() {
         let residue = Residue::default();
-        let head = Exit::Head("Process exited with code ");
+        let head = ExitCodeAt::Head("Process exited with code ");
         let text = "Wall time: 1\nProcess exited with code 2\nOutput:\nProcess exited with code 7";
         assert_eq!(exit_code(&head, &residue, text), Some(2));
         assert_eq!(exit_code(&head, &residue, "Output:\nProcess exited with code 7"), None);
-        assert_eq!(exit_code(&Exit::First("Exit code "), &residue, "Exit code 143\nx"), Some(143));
-        assert_eq!(exit_code(&Exit::First("Exit code "), &residue, "x\nExit code 1"), None);
+        assert_eq!(exit_code(&ExitCodeAt::First("Exit code "), &residue, "Exit code 143\nx"), Some(143));
+        assert_eq!(exit_code(&ExitCodeAt::First("Exit code "), &residue, "x\nExit code 1"), None);
         assert_eq!(
-            exit_code(&Exit::Last("<exited with exit code "), &residue, "a\n<exited with exit code -1>"),
+            exit_code(&ExitCodeAt::Last("<exited with exit code "), &residue, "a\n<exited with exit code -1>"),
             Some(-1)
         );
         let json = r#"{"output":"","metadata":{"exit_code":3}}"#;
-        assert_eq!(exit_code(&Exit::Json("metadata.exit_code"), &residue, json), Some(3));
-        assert_eq!(exit_code(&Exit::Json("metadata.exit_code"), &residue, "no"), None);
+        assert_eq!(exit_code(&ExitCodeAt::Json("metadata.exit_code"), &residue, json), Some(3));
+        assert_eq!(exit_code(&ExitCodeAt::Json("metadata.exit_code"), &residue, "no"), None);
     }
 
     #[test]

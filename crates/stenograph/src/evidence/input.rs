@@ -3,9 +3,8 @@
 
 use std::borrow::Cow;
 
-use crate::format::marks::{Script, word};
-use crate::json::{Object, items};
-use crate::model::Input;
+use crate::json::{Object, items, word};
+use crate::model::{Input, ScriptWords};
 use crate::text::{Text, beginning};
 
 /// What the input of a call says about its outcome.
@@ -77,7 +76,7 @@ impl CallInput {
     pub fn of(
         tool: &str,
         input: &Input<'_>,
-        script: Option<Script>,
+        script: Option<ScriptWords>,
         touches_files: impl FnOnce() -> bool,
     ) -> CallInput {
         let mut told = CallInput { is_text: matches!(input, Input::Text(_)), ..CallInput::default() };
@@ -96,16 +95,16 @@ impl CallInput {
         self.command.is_some() || self.is_text
     }
 
-    fn text(&mut self, tool: &str, text: &str, script: Option<Script>, touches_files: impl FnOnce() -> bool) {
+    fn text(&mut self, tool: &str, text: &str, script: Option<ScriptWords>, touches_files: impl FnOnce() -> bool) {
         if touches_files() {
             return;
         }
         if let Some(script) = script {
             let commands: Vec<String> =
-                Script::texts(text, script.command).into_iter().map(|(_, command)| command).collect();
+                ScriptWords::texts(text, script.command).into_iter().map(|(_, command)| command).collect();
             self.commands = commands.len();
             self.command = Some(commands.join("\n")).filter(|command| !command.is_empty()).map(|text| self.kept(&text));
-            let handles = Script::texts(text, script.handle).into_iter().map(|(_, name)| name);
+            let handles = ScriptWords::texts(text, script.job).into_iter().map(|(_, name)| name);
             self.asks_for.extend(handles.take(ASKED_MAX));
         } else if is_named(tool, &SHELLS) && !text.trim().is_empty() {
             self.command = Some(self.kept(text));
@@ -184,7 +183,7 @@ fn command(raw: &str) -> Option<String> {
 }
 
 /// The command that a field of a record states.
-pub(crate) fn command_at(raw: &str) -> Option<String> {
+pub(super) fn command_at(raw: &str) -> Option<String> {
     command(raw).map(|text| beginning(&text, COMMAND_SIZE_MAX).to_owned())
 }
 

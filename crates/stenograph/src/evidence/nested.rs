@@ -1,11 +1,11 @@
-//! Records that stand whole inside other records: what a sub-agent said and did, passed on to whoever watches. Their bytes stay where they
-//! are, in `extra` of the outer event, so that writers and losses see them once. Here they are read, for those who search, show and
-//! audit. One level is read; nobody writes more.
+//! Whole records inside other records: what a sub-agent said and did, passed on to whoever watches. Their bytes stay in `extra` of the
+//! outer event, so that writers and losses see them once. This module reads them for search, display and audit. It reads one level;
+//! no agent writes more.
 
 use std::borrow::Cow;
 
-use crate::format::{Want, named};
-use crate::model::{Body, Event, Note};
+use crate::format::Want;
+use crate::model::{Body, Event, FormatInfo, Note};
 use crate::read::{Reading, Sink};
 
 /// A record inside another one.
@@ -23,19 +23,16 @@ pub struct NestedRecord {
 /// How many events of one nested record are read. Real ones have a few dozen at most.
 const PARTS_MAX: usize = 4_096;
 
-/// The record that stands inside the record of this event.
+/// The record inside the record of this event.
 pub fn nested(event: &Event<'_>) -> Option<NestedRecord> {
     let Body::Fact { name, .. } = &event.body else { return None };
     event.extra.known().find_map(|(info, residue)| {
-        let format = named(info.name)?;
-        let place = format.marks().nested.filter(|nested| nested.fact == name)?;
+        let place = info.calls.nested.filter(|nested| nested.fact == name)?;
         let raw = residue.at(place.record)?;
         let thread = residue.word_at(place.thread).map(Cow::into_owned);
-        let mut inside = Inside { fact: place.fact, events: Vec::new() };
-        let mut reading = Reading::new(format, Want::All);
-        reading.feed(raw.as_bytes(), &mut inside);
-        reading.end(&mut inside);
-        for inner in &mut inside.events {
+        let mut events = events_of(info, &[raw]);
+        events.retain(|event| !matches!(&event.body, Body::Fact { name, .. } if name == place.fact));
+        for inner in &mut events {
             let own = |text: &Option<Cow<'_, str>>| text.as_deref().map(|text| Cow::Owned(text.to_owned()));
             inner.at = event.at;
             inner.thread = thread.as_deref().map(|thread| Cow::Owned(thread.to_owned())).or(inner.thread.take());
@@ -45,26 +42,35 @@ pub fn nested(event: &Event<'_>) -> Option<NestedRecord> {
             inner.version = inner.version.take().or_else(|| own(&event.version));
         }
         let call = residue.word_at(place.call).map(Cow::into_owned);
-        (!inside.events.is_empty()).then_some(NestedRecord { thread, call, events: inside.events })
+        (!events.is_empty()).then_some(NestedRecord { thread, call, events })
     })
 }
 
-/// The events of the record that stands inside the record of this event; none for most.
+/// The events of the record inside the record of this event; none for most.
 pub fn nested_events(event: &Event<'_>) -> Vec<Event<'static>> {
     nested(event).map(|nested| nested.events).unwrap_or_default()
 }
 
-/// Keeps what is said inside.
-struct Inside {
-    fact: &'static str,
-    events: Vec<Event<'static>>,
+/// The events of records that stand inside another record of this format.
+pub(super) fn events_of(info: &FormatInfo, records: &[&str]) -> Vec<Event<'static>> {
+    let mut collected = Collected(Vec::new());
+    let Some(format) = crate::format::named(info.name) else { return collected.0 };
+    let mut reading = Reading::new(format, Want::All);
+    for record in records {
+        reading.feed(record.as_bytes(), &mut collected);
+        reading.feed(b"\n", &mut collected);
+    }
+    reading.end(&mut collected);
+    collected.0
 }
 
-impl Sink for Inside {
+/// Collects events, at most [`PARTS_MAX`].
+struct Collected(Vec<Event<'static>>);
+
+impl Sink for Collected {
     fn event(&mut self, event: &Event<'_>) {
-        let is_nested = matches!(&event.body, Body::Fact { name, .. } if name == self.fact);
-        if !is_nested && self.events.len() < PARTS_MAX {
-            self.events.push(event.clone().into_owned());
+        if self.0.len() < PARTS_MAX {
+            self.0.push(event.clone().into_owned());
         }
     }
 

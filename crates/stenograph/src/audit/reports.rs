@@ -1,0 +1,114 @@
+//! Records beside the conversation: reports on calls, judgements, permission modes, nested records, notices about jobs.
+
+use super::answer::Answer;
+use super::keys::Task;
+use super::report::{Call, CallOutcome};
+use super::{Auditor, TEXT_SIZE_MAX};
+use crate::calls::{CallStep, Calls as Fold};
+use crate::evidence::{CallReport, JobNotice, Judgement, NestedRecord, nested, permission_mode};
+use crate::model::Event;
+use crate::query::{Touch, TouchHow};
+use crate::text::beginning;
+
+impl Auditor {
+    /// Takes a record that stands beside the conversation.
+    pub(super) fn report(&mut self, event: &Event<'_>, step: &CallStep, thread: usize) {
+        if let Some(mode) = permission_mode(event) {
+            self.mode(beginning(&mode, TEXT_SIZE_MAX), thread);
+        }
+        if let Some(report) = CallReport::of(event) {
+            self.call_report(&report, step, thread);
+        }
+        if let Some(judgement) = Judgement::of(event) {
+            self.approve(Some(judgement.verdict), None, "", &judgement.reason, thread);
+        }
+        self.nested(event);
+    }
+
+    /// A permission mode: only a change of it is reported.
+    fn mode(&mut self, mode: &str, thread: usize) {
+        let Some(course) = self.courses.get_mut(thread) else { return };
+        if course.mode.as_deref() != Some(mode) {
+            course.mode = Some(mode.to_owned());
+            self.approve(None, None, mode, "", thread);
+        }
+    }
+
+    /// A report on a call. Only what no other record says is added: the agent that the call started, and a call that has no other record.
+    fn call_report(&mut self, report: &CallReport<'_>, step: &CallStep, thread: usize) {
+        let id = report.call();
+        if let Some(started) = report.agent() {
+            let call = Fold::id(id.as_deref());
+            let agent = self.agents.of_call(call).or_else(|| {
+                let task = Task { kind: started.kind, prompt: started.task.unwrap_or_default(), ..Task::default() };
+                self.agents.begin(&task, thread, call, self.place)
+            });
+            if let Some(agent) = agent {
+                self.agents.thread(agent, &started.thread);
+            }
+        }
+        if self.calls.is_made(id.as_deref()) {
+            return;
+        }
+        let outcome = match (step.decision, report.success()) {
+            (Some(decision), _) => decision.outcome,
+            (None, Some(false)) => CallOutcome::Failed,
+            (None, Some(true) | None) => CallOutcome::Ok,
+        };
+        for (path, kind) in report.changed_files() {
+            let how = match kind.as_deref() {
+                Some("add") => TouchHow::Written,
+                Some("delete") => TouchHow::Deleted,
+                _ => TouchHow::Edited,
+            };
+            let file = self.files.touch(&Touch { path, how }, outcome, None, self.place);
+            if let (Some(file), Some(course)) = (file, self.courses.get_mut(thread)) {
+                course.window.file(file, None);
+            }
+        }
+        if let (Some(command), Some(decision)) = (report.command(), &step.decision) {
+            self.audit.commands += 1;
+            self.calls.keep(Call {
+                place: self.place,
+                thread,
+                tool: None,
+                keys: vec![("command".to_owned(), command.clone())],
+                is_cut: false,
+                command: Some(command),
+                outcome,
+                rule: decision.rule,
+                exit: decision.exit,
+                took_ms: None,
+                is_retry: false,
+                answer: Some(self.place),
+                said: None,
+                asks_after: None,
+            });
+        }
+    }
+
+    /// A record of a side conversation inside another record.
+    fn nested(&mut self, event: &Event<'_>) {
+        let Some(NestedRecord { thread: Some(thread), call, events }) = nested(event) else { return };
+        if let Some(agent) = self.agents.of_call(Fold::id(call.as_deref())) {
+            self.agents.thread(agent, &thread);
+        }
+        let place = self.place;
+        for event in events {
+            self.take(&event, Some(&thread));
+        }
+        self.place = place;
+    }
+
+    /// Takes a message that only reports on a job; false for every other message.
+    pub(super) fn notice(&mut self, event: &Event<'_>, text: &str) -> bool {
+        let Some(notice) = JobNotice::of(event) else { return false };
+        let answer =
+            Answer { state: notice.state, beginning: beginning(text, TEXT_SIZE_MAX).to_owned(), ..Answer::default() };
+        let work = notice.name.and_then(|name| self.agents.asked_for(&[name]));
+        if let Some(agent) = work.and_then(|work| self.agents.get(work)?.agent) {
+            self.agents.later(agent, &answer, CallOutcome::Ok, self.place);
+        }
+        true
+    }
+}

@@ -1,0 +1,41 @@
+//! What a compaction says about the context: its size before and after, and what stays in it.
+
+use super::nested::events_of;
+use crate::json::{items, word};
+use crate::model::Event;
+
+/// What a compaction says about the context.
+#[derive(Debug, Default)]
+pub(crate) struct CompactionDetails {
+    /// Tokens before it.
+    pub tokens_before: Option<u64>,
+    /// Tokens after it.
+    pub tokens_after: Option<u64>,
+    /// The ids of records that stay in the context.
+    pub preserved_ids: Vec<String>,
+    /// The events that make up the context from then on.
+    pub preserved_events: Vec<Event<'static>>,
+}
+
+impl CompactionDetails {
+    /// What this event says.
+    pub fn of(event: &Event<'_>) -> CompactionDetails {
+        let mut details = CompactionDetails::default();
+        let mut has_tokens = false;
+        for (info, residue) in event.extra.known() {
+            let words = &info.calls;
+            if let Some((before, after)) = words.compaction_tokens.filter(|_| !has_tokens) {
+                has_tokens = true;
+                let number = |path: &str| residue.word_at(path)?.parse::<u64>().ok();
+                (details.tokens_before, details.tokens_after) = (number(before), number(after));
+            }
+            let lists = |paths: &[&str]| -> Vec<&str> {
+                paths.iter().filter_map(|path| residue.at(path).and_then(items)).flatten().collect()
+            };
+            let ids = lists(words.preserved_ids).into_iter().filter_map(word);
+            details.preserved_ids.extend(ids.map(std::borrow::Cow::into_owned));
+            details.preserved_events.extend(events_of(info, &lists(words.preserved_records)));
+        }
+        details
+    }
+}

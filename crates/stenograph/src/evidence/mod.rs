@@ -1,0 +1,37 @@
+//! What a single record says beyond the fields of its event: exit codes in texts, refusals, reports on calls, permission modes, nested
+//! records. All of it is derived: it is computed by looking at one event with the tables of its format
+//! ([`FormatInfo`](crate::model::FormatInfo)), never written back and never compared. Folds such as [`crate::calls`] decide what it means.
+//!
+//! This is the only place that looks into what no field of an event has a place for.
+
+mod compaction;
+mod hosted;
+mod input;
+mod nested;
+mod notice;
+mod permission;
+mod report;
+mod result;
+mod script;
+
+pub(crate) use compaction::CompactionDetails;
+pub(crate) use hosted::hosted_status;
+pub(crate) use input::{COMMAND_KEYS, COMMAND_SIZE_MAX, CallInput, PATH_KEYS, flat, fold_key, is_named};
+pub use nested::{NestedRecord, nested, nested_events};
+pub(crate) use notice::JobNotice;
+pub(crate) use permission::{Judgement, permission_mode};
+pub(crate) use report::CallReport;
+pub use result::Evidence;
+pub(crate) use result::{AgentEvidence, created_file};
+
+use crate::model::{CallWords, Event, Residue, ScriptWords};
+
+/// The tables of the formats that an event is told in, each with what no field of the event has a place for.
+fn words<'e, 'a>(event: &'e Event<'a>) -> impl Iterator<Item = (&'static CallWords, &'e Residue<'a>)> {
+    event.extra.known().map(|(info, residue)| (&info.calls, residue))
+}
+
+/// The words of the scripts that call tools in the format of this event.
+pub(crate) fn script_words(event: &Event<'_>) -> Option<ScriptWords> {
+    words(event).find_map(|(words, _)| words.script)
+}

@@ -1,0 +1,39 @@
+//! User messages that only report on a job which went on after its call returned.
+
+use super::result::{Evidence, digits};
+use super::words;
+use crate::model::{Body, Event, NoticeWords, Role};
+
+/// What such a message says.
+#[derive(Debug)]
+pub(crate) struct JobNotice {
+    /// The name of the job.
+    pub name: Option<String>,
+    /// The state of the job, in the words of the agent.
+    pub state: Option<String>,
+    /// What it says about the outcome.
+    pub evidence: Evidence,
+}
+
+impl JobNotice {
+    /// The notice that this event is.
+    pub fn of(event: &Event<'_>) -> Option<JobNotice> {
+        let Body::Message { role: Role::User, content } = &event.body else { return None };
+        let notice: NoticeWords = words(event).find_map(|(words, _)| words.notice)?;
+        let joined = content.joined();
+        let text = joined.decode();
+        let text = text.trim();
+        if !text.starts_with(notice.begins) {
+            return None;
+        }
+        let exit = text.find(notice.exit).and_then(|at| digits(text.get(at + notice.exit.len()..)?));
+        let evidence = Evidence { exit, ..Evidence::default() };
+        Some(JobNotice { name: between(text, notice.job), state: between(text, notice.state), evidence })
+    }
+}
+
+/// The text between two others.
+fn between(text: &str, (open, close): (&str, &str)) -> Option<String> {
+    let rest = text.get(text.find(open)? + open.len()..)?;
+    Some(rest.get(..rest.find(close)?)?.trim().to_owned())
+}

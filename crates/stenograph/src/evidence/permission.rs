@@ -1,0 +1,40 @@
+//! What a record says about permissions: the mode that holds from then on, and judgements on calls.
+
+use super::words;
+use crate::model::{Body, Event, Verdict};
+use crate::text::Str;
+
+/// The permission mode that a record states: what the agent may do without asking.
+pub(crate) fn permission_mode(event: &Event<'_>) -> Option<String> {
+    let modes = words(event).filter_map(|(words, residue)| {
+        let mut found: Vec<Str<'_>> = words.mode_fields.iter().filter_map(|path| residue.word_at(path)).collect();
+        if let Body::Fact { name, content: Some(content) } = &event.body
+            && words.mode_facts.contains(&name.as_ref())
+        {
+            found.push(Str::Owned(content.joined().decode().trim().to_owned()));
+        }
+        Some(found.join(", ")).filter(|mode| !mode.is_empty())
+    });
+    modes.last()
+}
+
+/// A judgement on a call by a person or a rule, in a record of its own.
+#[derive(Debug)]
+pub(crate) struct Judgement {
+    pub verdict: Verdict,
+    pub reason: String,
+}
+
+impl Judgement {
+    /// The judgement that this event states.
+    pub fn of(event: &Event<'_>) -> Option<Judgement> {
+        let Body::Fact { name, .. } = &event.body else { return None };
+        words(event).find_map(|(words, residue)| {
+            let paths = words.judgements.iter().find(|judgement| judgement.fact == name)?;
+            let stated = residue.word_at(paths.field)?;
+            let (_, verdict) = paths.words.iter().find(|(word, _)| *word == stated)?;
+            let reason = residue.word_at(paths.reason).unwrap_or_default().into_owned();
+            Some(Judgement { verdict: *verdict, reason })
+        })
+    }
+}

@@ -1,0 +1,80 @@
+//! Facts that report on a call: how its command exited, which files it changed, which agent it started. Some of them report on a call
+//! that no other record has.
+
+use super::input::command_at;
+use super::result::Evidence;
+use super::words;
+use crate::json::{Object, word};
+use crate::model::{Body, Event, ReportPaths, Residue};
+use crate::text::Str;
+
+/// What a fact reports on a call.
+#[derive(Debug)]
+pub(crate) struct CallReport<'e> {
+    paths: &'static ReportPaths,
+    residue: &'e Residue<'e>,
+}
+
+/// The agent that a call started.
+#[derive(Debug)]
+pub(crate) struct StartedAgent {
+    /// Its side conversation.
+    pub thread: String,
+    /// Its kind.
+    pub kind: Option<String>,
+    /// Its task.
+    pub task: Option<String>,
+}
+
+/// How many changed files of one report are read.
+const CHANGES_MAX: usize = 256;
+
+impl<'e> CallReport<'e> {
+    /// The report that this event is.
+    pub fn of(event: &'e Event<'_>) -> Option<CallReport<'e>> {
+        let Body::Fact { name, .. } = &event.body else { return None };
+        words(event).find_map(|(words, residue)| {
+            let paths = words.reports.iter().find(|report| report.fact == name)?;
+            Some(CallReport { paths, residue })
+        })
+    }
+
+    /// The id of the call.
+    pub fn call(&self) -> Option<Str<'e>> {
+        self.residue.word_at(self.paths.call)
+    }
+
+    /// The command that the call ran.
+    pub fn command(&self) -> Option<String> {
+        if self.paths.command.is_empty() { None } else { self.residue.at(self.paths.command).and_then(command_at) }
+    }
+
+    /// Whether the call succeeded, where the report says so.
+    pub fn success(&self) -> Option<bool> {
+        self.residue.word_at(self.paths.success).map(|word| word == "true")
+    }
+
+    /// What the report says about the outcome of the call.
+    pub fn evidence(&self) -> Evidence {
+        let exit = self.residue.word_at(self.paths.exit).and_then(|code| code.parse().ok());
+        Evidence { exit, is_stated_error: self.success() == Some(false), ..Evidence::default() }
+    }
+
+    /// The agent that the call started.
+    pub fn agent(&self) -> Option<StartedAgent> {
+        let text = |path: &str| self.residue.word_at(path).map(Str::into_owned);
+        Some(StartedAgent {
+            thread: text(self.paths.thread)?,
+            kind: text(self.paths.kind),
+            task: text(self.paths.task),
+        })
+    }
+
+    /// The files that the call changed, each with the word for how.
+    pub fn changed_files(&self) -> Vec<(String, Option<String>)> {
+        let changes = if self.paths.changes.is_empty() { None } else { self.residue.at(self.paths.changes) };
+        let Some(changes) = changes.and_then(Object::parse) else { return Vec::new() };
+        let kind = |raw: &str| Some(Object::parse(raw)?.peek("type").and_then(word)?.into_owned());
+        changes.pairs().take(CHANGES_MAX).map(|(path, raw)| (path.to_owned(), kind(raw))).collect()
+    }
+}

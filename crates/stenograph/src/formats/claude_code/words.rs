@@ -1,0 +1,60 @@
+//! What Claude Code says in words of its own about what came of calls. Only words and paths; nothing is read here.
+
+use crate::model::{CallWords, ExitCodeAt, JudgementPaths, NestedPaths, NoticeWords, Verdict};
+
+pub(super) const WORDS: CallWords = CallWords {
+    exit_codes: &[
+        ExitCodeAt::First("ExitCodeAt code "),
+        ExitCodeAt::First("Error: ExitCodeAt code "),
+        ExitCodeAt::Head("<exit_code>"),
+    ],
+    failure_prefixes: &["<tool_use_error>"],
+    interruption_prefixes: &["[Request interrupted by user"],
+    interrupted_fields: &["toolUseResult.interrupted"],
+    verdict_prefixes: &[
+        ("The user doesn't want to proceed with this tool use", Verdict::Denied),
+        ("The user doesn't want to take this action right now", Verdict::Denied),
+        ("User rejected tool use", Verdict::Denied),
+        ("User has approved your plan", Verdict::Approved),
+        ("This command requires approval", Verdict::Refused),
+        ("Claude requested permissions", Verdict::Refused),
+        ("Permission to use", Verdict::Refused),
+        ("Permission for this action", Verdict::Refused),
+        ("PreToolUse:", Verdict::Blocked),
+    ],
+    denial_fields: &[("toolDenialKind", "user")],
+    job_prefixes: &["Command running in background with ID: ", "agentId: ", "Task ID: "],
+    job_fields: &[
+        "toolUseResult.agentId",
+        "toolUseResult.backgroundTaskId",
+        "toolUseResult.shellId",
+        "toolUseResult.taskId",
+        "toolUseResult.task.id",
+    ],
+    agent_state_fields: &["toolUseResult.status", "toolUseResult.task.status", "toolUseResult.retrieval_status"],
+    agent_kind_fields: &["toolUseResult.agentType"],
+    creation_fields: &[("toolUseResult.type", "create")],
+    mode_fields: &["permissionMode"],
+    mode_facts: &["permission-mode"],
+    judgements: &[JudgementPaths {
+        fact: "attachment",
+        field: "attachment.type",
+        words: &[("hook_blocking_error", Verdict::Blocked)],
+        reason: "attachment.blockingError.blockingError",
+    }],
+    nested: Some(NestedPaths {
+        fact: "progress",
+        record: "data.message",
+        thread: "data.agentId",
+        call: "parentToolUseID",
+    }),
+    notice: Some(NoticeWords {
+        begins: "<task-notification>",
+        job: ("<task-id>", "</task-id>"),
+        state: ("<status>", "</status>"),
+        exit: "exit code ",
+    }),
+    compaction_tokens: Some(("compactMetadata.preTokens", "compactMetadata.postTokens")),
+    preserved_ids: &["compactMetadata.preservedMessages.uuids"],
+    ..CallWords::NONE
+};
