@@ -34,34 +34,6 @@ pub trait Format: Sync {
     fn tally(&self, _rule: Rule) -> Option<Box<dyn Tally>> {
         None
     }
-
-    /// What its records say, in words of its own, about how a run stands.
-    fn signs(&self) -> Signs {
-        Signs::default()
-    }
-
-    /// Where its records say what their session was forked from.
-    fn forks(&self) -> Forks {
-        Forks::default()
-    }
-}
-
-/// Where the records of a format say what their session was forked from: paths of fields that are left over in them.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Forks {
-    /// The id of the session.
-    pub sessions: &'static [&'static str],
-    /// The id of the record after which it went its own way.
-    pub records: &'static [&'static str],
-}
-
-/// Words of a format about how a run stands, where the model has no place for them.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Signs {
-    /// Paths of fields, left over in its records, that say why the model's answer ends there.
-    pub stops: &'static [&'static str],
-    /// How a message begins that its system puts into the user's mouth when the user breaks a run off.
-    pub interruptions: &'static [&'static str],
 }
 
 /// What the caller will look at.

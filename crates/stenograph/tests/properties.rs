@@ -11,8 +11,8 @@ use stenograph::format::Format;
 use stenograph::formats::FORMATS;
 use stenograph::frame::Framing;
 use stenograph::model::{
-    Body, Content, Data, Event, Extra, Held, Input, Kind, NoteKind, Outline, Part, Piece, PieceKind, Residue, Role,
-    Usage,
+    Body, Content, Data, Event, Extra, ForkOrigin, Held, Input, Kind, NoteKind, Outline, Part, Piece, PieceKind,
+    Residue, Role, Usage,
 };
 use stenograph::text::Text;
 use stenograph::time::{Time, Unit};
@@ -191,21 +191,32 @@ fn envelope() -> BoxedStrategy<Event<'static>> {
     let name = || prop::option::of(name());
     let names = (name(), name(), name(), name(), name());
     let more = (name(), name(), name(), name(), name());
-    (names, more, prop::option::of(time()))
-        .prop_map(|((session, id, parent, group, from), (to, model, cwd, branch, version), time)| Event {
-            session,
-            id,
-            parent,
-            group,
-            from,
-            to,
-            model,
-            cwd,
-            branch,
-            version,
-            time,
-            ..Event::default()
-        })
+    let fork = (crate::name(), name()).prop_map(|(session, record)| Box::new(ForkOrigin { session, record }));
+    (names, more, prop::option::of(time()), name(), prop::option::of(fork))
+        .prop_map(
+            |(
+                (session, id, parent, group, from),
+                (to, model, cwd, branch, version),
+                time,
+                stop_reason,
+                forked_from,
+            )| Event {
+                session,
+                id,
+                parent,
+                group,
+                from,
+                to,
+                model,
+                cwd,
+                branch,
+                version,
+                time,
+                stop_reason,
+                forked_from,
+                ..Event::default()
+            },
+        )
         .boxed()
 }
 

@@ -5,8 +5,7 @@ use super::thread::Course;
 use super::trouble::{self, Trouble};
 use super::window::{Preserved, PutAside};
 use super::{Auditor, LIST_MAX, TEXT_SIZE_MAX};
-use crate::evidence::CompactionDetails;
-use crate::format::named;
+use crate::evidence::{CompactionDetails, is_interruption};
 use crate::model::{Body, Content, Event, Role};
 use crate::status::is_markup;
 use crate::text::beginning;
@@ -31,8 +30,7 @@ impl Auditor {
         if self.notice(event, text) {
             return;
         }
-        let signs = event.extra.known().filter_map(|(info, _)| Some(named(info.name)?.signs()));
-        if signs.into_iter().any(|signs| signs.interruptions.iter().any(|words| text.starts_with(words))) {
+        if is_interruption(event, text) {
             return self.fault(FaultKind::Interrupted, None, text, thread);
         }
         let Some(course) = self.courses.get_mut(thread) else { return };

@@ -323,7 +323,7 @@ impl Taping {
         answer.blocks.extend(said.into_iter().map(|said| Block { said, after_ms }));
         answer.model = event.model.as_deref().or(self.model.as_deref()).map(str::to_owned).or(answer.model.take());
         answer.time_seconds = answer.time_seconds.or(time_ms.map(|time| time / 1000));
-        answer.stop = match left(event, "stop_reason").or_else(|| left(event, "finish_reason")).as_deref().map(stop) {
+        answer.stop = match event.stop_reason.as_deref().map(stop) {
             Some(Some(stop)) => stop,
             _ if event.kind() == Kind::ToolCall => Stop::Tools,
             _ => answer.stop,

@@ -174,7 +174,7 @@ fn by_ids(strands: &[Strand], relations: &mut [Option<Relation>]) {
         }
         let elsewhere = |place: Option<&(usize, usize)>| place.copied().filter(|(other, _)| *other != at);
         let stated = strand.fork.as_ref().and_then(|fork| {
-            let parent = sessions.get(fork.session.as_str()).copied().filter(|parent| *parent != at)?;
+            let parent = sessions.get(fork.session.as_ref()).copied().filter(|parent| *parent != at)?;
             let record = elsewhere(places.get(&id_print(fork.record.as_deref())));
             Some((parent, record.filter(|(other, _)| *other == parent).map(|(_, step)| step), How::Stated))
         });

@@ -6,10 +6,7 @@ use std::collections::BTreeMap;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use super::turn::{Class, said};
-use crate::format::named;
-use crate::json::Object;
-use crate::model::{Event, Spine, is_framed};
-use crate::text::Text;
+use crate::model::{Event, ForkOrigin, Spine, is_framed};
 
 /// One step of a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,15 +21,6 @@ pub struct Step {
     pub number: u64,
     /// Who takes it.
     pub class: Class,
-}
-
-/// What a source says about where it was forked from.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Fork {
-    /// The session.
-    pub session: String,
-    /// The record after which it goes its own way.
-    pub record: Option<String>,
 }
 
 /// A branch within a source.
@@ -62,7 +50,7 @@ pub struct Strand {
     /// Its session, as it calls itself.
     pub session: Option<String>,
     /// What it says about where it comes from.
-    pub fork: Option<Fork>,
+    pub fork: Option<ForkOrigin<'static>>,
     /// The steps of the conversation that goes on.
     pub steps: Vec<Step>,
     /// The branches that were given up.
@@ -164,7 +152,7 @@ impl Weaving {
             strand.follows = id_print(event.parent.as_deref());
         }
         if strand.fork.is_none() {
-            strand.fork = fork(event);
+            strand.fork = event.forked_from.as_deref().map(|fork| fork.clone().into_owned());
         }
     }
 
@@ -224,28 +212,4 @@ fn is_put_in(event: &Event<'_>) -> bool {
 
 fn beginning(event: &Event<'_>) -> String {
     said(event).trim().chars().take(ASKED_LENGTH_MAX).collect()
-}
-
-/// What an event says about where its session was forked from, by the paths that its format names.
-fn fork(event: &Event<'_>) -> Option<Fork> {
-    event.extra.known().find_map(|(info, residue)| {
-        let paths = named(info.name)?.forks();
-        let (mut session, mut record) = (None, None);
-        residue.each("", &mut |path, raw| {
-            let found = |wanted: &[&str]| wanted.iter().find_map(|wanted| text_at(path, raw, wanted));
-            session = session.take().or_else(|| found(paths.sessions));
-            record = record.take().or_else(|| found(paths.records));
-        });
-        Some(Fork { session: session?, record })
-    })
-}
-
-/// The text at a path, of which a field that is left over may be the beginning.
-fn text_at(path: &str, raw: &str, wanted: &str) -> Option<String> {
-    let mut raw = raw;
-    for key in wanted.strip_prefix(path)?.split('.').skip(1) {
-        raw = Object::parse(raw)?.peek(key)?;
-    }
-    let is_path = wanted.len() == path.len() || wanted.get(path.len()..)?.starts_with('.');
-    Text::from_json(raw).filter(|_| is_path)?.exact().filter(|id| !id.is_empty()).map(String::from)
 }

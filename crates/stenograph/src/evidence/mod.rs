@@ -18,7 +18,7 @@ pub(crate) use compaction::CompactionDetails;
 pub(crate) use hosted::hosted_status;
 pub(crate) use input::{COMMAND_KEYS, COMMAND_SIZE_MAX, CallInput, PATH_KEYS, flat, fold_key, is_named};
 pub use nested::{NestedRecord, nested, nested_events};
-pub(crate) use notice::JobNotice;
+pub(crate) use notice::{JobNotice, is_interruption};
 pub(crate) use permission::{Judgement, permission_mode};
 pub(crate) use report::CallReport;
 pub use result::Evidence;

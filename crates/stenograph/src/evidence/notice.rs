@@ -32,6 +32,11 @@ impl JobNotice {
     }
 }
 
+/// Whether a user message with this text only states that the user interrupted the run.
+pub(crate) fn is_interruption(event: &Event<'_>, text: &str) -> bool {
+    words(event).any(|(words, _)| words.interruption_messages.iter().any(|prefix| text.starts_with(prefix)))
+}
+
 /// The text between two others.
 fn between(text: &str, (open, close): (&str, &str)) -> Option<String> {
     let rest = text.get(text.find(open)? + open.len()..)?;

@@ -9,9 +9,27 @@ use crate::model::{Body, Content, Event, Input, Kind, PieceKind, Role, Span, Usa
 use crate::text::Text;
 
 /// The fields that are compared, by position in [`Digest::fields`].
-pub const FIELDS: [&str; 18] = [
-    "session", "thread", "id", "parent", "group", "from", "to", "time", "model", "cwd", "branch", "version", "role",
-    "name", "call", "error", "usage", "pieces",
+pub const FIELDS: [&str; 20] = [
+    "session",
+    "thread",
+    "id",
+    "parent",
+    "group",
+    "from",
+    "to",
+    "time",
+    "model",
+    "cwd",
+    "branch",
+    "version",
+    "role",
+    "name",
+    "call",
+    "error",
+    "usage",
+    "pieces",
+    "stop_reason",
+    "forked_from",
 ];
 
 /// Where usage stands in [`FIELDS`]: it is what formats most often keep in a record of its own.
@@ -172,6 +190,8 @@ fn fields(event: &Event<'_>) -> [u64; FIELDS.len()] {
         error,
         usage(event),
         pieces(event),
+        text(event.stop_reason.as_deref()),
+        text(event.forked_from.as_ref().map(|fork| fork.session.as_ref())),
     ]
 }
 

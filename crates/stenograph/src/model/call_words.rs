@@ -14,6 +14,8 @@ pub struct CallWords {
     pub failure_prefixes: &'static [&'static str],
     /// Prefixes of results of interrupted calls.
     pub interruption_prefixes: &'static [&'static str],
+    /// Prefixes of user messages by which the agent states that its user interrupted the run.
+    pub interruption_messages: &'static [&'static str],
     /// Fields of results that are true if somebody interrupted the call.
     pub interrupted_fields: &'static [&'static str],
     /// Prefixes of results that a person or a rule gave instead of the tool.
@@ -58,6 +60,7 @@ impl CallWords {
         exit_codes: &[],
         failure_prefixes: &[],
         interruption_prefixes: &[],
+        interruption_messages: &[],
         interrupted_fields: &[],
         verdict_prefixes: &[],
         denial_fields: &[],

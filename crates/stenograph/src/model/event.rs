@@ -48,7 +48,24 @@ impl Default for Part {
     }
 }
 
-/// One event. The fields from `session` to `version` describe its record and stand on every part of it; `usage`, `carried`
+/// Where a session left the history of another one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ForkOrigin<'a> {
+    /// The other session.
+    pub session: Str<'a>,
+    /// The id of the last record that both have.
+    pub record: Option<Str<'a>>,
+}
+
+impl ForkOrigin<'_> {
+    /// The same, borrowing nothing.
+    pub fn into_owned(self) -> ForkOrigin<'static> {
+        let own = |text: Str<'_>| -> Str<'static> { Cow::Owned(text.into_owned()) };
+        ForkOrigin { session: own(self.session), record: self.record.map(own) }
+    }
+}
+
+/// One event. The fields from `session` to `forked_from` describe its record and stand on every part of it; `usage`, `carried`
 /// and what is left of the record ride on part 0, what is left of a part on the part.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Event<'a> {
@@ -82,6 +99,10 @@ pub struct Event<'a> {
     pub branch: Option<Str<'a>>,
     /// The version of the agent.
     pub version: Option<Str<'a>>,
+    /// Why the model's answer ends with this record, in the source's word.
+    pub stop_reason: Option<Str<'a>>,
+    /// What its session was forked from.
+    pub forked_from: Option<Box<ForkOrigin<'a>>>,
     /// What happened.
     pub body: Body<'a>,
     /// What it cost in tokens.
@@ -365,6 +386,8 @@ impl<'a> Event<'a> {
             && self.cwd == other.cwd
             && self.branch == other.branch
             && self.version == other.version
+            && self.stop_reason == other.stop_reason
+            && self.forked_from == other.forked_from
             && self.body == other.body
             && self.usage == other.usage
             && self.extra == other.extra
@@ -390,6 +413,8 @@ impl<'a> Event<'a> {
             cwd: own(self.cwd),
             branch: own(self.branch),
             version: own(self.version),
+            stop_reason: own(self.stop_reason),
+            forked_from: self.forked_from.map(|fork| Box::new(fork.into_owned())),
             body: self.body.into_owned(),
             usage: self.usage,
             extra: self.extra.into_owned(),

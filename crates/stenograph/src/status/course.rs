@@ -7,8 +7,8 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::{BEGINNING_LENGTH_MAX, Why};
 use crate::calls::CallStep;
-use crate::format::{Signs, named};
-use crate::model::{Body, Content, Data, Event, Kind, PieceKind, Residue, Role, Span, Usage};
+use crate::evidence::is_interruption;
+use crate::model::{Body, Content, Data, Event, Kind, PieceKind, Role, Span, Usage};
 use crate::text::Text;
 
 /// Where a conversation has come to.
@@ -114,7 +114,7 @@ impl Course {
     /// Takes notice of one event.
     pub fn add(&mut self, event: &Event<'_>, step: &CallStep) {
         if event.part.index == 0 || event.at != self.record.0 {
-            self.record = (event.at, reason(event));
+            self.record = (event.at, event.stop_reason.as_deref().map(str::to_owned));
         }
         match event.usage.as_ref().map(given) {
             Some(tokens) if tokens > 0 => self.context = Some(tokens),
@@ -154,7 +154,7 @@ impl Course {
         let joined = content.joined();
         let text = joined.decode();
         let text = text.trim();
-        if signs(event).any(|(signs, _)| signs.interruptions.iter().any(|words| text.starts_with(words))) {
+        if is_interruption(event, text) {
             self.open.clear();
             self.phase = Phase::Over { why: Why::Interrupted, word: None };
             return;
@@ -289,26 +289,6 @@ fn ending(word: &str) -> Ending {
         _ if has(&["error", "fail"]) => Ending::Over(Why::LastError),
         _ => Ending::Over(Why::Ended),
     }
-}
-
-/// The signs of the formats that an event is told in the words of, and those words.
-fn signs<'e>(event: &'e Event<'_>) -> impl Iterator<Item = (Signs, &'e Residue<'e>)> {
-    event.extra.known().filter_map(|(info, residue)| Some((named(info.name)?.signs(), residue)))
-}
-
-/// Why the model's answer ends with this record, where the record says so.
-fn reason(event: &Event<'_>) -> Option<String> {
-    signs(event).find_map(|(signs, residue)| {
-        let mut found = None;
-        residue.each("", &mut |path, raw| {
-            if signs.stops.contains(&path)
-                && let Some(text) = Text::from_json(raw)
-            {
-                found = Some(text.decode().into_owned());
-            }
-        });
-        found
-    })
 }
 
 /// How many tokens a model was given.

@@ -259,14 +259,15 @@ fn record(kind: &str, content: &str, stop: &str) -> String {
 
 #[test]
 fn the_words_of_a_format_are_heard() {
-    let format = crate::formats::FORMATS.iter().find(|format| !format.signs().stops.is_empty()).unwrap();
+    let format =
+        crate::formats::FORMATS.iter().find(|format| !format.info().calls.interruption_messages.is_empty()).unwrap();
     let judged = |lines: &[String]| judged(&all(*format, lines.concat().as_bytes()).events, SECOND);
     let text = r#"[{"type":"thinking","thinking":"hm"},{"type":"text","text":"Done."}]"#;
     let asked = record("user", "\"Fix it\"", "null");
     assert_eq!(judged(&[asked.clone(), record("assistant", text, "null")]), (State::Running, Why::Answering));
     assert_eq!(judged(&[asked.clone(), record("assistant", text, "\"end_turn\"")]), (State::Completed, Why::Waiting));
     assert_eq!(judged(&[asked.clone(), record("assistant", text, "\"tool_use\"")]), (State::Running, Why::Answering));
-    let words = format.signs().interruptions.first().unwrap();
+    let words = format.info().calls.interruption_messages.first().unwrap();
     let broken = record("user", &format!("\"{words}]\""), "null");
     assert_eq!(judged(&[asked, broken]), (State::Failed, Why::Interrupted));
     assert!(named(format.info().name).is_some());

@@ -6,7 +6,7 @@ use super::{NAME, VERSION};
 use crate::formats::steno::INFO;
 use crate::json::{Object, items};
 use crate::model::{
-    Body, Content, Data, Event, Extra, Held, Input, Origin, Part, Piece, PieceKind, Residue, Role, Usage,
+    Body, Content, Data, Event, Extra, ForkOrigin, Held, Input, Origin, Part, Piece, PieceKind, Residue, Role, Usage,
 };
 
 /// Reads an event; `None` when the object is not one of this version.
@@ -30,8 +30,10 @@ pub fn read<'a>(object: &mut Object<'a>) -> Option<Event<'a>> {
         cwd: object.take_str("cwd"),
         branch: object.take_str("branch"),
         version: object.take_str("version"),
+        stop_reason: object.take_str("stop_reason"),
         ..Event::new(body)
     };
+    event.forked_from = read_fork(object);
     if object.peek_true("restates") {
         event.restates = object.take_bool("restates").unwrap_or(false);
     }
@@ -42,9 +44,26 @@ pub fn read<'a>(object: &mut Object<'a>) -> Option<Event<'a>> {
 }
 
 /// The keys that every event may have.
-const KEYS: [&str; 17] = [
-    "v", "kind", "time", "session", "thread", "id", "parent", "group", "from", "to", "model", "cwd", "branch",
-    "version", "restates", "part", "extra",
+const KEYS: [&str; 19] = [
+    "v",
+    "kind",
+    "time",
+    "session",
+    "thread",
+    "id",
+    "parent",
+    "group",
+    "from",
+    "to",
+    "model",
+    "cwd",
+    "branch",
+    "version",
+    "stop_reason",
+    "forked_from",
+    "restates",
+    "part",
+    "extra",
 ];
 
 /// What is wrong with a line of this version and of a known kind that is no event: the field that is missing or has the wrong shape,
@@ -161,6 +180,15 @@ fn read_part(object: &mut Object<'_>) -> Option<Part> {
     }
     object.take("part");
     Some(part)
+}
+
+fn read_fork<'a>(object: &mut Object<'a>) -> Option<Box<ForkOrigin<'a>>> {
+    let mut fork = object.open("forked_from")?;
+    let origin = fork.take_str("session").map(|session| ForkOrigin { session, record: fork.take_str("record") });
+    if origin.is_none() || !fork.clone().rest().is_empty() {
+        object.close("forked_from", fork);
+    }
+    origin.map(Box::new)
 }
 
 fn read_usage(object: &mut Object<'_>) -> Option<Usage> {

@@ -78,6 +78,13 @@ fn put_event(event: &Event<'_>, fields: &mut impl Fields) {
     fields.put_opt("cwd", event.cwd.as_deref());
     fields.put_opt("branch", event.branch.as_deref());
     fields.put_opt("version", event.version.as_deref());
+    fields.put_opt("stop_reason", event.stop_reason.as_deref());
+    if let Some(fork) = &event.forked_from {
+        let mut draft = Draft::new();
+        draft.set_str("session", &fork.session);
+        draft.set_opt("record", fork.record.as_deref());
+        fields.put_draft("forked_from", draft);
+    }
     put_body(&event.body, fields);
     if let Some(usage) = &event.usage {
         fields.put_draft("usage", usage_draft(usage));

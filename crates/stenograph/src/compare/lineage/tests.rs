@@ -1,7 +1,8 @@
 //! Families of conversations, made of one letter a step: small letters are a user's, capital ones an assistant's.
 
 use super::*;
-use crate::compare::strand::{Fork, IsInSpine, Weaving};
+use crate::compare::strand::{IsInSpine, Weaving};
+use crate::model::ForkOrigin;
 use crate::model::{Body, Content, Event, Role, Spine};
 use crate::time::Time;
 
@@ -116,9 +117,9 @@ fn a_source_that_begins_anew_is_related_by_ids_and_by_what_it_says() {
     let mut second = named("cC", "two");
     second[0].parent = first[1].id.clone();
     let mut third = woven(&named("dD", "three"));
-    third.fork = Some(Fork { session: "two".into(), record: Some("two-record-00000000".into()) });
+    third.fork = Some(ForkOrigin { session: "two".into(), record: Some("two-record-00000000".into()) });
     let mut fourth = woven(&named("eE", "four"));
-    fourth.fork = Some(Fork { session: "elsewhere".into(), record: None });
+    fourth.fork = Some(ForkOrigin { session: "elsewhere".into(), record: None });
     let found = relate(&[woven(&first), woven(&second), third, fourth]);
     let told = |at: usize| found[at].as_ref().map(|found| (found.parent, found.left, found.how));
     assert_eq!(told(0), None);
@@ -132,7 +133,7 @@ fn nothing_is_its_own_ancestor() {
     let mut strands = ["aA", "bB"].map(strand);
     for (strand, (own, other)) in strands.iter_mut().zip([("x", "y"), ("y", "x")]) {
         strand.session = Some(own.into());
-        strand.fork = Some(Fork { session: other.into(), record: None });
+        strand.fork = Some(ForkOrigin { session: other.into(), record: None });
     }
     let found = relate(&strands);
     assert_eq!(found.iter().filter(|relation| relation.is_some()).count(), 1);

@@ -263,7 +263,8 @@ impl Foreign {
         message.set_str("role", "assistant");
         message.set_str("model", model.as_deref().unwrap_or("unknown"));
         message.set("content", content);
-        let stop = Some(stop.to_owned());
+        let stated = event.stop_reason.as_deref().filter(|reason| STOPS.contains(reason));
+        let stop = Some(stated.unwrap_or(stop).to_owned());
         let usage = event.usage;
         self.answers.hold(Answer { record: draft, message, response: id, stop, uuid, time, usage }, out);
     }

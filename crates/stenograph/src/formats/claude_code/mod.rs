@@ -11,7 +11,7 @@ mod usage;
 mod words;
 mod write;
 
-use crate::format::{Forks, Format, FormatInfo, Head, Signs, Sniff, Traits, Want};
+use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Want};
 use crate::frame::Framing;
 use crate::json::JsonLines;
 use crate::ledger::{Rule, Tally, Told};
@@ -103,13 +103,5 @@ impl Format for ClaudeCode {
 
     fn tally(&self, rule: Rule) -> Option<Box<dyn Tally>> {
         Some(peers::tally(rule))
-    }
-
-    fn signs(&self) -> Signs {
-        Signs { stops: &["message.stop_reason"], interruptions: &["[Request interrupted by user"] }
-    }
-
-    fn forks(&self) -> Forks {
-        Forks { sessions: &["forkedFrom.sessionId"], records: &["forkedFrom.messageUuid"] }
     }
 }

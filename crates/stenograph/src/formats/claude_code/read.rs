@@ -10,7 +10,7 @@ use super::record::{Dialect, NAMELESS, SUBTYPES, known};
 use crate::format::Want;
 use crate::formats::anthropic::{Remark, blocks, take_content};
 use crate::json::{At, Object, Objects, items};
-use crate::model::{Body, Content, Event, Extra, Held, NoteKind, Residue, Role, Usage};
+use crate::model::{Body, Content, Event, Extra, ForkOrigin, Held, NoteKind, Residue, Role, Usage};
 use crate::read::Sink;
 use crate::text::Str;
 
@@ -116,8 +116,18 @@ fn envelope<'a>(object: &mut Object<'a>, kind: Option<&str>) -> Event<'a> {
         cwd: object.take_name("cwd"),
         branch: object.take_name("gitBranch"),
         version: object.take_name("version"),
+        forked_from: fork(object),
         ..Event::default()
     }
+}
+
+/// What the session of a record was forked from.
+fn fork<'a>(object: &mut Object<'a>) -> Option<Box<ForkOrigin<'a>>> {
+    let mut fork = object.open("forkedFrom")?;
+    let origin =
+        fork.take_name("sessionId").map(|session| ForkOrigin { session, record: fork.take_name("messageUuid") });
+    object.close("forkedFrom", fork);
+    origin.map(Box::new)
 }
 
 impl Records {
@@ -139,6 +149,7 @@ impl Records {
         if message.peek("model") != Some(SYNTHETIC) {
             event.model = message.take_name("model");
         }
+        event.stop_reason = message.take_name("stop_reason");
         event.usage = take_usage(&mut message);
         if let Some(usage) = &mut event.usage {
             usage.cost = object.take_dollars("costUSD");

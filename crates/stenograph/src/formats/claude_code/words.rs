@@ -10,6 +10,7 @@ pub(super) const WORDS: CallWords = CallWords {
     ],
     failure_prefixes: &["<tool_use_error>"],
     interruption_prefixes: &["[Request interrupted by user"],
+    interruption_messages: &["[Request interrupted by user"],
     interrupted_fields: &["toolUseResult.interrupted"],
     verdict_prefixes: &[
         ("The user doesn't want to proceed with this tool use", Verdict::Denied),

@@ -99,6 +99,12 @@ fn envelope(event: &Event<'_>, left: &Residue<'_>, kind: Option<&str>, draft: &m
         draft.set_opt("model", event.model.as_deref());
     }
     draft.set_opt("gitBranch", event.branch.as_deref());
+    if let Some(fork) = &event.forked_from {
+        let mut inner = Draft::new();
+        inner.set_str("sessionId", &fork.session);
+        inner.set_opt("messageUuid", fork.record.as_deref());
+        draft.nest("forkedFrom", inner);
+    }
     draft.set_opt("uuid", event.id.as_deref());
     draft.set_opt("timestamp", event.time.as_ref().and_then(Time::to_iso).as_deref());
 }
@@ -107,6 +113,7 @@ fn talk(events: &[Event<'_>], first: &Event<'_>, left: &Residue<'_>, draft: &mut
     let mut message = Draft::new();
     message.set_opt("id", first.group.as_deref());
     message.set_opt("model", first.model.as_deref());
+    message.set_opt("stop_reason", first.stop_reason.as_deref());
     if let Some(content) = content(events, first) {
         message.set("content", content);
     }

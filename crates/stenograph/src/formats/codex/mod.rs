@@ -10,7 +10,7 @@ mod usage;
 mod words;
 mod write;
 
-use crate::format::{Forks, Format, FormatInfo, Head, Sniff, Traits, Want};
+use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Want};
 use crate::frame::{Framing, Items};
 use crate::json::Object;
 use crate::ledger::{Rule, Tally, Told};
@@ -142,10 +142,6 @@ impl Format for Codex {
 
     fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
         Box::new(write::Rollout::new(outline))
-    }
-
-    fn forks(&self) -> Forks {
-        Forks { sessions: &["payload.forked_from_id", "forked_from_id"], records: &[] }
     }
 }
 

@@ -133,6 +133,7 @@ fn session(events: &[Event<'_>], rest: &Residue<'_>, otherwise: Instructions, dr
     draft.set_opt("id", event.session.as_deref());
     draft.set_opt("cwd", event.cwd.as_deref());
     draft.set_opt("cli_version", event.version.as_deref());
+    draft.set_opt("forked_from_id", event.forked_from.as_ref().map(|fork| fork.session.as_ref()));
     let told = events.iter().find_map(|event| match &event.body {
         Body::Message { content, .. } => Some(content.joined().to_json()),
         _ => None,

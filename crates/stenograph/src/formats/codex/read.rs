@@ -7,7 +7,7 @@ use super::{INFO, content, is_bare_header, items, notices};
 use crate::format::Want;
 use crate::frame::{Place, Record};
 use crate::json::{At, JsonRecord, Object};
-use crate::model::{Body, Content, Event, Extra, Origin, Residue, Role};
+use crate::model::{Body, Content, Event, Extra, ForkOrigin, Origin, Residue, Role};
 use crate::read::{Reader, Sink};
 use crate::text::Text;
 use crate::time::Time;
@@ -185,6 +185,7 @@ fn session<'a>(header: &mut Object<'a>) -> Vec<Event<'a>> {
         session: header.take_name("id"),
         cwd: header.take_name("cwd"),
         version: header.take_name("cli_version"),
+        forked_from: header.take_name("forked_from_id").map(|session| Box::new(ForkOrigin { session, record: None })),
         ..Event::new(Body::Fact { name: "session".into(), content: None })
     };
     if let Some(mut git) = header.open("git") {

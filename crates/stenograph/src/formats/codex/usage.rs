@@ -18,7 +18,7 @@ pub fn told<'e>(event: &'e Event<'_>, left: &'e Residue<'_>) -> Told<'e> {
     let (total, odd) = total.map_or((None, false), |(total, odd)| (Some(total), odd));
     let is_header = left.text("type").is_some_and(|kind| kind == "session_meta");
     let apart = is_header && payload.raw("history_base").is_some_and(|raw| raw.starts_with('{'));
-    let parent = parent(&payload, event.session.as_deref()).filter(|_| is_header);
+    let parent = parent(event, &payload).filter(|_| is_header);
     Told { total, odd, apart, parent, more: searched(&payload), ..Told::default() }
 }
 
@@ -54,15 +54,16 @@ fn total(payload: &Residue<'_>) -> Option<(Total, bool)> {
 }
 
 /// The thread whose history is replayed before this one's own: the one it was forked from, or the one that spawned it.
-fn parent(payload: &Residue<'_>, own: Option<&str>) -> Option<Str<'static>> {
+fn parent(event: &Event<'_>, payload: &Residue<'_>) -> Option<Str<'static>> {
+    let forked = event.forked_from.as_ref().map(|fork| Str::Borrowed(fork.session.as_ref()));
     let spawned = || {
         let source = payload.raw("source").filter(|raw| raw.starts_with('{')).and_then(Object::parse)?;
         let subagent = source.peek("subagent").and_then(Object::parse)?;
         subagent.peek("thread_spawn").and_then(Object::parse)?.take_name("parent_thread_id")
     };
     let named = |key: &str| payload.raw(key).and_then(Text::from_json).and_then(Text::exact);
-    let parent = named("forked_from_id").or_else(|| named("parent_thread_id")).or_else(spawned)?;
+    let parent = forked.or_else(|| named("parent_thread_id")).or_else(spawned)?;
     Some(parent)
-        .filter(|parent| !parent.is_empty() && Some(parent.as_ref()) != own)
+        .filter(|parent| !parent.is_empty() && Some(parent.as_ref()) != event.session.as_deref())
         .map(|parent| parent.into_owned().into())
 }
