@@ -273,3 +273,23 @@ fn a_run_counts_once_beside_what_it_was_converted_to() {
         assert_eq!(totals(&folder), alone, "{to}");
     }
 }
+
+#[test]
+fn an_agent_a_model_and_a_project_are_asked_for_by_a_part_of_their_name_everywhere() {
+    let folder = Folder::new();
+    folder.write("first.jsonl", claude_calls(1..3));
+    folder.run("index --root .").ends(0);
+    for asked in ["--agent claude", "--agent CODE", "--agent claude-code", "--project App", "--project /work"] {
+        folder.run(&format!("list --root . {asked}")).ends(0);
+        assert_eq!(usage_of(&folder, asked), 2, "{asked}");
+    }
+    assert_eq!(usage_of(&folder, "--model OPUS-4"), 2);
+    for asked in ["--agent codex", "--project api"] {
+        folder.run(&format!("list --root . {asked}")).ends(1);
+        folder.run(&format!("usage --root . {asked}")).ends(1);
+    }
+}
+
+fn usage_of(folder: &Folder, asked: &str) -> Value {
+    folder.run(&format!("usage --root . --json {asked}")).ends(0).json().remove(0)["total"]["calls"].clone()
+}
