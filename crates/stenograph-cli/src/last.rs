@@ -39,7 +39,7 @@ pub fn last_shown(
                 first = texts.len();
             }
             queue.add(words, text);
-            while let Some((text, is_repeat)) = queue.next() {
+            while let Some((text, is_repeat)) = queue.next_decided() {
                 texts.extend((is_repeat == IsRepeat::No).then_some(text));
             }
         }

@@ -168,7 +168,7 @@ impl<T> RepeatQueue<T> {
 
     /// The next thing whose event is decided, and whether the event repeats another. In order, so that nothing comes before something that
     /// is not decided.
-    pub fn next(&mut self) -> Option<(T, IsRepeat)> {
+    pub fn next_decided(&mut self) -> Option<(T, IsRepeat)> {
         let is_open = |held: &Held<T>| matches!(held.standing, Standing::Claims(_)) && held.waited <= AHEAD_MAX;
         if self.held.front().is_none_or(is_open) {
             return None;
@@ -243,7 +243,7 @@ impl<S: Sink> Sink for CheckRepeats<S> {
             return self.sink.event(event);
         }
         self.queue.hold(event.clone().into_owned(), standing);
-        while let Some((event, is_repeat)) = self.queue.next() {
+        while let Some((event, is_repeat)) = self.queue.next_decided() {
             self.give(event, is_repeat);
         }
     }

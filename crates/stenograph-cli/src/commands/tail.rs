@@ -167,7 +167,7 @@ impl Sink for Showing<'_, '_> {
         self.came = true;
         let Some((words, text)) = self.manner.shown(event) else { return };
         self.queue.add(words, text);
-        while let Some((text, is_repeat)) = self.queue.next() {
+        while let Some((text, is_repeat)) = self.queue.next_decided() {
             self.give(&text, is_repeat);
         }
     }

@@ -238,19 +238,26 @@ fn a_run_that_repeats_the_calls_of_a_session_counts_only_what_it_has_beyond_them
 fn a_log_without_a_session_that_goes_on_counts_what_is_new_in_it() {
     let folder = Folder::new();
     folder.write("first.jsonl", claude_calls(1..5));
+    let alone = totals(&folder);
+    // An answer of no model is no call, and a conversion does not say that it was one.
+    let nobody = call("9", Some("2026-01-02T03:40:00Z"), &json!({"input_tokens": 0, "output_tokens": 0}));
+    let nobody = nobody.replace("claude-sonnet-4-5-20250929", "<synthetic>");
+    let nobody = nobody.replace("otter-session", "0f8fad5b-d9cb-469f-a165-70867728950e");
+    folder.write("first.jsonl", claude_calls(1..5) + &nobody);
     folder.run("convert first.jsonl --to chibi-responses -o log.jsonl");
+    assert_eq!(totals(&folder), alone);
     let log = String::from_utf8(folder.read("log.jsonl")).unwrap();
     let usage = json!({"prompt_tokens": 9, "completion_tokens": 3});
     let next = json!({"timestamp": 1_767_323_700, "response": {"id": "r", "model": "claude-opus-4-1", "usage": usage}});
     folder.write("log.jsonl", format!("{log}{next}\n"));
     let more = totals(&folder);
     assert_eq!((&more["calls"], &more["output"]), (&json!(5), &json!(73)));
-    // A log of other calls at the same time is nobody's copy.
+    // A log that begins with another call is nobody's copy, and all of its answers count.
     folder.write("log.jsonl", format!("{next}\n{log}"));
     let first =
         json!({"timestamp": 1_767_323_400, "response": {"id": "q", "model": "claude-opus-4-1", "usage": usage}});
     folder.write("log.jsonl", format!("{first}\n{log}"));
-    assert_eq!(totals(&folder)["calls"], 9);
+    assert_eq!(totals(&folder)["calls"], 10);
 }
 
 #[test]

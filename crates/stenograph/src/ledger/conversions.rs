@@ -36,6 +36,11 @@ pub(super) fn repeated<'s>(entries: &[Entry], origin: &dyn Fn(&Entry) -> Option<
             })
             .collect();
         ordered.sort_by_key(|(origin, _, entry)| (entry.row.model.is_none(), *origin, entry.row.time, entry.row.key));
+        let nothing: Vec<(usize, u32)> = ordered
+            .extract_if(.., |(_, _, entry)| took_nothing(entry))
+            .map(|(_, place, entry)| (place, entry.source))
+            .collect();
+        let mut converted = HashSet::new();
         // The calls that count, by what they wrote: of each all that tell of it, first the one that counts.
         let mut counted: BTreeMap<u64, Vec<Vec<&Entry>>> = BTreeMap::new();
         for (_, place, entry) in ordered {
@@ -44,10 +49,13 @@ pub(super) fn repeated<'s>(entries: &[Entry], origin: &dyn Fn(&Entry) -> Option<
                 Some(tellings) => {
                     tellings.push(entry);
                     repeated.push(place);
+                    converted.insert(entry.source);
                 }
                 None => alike.push(vec![entry]),
             }
         }
+        // Agents write answers that no model gave, and a conversion does not say which those were.
+        repeated.extend(nothing.into_iter().filter(|(_, source)| converted.contains(source)).map(|(place, _)| place));
     }
     repeated
 }
@@ -92,7 +100,9 @@ fn of_several_agents<'s>(
 /// For sources whose records name no session, the session that they are a conversion of: the one that made their first call.
 fn sessions_of_unnamed<'s>(entries: &[Entry], origin: &dyn Fn(&Entry) -> Option<Origin<'s>>) -> HashMap<u32, Name> {
     let mut firsts: HashMap<u32, &Entry> = HashMap::new();
-    let is_unnamed = |entry: &&Entry| origin(entry).is_some_and(|origin| !origin.names_session) && is_call(entry);
+    let is_unnamed = |entry: &&Entry| {
+        origin(entry).is_some_and(|origin| !origin.names_session) && is_call(entry) && !took_nothing(entry)
+    };
     for entry in entries.iter().filter(is_unnamed) {
         let first = firsts.entry(entry.source).or_insert(entry);
         if (entry.row.time, entry.row.key) < (first.row.time, first.row.key) {
@@ -125,6 +135,10 @@ pub(super) fn is_call(entry: &Entry) -> bool {
         How::Own | How::Difference | How::Replayed | How::Passed => true,
         How::Run | How::Cost | How::Search => false,
     }
+}
+
+fn took_nothing(entry: &Entry) -> bool {
+    entry.row.tokens.all_input() == 0 && entry.row.tokens.output == 0
 }
 
 /// Whether two agents tell of one call: the same tokens at about the same time. What one agent tells twice it tells by the same ids.

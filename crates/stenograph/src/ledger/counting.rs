@@ -113,11 +113,6 @@ impl Counting {
             Some(Retold::Sum) => self.aside(Reason::Sum, line),
             None => {}
         }
-        // A name in brackets stands where no model was asked, also in a conversion.
-        let is_nobody = event.model.as_deref().is_some_and(|model| model.starts_with('<'));
-        if is_nobody && event.usage.as_ref().is_some_and(|usage| Tokens::of(usage).is_zero() && usage.cost.is_none()) {
-            return self.aside(Reason::Synthetic, line);
-        }
         if told.odd {
             self.aside(Reason::Odd, line);
         }
