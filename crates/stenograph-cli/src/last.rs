@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use stenograph::model::Event;
-use stenograph::repeat::{IsRepeat, RepeatQueue, Words};
+use stenograph::repeat::{IsRepeat, RepeatQueue, SpokenWords};
 use stenograph_store::follow::{Follow, Last, LastLine};
 
 use crate::error::CommandError;
@@ -13,8 +13,11 @@ use crate::error::CommandError;
 const BEHIND: usize = 16;
 
 /// An event as it is shown if it is the only one that says what it says, and its words.
-pub fn unless_repeated(event: &Event<'_>, shown: impl Fn(&Event<'_>) -> Option<String>) -> Option<(Words, String)> {
-    let words = Words::of(event);
+pub fn unless_repeated(
+    event: &Event<'_>,
+    shown: impl Fn(&Event<'_>) -> Option<String>,
+) -> Option<(SpokenWords, String)> {
+    let words = SpokenWords::of(event);
     match event.restates {
         true => Some((words, shown(&Event { restates: false, ..event.clone() })?)),
         false => Some((words, shown(event)?)),
@@ -27,7 +30,7 @@ pub fn last_shown(
     follow: &mut Follow,
     most: usize,
     last_line: LastLine,
-    shown: &mut dyn FnMut(&Event<'_>) -> Option<(Words, String)>,
+    shown: &mut dyn FnMut(&Event<'_>) -> Option<(SpokenWords, String)>,
 ) -> Result<(Last<String>, RepeatQueue<String>), CommandError> {
     let mut asked = most.saturating_add(BEHIND);
     loop {

@@ -28,26 +28,26 @@ pub struct RepeatCheck {
 
 /// What an event says, as far as it can be compared.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Words {
+pub struct SpokenWords {
     restates: bool,
     prints: Vec<u64>,
 }
 
-impl Words {
+impl SpokenWords {
     /// The words of an event.
-    pub fn of(event: &Event<'_>) -> Words {
-        Words { restates: event.restates, prints: prints(event) }
+    pub fn of(event: &Event<'_>) -> SpokenWords {
+        SpokenWords { restates: event.restates, prints: prints(event) }
     }
 
-    /// Words that claim nothing, of an event that is shown in any case.
-    pub fn stated(event: &Event<'_>) -> Words {
-        Words { restates: false, ..Words::of(event) }
+    /// SpokenWords that claim nothing, of an event that is shown in any case.
+    pub fn stated(event: &Event<'_>) -> SpokenWords {
+        SpokenWords { restates: false, ..SpokenWords::of(event) }
     }
 }
 
 /// What an event is to those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum RepeatVerdict {
     /// It claims to repeat nothing.
     States,
     /// It repeats another record.
@@ -69,19 +69,19 @@ impl RepeatCheck {
     }
 
     /// Takes the words of the next event, and says what it is to those before it. `proved` is told each open claim that it proves.
-    pub fn add(&mut self, words: Words, proved: &mut dyn FnMut(u64)) -> Standing {
+    pub fn add(&mut self, words: SpokenWords, proved: &mut dyn FnMut(u64)) -> RepeatVerdict {
         let number = self.next;
         self.next += 1;
         while self.claims.front().is_some_and(|(claim, _)| number - claim > AHEAD_MAX as u64) {
             self.claims.pop_front();
         }
-        let Words { restates, prints } = words;
+        let SpokenWords { restates, prints } = words;
         if restates {
             if !is_alone(&prints, |print| self.known.contains(&print)) {
-                return Standing::Repeats;
+                return RepeatVerdict::Repeats;
             }
             self.claims.push_back((number, prints));
-            return Standing::Claims(number);
+            return RepeatVerdict::Claims(number);
         }
         for print in prints {
             self.state(print);
@@ -94,7 +94,7 @@ impl RepeatCheck {
             }
             is_open
         });
-        Standing::States
+        RepeatVerdict::States
     }
 
     fn state(&mut self, print: u64) {
@@ -119,7 +119,7 @@ impl RepeatCheck {
         stated.chain(claims).collect::<Vec<_>>().join(" ")
     }
 
-    /// Goes on from what was saved. Words that are not understood are passed over.
+    /// Goes on from what was saved. SpokenWords that are not understood are passed over.
     #[must_use]
     pub fn restore(mut self, saved: &str) -> RepeatCheck {
         let print = |word: &str| u64::from_str_radix(word, 16).ok();
@@ -148,7 +148,7 @@ pub struct RepeatQueue<T> {
 #[derive(Debug)]
 struct Held<T> {
     item: T,
-    standing: Standing,
+    verdict: RepeatVerdict,
     /// How many events came after it.
     waited: usize,
 }
@@ -161,15 +161,15 @@ impl<T> Default for RepeatQueue<T> {
 
 impl<T> RepeatQueue<T> {
     /// Takes the words of the next event, and what stands for it.
-    pub fn add(&mut self, words: Words, item: T) {
-        let standing = self.judge(words);
-        self.hold(item, standing);
+    pub fn add(&mut self, words: SpokenWords, item: T) {
+        let verdict = self.judge(words);
+        self.hold(item, verdict);
     }
 
     /// The next thing whose event is decided, and whether the event repeats another. In order, so that nothing comes before something that
     /// is not decided.
     pub fn next_decided(&mut self) -> Option<(T, IsRepeat)> {
-        let is_open = |held: &Held<T>| matches!(held.standing, Standing::Claims(_)) && held.waited <= AHEAD_MAX;
+        let is_open = |held: &Held<T>| matches!(held.verdict, RepeatVerdict::Claims(_)) && held.waited <= AHEAD_MAX;
         if self.held.front().is_none_or(is_open) {
             return None;
         }
@@ -179,22 +179,22 @@ impl<T> RepeatQueue<T> {
     /// The next thing, decided or not: nothing more comes that could prove a claim.
     pub fn take(&mut self) -> Option<(T, IsRepeat)> {
         let held = self.held.pop_front()?;
-        Some((held.item, if held.standing == Standing::Repeats { IsRepeat::Yes } else { IsRepeat::No }))
+        Some((held.item, if held.verdict == RepeatVerdict::Repeats { IsRepeat::Yes } else { IsRepeat::No }))
     }
 
-    fn judge(&mut self, words: Words) -> Standing {
+    fn judge(&mut self, words: SpokenWords) -> RepeatVerdict {
         let held = &mut self.held;
         self.check.add(words, &mut |claim| {
-            let is_it = |held: &&mut Held<T>| held.standing == Standing::Claims(claim);
+            let is_it = |held: &&mut Held<T>| held.verdict == RepeatVerdict::Claims(claim);
             if let Some(held) = held.iter_mut().find(is_it) {
-                held.standing = Standing::Repeats;
+                held.verdict = RepeatVerdict::Repeats;
             }
         })
     }
 
-    fn hold(&mut self, item: T, standing: Standing) {
+    fn hold(&mut self, item: T, verdict: RepeatVerdict) {
         self.held.iter_mut().for_each(|held| held.waited += 1);
-        self.held.push_back(Held { item, standing, waited: 0 });
+        self.held.push_back(Held { item, verdict, waited: 0 });
     }
 }
 
@@ -237,12 +237,12 @@ impl<S: Sink> CheckRepeats<S> {
 
 impl<S: Sink> Sink for CheckRepeats<S> {
     fn event(&mut self, event: &Event<'_>) {
-        let standing = self.queue.judge(Words::of(event));
+        let verdict = self.queue.judge(SpokenWords::of(event));
         // Nothing is copied that does not have to wait.
-        if self.queue.held.is_empty() && !matches!(standing, Standing::Claims(_)) {
+        if self.queue.held.is_empty() && !matches!(verdict, RepeatVerdict::Claims(_)) {
             return self.sink.event(event);
         }
-        self.queue.hold(event.clone().into_owned(), standing);
+        self.queue.hold(event.clone().into_owned(), verdict);
         while let Some((event, is_repeat)) = self.queue.next_decided() {
             self.give(event, is_repeat);
         }
@@ -308,15 +308,15 @@ mod tests {
         events.extend((0..AHEAD_MAX).map(|number| said(&number.to_string())));
         events.extend([said("y"), restated("a"), restated("0")]);
         let judged = |cut: usize| {
-            let (mut check, mut proved, mut standings) = (RepeatCheck::remembering(50), 0, Vec::new());
+            let (mut check, mut proved, mut verdicts) = (RepeatCheck::remembering(50), 0, Vec::new());
             for (at, event) in events.iter().enumerate() {
                 if at == cut {
                     check = RepeatCheck::remembering(50).restore(&check.save());
                 }
-                let standing = check.add(Words::of(event), &mut |_| proved += 1);
-                standings.push(std::mem::discriminant(&standing));
+                let verdict = check.add(SpokenWords::of(event), &mut |_| proved += 1);
+                verdicts.push(std::mem::discriminant(&verdict));
             }
-            (standings, proved)
+            (verdicts, proved)
         };
         let whole = judged(usize::MAX);
         assert_eq!(whole.1, 2);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use stenograph::model::{Event, Note};
 use stenograph::read::Sink;
-use stenograph::repeat::{IsRepeat, RepeatQueue, Words};
+use stenograph::repeat::{IsRepeat, RepeatQueue, SpokenWords};
 use stenograph::wire;
 use stenograph_store::follow::{Bell, Follow, Last, LastLine, Listener, SWEEP, Turn};
 use stenograph_store::journal::{self, Author};
@@ -126,10 +126,10 @@ enum Manner {
 
 impl Manner {
     /// An event as it is shown, and its words by which it may turn out to repeat another; nothing when it only divides a journal.
-    fn shown(self, event: &Event<'_>) -> Option<(Words, String)> {
+    fn shown(self, event: &Event<'_>) -> Option<(SpokenWords, String)> {
         match self {
             _ if journal::author(event) == Author::Mark => None,
-            Manner::Json => Some((Words::stated(event), format!("{}\n", harmless_json(&wire::event_at(event))))),
+            Manner::Json => Some((SpokenWords::stated(event), format!("{}\n", harmless_json(&wire::event_at(event))))),
             Manner::View(colour) => unless_repeated(event, |event| Some(view::event(event, colour))),
         }
     }

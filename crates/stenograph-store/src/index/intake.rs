@@ -9,7 +9,7 @@ use stenograph::model::{Body, Event, Kind, Note, Role};
 use stenograph::nested::nested_events;
 use stenograph::query::{Entry, Has, Is, Touch, Trail};
 use stenograph::read::Sink;
-use stenograph::repeat::{IsRepeat, RepeatCheck, Standing, Words};
+use stenograph::repeat::{IsRepeat, RepeatCheck, RepeatVerdict, SpokenWords};
 
 use super::catalogue::{SourceRow, Tally};
 use super::text::{TextWriter, twin};
@@ -95,9 +95,9 @@ impl<'w> Intake<'w> {
             return claimed;
         }
         let mut proved = 0;
-        let standing = repeats.add(Words::of(event), &mut |_| proved += 1);
+        let verdict = repeats.add(SpokenWords::of(event), &mut |_| proved += 1);
         self.tally.messages = self.tally.messages.saturating_sub(proved);
-        if standing == Standing::Repeats { IsRepeat::Yes } else { IsRepeat::No }
+        if verdict == RepeatVerdict::Repeats { IsRepeat::Yes } else { IsRepeat::No }
     }
 
     fn notice(&mut self, event: &Event<'_>, is_repeat: IsRepeat) {

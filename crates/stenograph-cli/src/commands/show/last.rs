@@ -1,6 +1,6 @@
 //! `steno show --last N` of a file of lines: it is read from its end, as `steno tail` reads it.
 
-use stenograph::repeat::Words;
+use stenograph::repeat::SpokenWords;
 use stenograph_store::Place;
 use stenograph_store::follow::{Follow, LastLine};
 use stenograph_store::source_file::Access;
@@ -28,7 +28,7 @@ pub(super) fn texts(
     let (last, _) = last_shown(&mut follow, most, LastLine::Given, &mut |event| match selection.choose(event) {
         Chosen::No => None,
         Chosen::ByKind if manner != Manner::Json => unless_repeated(event, |event| manner.text(event)),
-        Chosen::ByKind | Chosen::ByType => Some((Words::stated(event), manner.text(event)?)),
+        Chosen::ByKind | Chosen::ByType => Some((SpokenWords::stated(event), manner.text(event)?)),
     })?;
     // What is rare may stand further back, and whoever finds nothing is told what there is.
     let is_answer = last.gave_up.is_none() && !last.kept.is_empty();
