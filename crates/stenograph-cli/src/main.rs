@@ -12,6 +12,7 @@ mod edited;
 mod error;
 mod home;
 mod input;
+mod last;
 mod live;
 mod memory;
 mod output;

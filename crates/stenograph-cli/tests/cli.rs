@@ -76,6 +76,8 @@ mod real_cassette;
 mod record;
 #[path = "cli/record_claude_events.rs"]
 mod record_claude_events;
+#[path = "cli/repeats.rs"]
+mod repeats;
 #[path = "cli/replay.rs"]
 mod replay;
 #[path = "cli/resume.rs"]

@@ -259,6 +259,12 @@ impl Recorded {
         crate::files::folder_of(&self.journal).join(name)
     }
 
+    /// Whether the journal is named after this document and stands beside it. Anybody may have written a journal, so that a header must not
+    /// lead to any other file.
+    pub fn is_named_after(&self, document: &str) -> bool {
+        crate::recover::beside(Path::new(document)).as_os_str() == self.journal.file_name().unwrap_or_default()
+    }
+
     /// Reads all its events, the recorder's stop among them, and the marks not.
     pub fn read(&self, visit: &mut dyn FnMut(&Event<'_>)) -> Result<(), Error> {
         let mut sink = Visit(&mut |event: &Event<'_>| {

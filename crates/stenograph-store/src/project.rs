@@ -61,6 +61,11 @@ impl Project {
         }
     }
 
+    /// Everything by which people ask for it: first what they call it, then its folder and where it comes from.
+    pub fn names(&self) -> Vec<String> {
+        [self.name(), self.folder.display().to_string()].into_iter().chain(self.remote.clone()).collect()
+    }
+
     /// What people call it: the last part of where it comes from, else of its folder.
     pub fn name(&self) -> String {
         let of_remote = self.remote.as_deref().and_then(|remote| remote.rsplit('/').next());

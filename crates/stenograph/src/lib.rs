@@ -38,6 +38,7 @@ pub mod model;
 pub mod query;
 pub mod read;
 pub mod render;
+pub mod repeat;
 pub mod replay;
 pub mod resume;
 pub mod sheet;

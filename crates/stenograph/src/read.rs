@@ -29,6 +29,16 @@ pub trait Sink {
     fn note(&mut self, note: Note);
 }
 
+impl<S: Sink + ?Sized> Sink for &mut S {
+    fn event(&mut self, event: &Event<'_>) {
+        (**self).event(event);
+    }
+
+    fn note(&mut self, note: Note) {
+        (**self).note(note);
+    }
+}
+
 /// How much of a stream is taken at a time.
 const CHUNK_SIZE: usize = 256 << 10;
 

@@ -38,7 +38,7 @@ pub struct Options {
     /// Only sessions in which this is found; several words are one query
     #[arg(value_name = "QUERY")]
     query: Vec<String>,
-    /// Only sessions of agents of this name
+    /// Only sessions of agents that have this in their name
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
     /// Only sessions of projects whose name, folder or remote has this in it

@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use stenograph::evidence::nested_events;
 use stenograph::model::{Event, Note};
 use stenograph::read::Sink;
+use stenograph::repeat::CheckRepeats;
 use stenograph::wire;
 use stenograph_store::files::Disk;
 use stenograph_store::index::search::Start;
@@ -29,7 +30,8 @@ use select::{Chosen, Selection};
 /// Show what happened in a transcript
 ///
 /// Shows each event with its time, who it is from and what it says. What tools were given and what they answered is shortened; --text and
-/// --json show everything. Records that only repeat what another one says are left out, unless --json or --type asks for them.
+/// --json show everything. Records that only repeat what another one says are left out, unless --json or --type asks for them; one that claims to
+/// repeat another is shown if no record before it or among the 64 events after it says the same.
 /// Control characters are shown, not obeyed. What is named is a file, or else a session that steno index has found: by the beginning of
 /// its id, or latest. A session whose file is gone is shown as it was kept.
 #[derive(Debug, clap::Args)]
@@ -194,13 +196,17 @@ fn show(
         output,
         failed: None,
     };
-    let read = match &mut from {
-        From::Input(input) => input.read(&mut showing, &progress, Showing::go),
-        From::At(input, start) => {
-            showing.numbers.iter_mut().for_each(|numbers| numbers.skip_to(start.event));
-            input.read_from(start.at, &mut showing, Showing::go)
+    if let From::At(_, start) = &from {
+        showing.numbers.iter_mut().for_each(|numbers| numbers.skip_to(start.event));
+    }
+    let read = match manner {
+        Manner::Json => read(&mut from, &mut showing, &progress, Showing::go),
+        Manner::Text | Manner::View(_) => {
+            let mut checked = CheckRepeats::new(&mut showing);
+            let read = read(&mut from, &mut checked, &progress, |checked| checked.sink.go());
+            checked.finish();
+            read
         }
-        From::Parts(parts) => Ok(folder::read(parts, &mut showing)?),
     };
     drop(progress);
     showing.finish(name)?;
@@ -222,6 +228,20 @@ fn show(
         return Ok(Status::No);
     }
     Ok(Status::Done)
+}
+
+/// Reads what there is, for as long as `go` says.
+fn read<S: Sink>(
+    from: &mut From,
+    sink: &mut S,
+    progress: &Progress,
+    go: impl Fn(&S) -> Go,
+) -> Result<(), CommandError> {
+    match from {
+        From::Input(input) => input.read(sink, progress, go),
+        From::At(input, start) => input.read_from(start.at, sink, go),
+        From::Parts(parts) => Ok(folder::read(parts, sink)?),
+    }
 }
 
 /// Which events were asked for and are not there.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use stenograph::model::{Event, Note};
 use stenograph::read::Sink;
+use stenograph::repeat::{IsRepeat, RepeatQueue, SpokenWords};
 use stenograph::wire;
 use stenograph_store::follow::{Bell, Follow, Last, LastLine, Listener, SWEEP, Turn};
 use stenograph_store::journal::{self, Author};
@@ -12,6 +13,7 @@ use stenograph_store::{Passes, Source};
 
 use super::show::view;
 use crate::error::{CommandError, Status};
+use crate::last::{last_shown, unless_repeated};
 use crate::output::{Colour, Output, counted, grouped, harmless_json};
 use crate::store::Where;
 use crate::{input, live};
@@ -21,7 +23,9 @@ use crate::{input, live};
 /// Without a name, the transcript that was written last is shown. Files of one record a line are read from their end, however large they
 /// are; other files are read whole. With --follow, events are shown as they are written, until you stop it: when the file is renamed and
 /// another takes its name, the rest of the old one is shown and then all of the new one; when it becomes shorter, it is shown from its
-/// beginning. A last line that is only half written is shown when it is whole; without --follow it is shown as it is.
+/// beginning. A last line that is only half written is shown when it is whole; without --follow it is shown as it is. A record that claims to
+/// repeat another is left out if one of those before it or of the 64 events after it says the same; with --follow it waits for them until
+/// nothing comes for a moment.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -75,16 +79,20 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
     // The bell is hung before the first look, so that nothing is missed in between.
     let bell = options.follow.then(|| Bell::over(std::slice::from_ref(&path)));
     let last_line = if options.follow { LastLine::Held } else { LastLine::Given };
-    let last = follow.last(options.last, last_line, &mut |event| manner.shown(event))?;
+    let (last, queue) = last_shown(&mut follow, options.last, last_line, &mut |event| manner.shown(event))?;
     for text in &last.kept {
         write!(output.data(), "{text}")?;
     }
     remark(&last, &name, output);
     output.flush()?;
     let Some(bell) = bell else { return Ok(Status::Done) };
-    let mut showing = Showing { manner, name, output, failed: None };
+    let mut showing = Showing { manner, name, output, queue, came: false, failed: None };
     loop {
+        showing.came = false;
         follow.look(&mut showing)?;
+        if !showing.came {
+            showing.give_held();
+        }
         if let Some(error) = showing.failed.take() {
             return Err(error);
         }
@@ -117,13 +125,12 @@ enum Manner {
 }
 
 impl Manner {
-    /// An event as it is shown; nothing when it only repeats another, and people look, or when it only divides a journal.
-    fn shown(self, event: &Event<'_>) -> Option<String> {
+    /// An event as it is shown, and its words by which it may turn out to repeat another; nothing when it only divides a journal.
+    fn shown(self, event: &Event<'_>) -> Option<(SpokenWords, String)> {
         match self {
             _ if journal::author(event) == Author::Mark => None,
-            Manner::Json => Some(format!("{}\n", harmless_json(&wire::event_at(event)))),
-            Manner::View(_) if event.restates => None,
-            Manner::View(colour) => Some(view::event(event, colour)),
+            Manner::Json => Some((SpokenWords::stated(event), format!("{}\n", harmless_json(&wire::event_at(event))))),
+            Manner::View(colour) => unless_repeated(event, |event| Some(view::event(event, colour))),
         }
     }
 }
@@ -133,15 +140,35 @@ struct Showing<'a, 'o> {
     manner: Manner,
     name: String,
     output: &'a mut Output<'o>,
+    /// Events that may turn out to repeat others.
+    queue: RepeatQueue<String>,
+    /// Whether an event came since the last look.
+    came: bool,
     failed: Option<CommandError>,
+}
+
+impl Showing<'_, '_> {
+    /// Shows what is held: nothing came for a while that says the same.
+    fn give_held(&mut self) {
+        while let Some((text, is_repeat)) = self.queue.take() {
+            self.give(&text, is_repeat);
+        }
+    }
+
+    fn give(&mut self, text: &str, is_repeat: IsRepeat) {
+        if is_repeat == IsRepeat::No && self.failed.is_none() {
+            self.failed = write!(self.output.data(), "{text}").err().map(CommandError::from);
+        }
+    }
 }
 
 impl Sink for Showing<'_, '_> {
     fn event(&mut self, event: &Event<'_>) {
-        if let Some(text) = self.manner.shown(event)
-            && self.failed.is_none()
-        {
-            self.failed = write!(self.output.data(), "{text}").err().map(CommandError::from);
+        self.came = true;
+        let Some((words, text)) = self.manner.shown(event) else { return };
+        self.queue.add(words, text);
+        while let Some((text, is_repeat)) = self.queue.next_decided() {
+            self.give(&text, is_repeat);
         }
     }
 
@@ -151,6 +178,8 @@ impl Sink for Showing<'_, '_> {
 
 impl Listener for Showing<'_, '_> {
     fn turn(&mut self, turn: Turn) {
+        self.give_held();
+        self.queue = RepeatQueue::default();
         let what = match turn {
             Turn::Rotated => "another file has this name now; it is shown from its beginning",
             Turn::Truncated => "became shorter; it is shown from its beginning",

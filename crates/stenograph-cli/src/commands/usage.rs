@@ -13,7 +13,7 @@ use std::sync::atomic::AtomicBool;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use jiff::tz::TimeZone;
 use stenograph::ledger::{self, Book, By, Calls, Entry, Ledger, Prices, Question, Reason, Report};
-use stenograph::query::{SPELLINGS, Today, moment};
+use stenograph::query::{SPELLINGS, Today, has_in_name, moment};
 use stenograph_store::discover::{Machine, Places};
 use stenograph_store::project::Project;
 use stenograph_store::tail::Remark;
@@ -61,7 +61,7 @@ pub struct Options {
     /// Where days begin (Europe/Berlin, UTC), instead of here
     #[arg(long, value_name = "ZONE")]
     timezone: Option<String>,
-    /// Only calls of agents of this name
+    /// Only calls of agents that have this in their name
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
     /// Only calls of models that have this in their name
@@ -70,7 +70,7 @@ pub struct Options {
     /// Only calls of sessions whose id begins with this
     #[arg(long, value_name = "ID")]
     session: Option<String>,
-    /// Only calls of projects that have this in their name
+    /// Only calls of projects whose name, folder or remote has this in it
     #[arg(long, value_name = "NAME")]
     project: Option<String>,
     #[command(flatten)]
@@ -366,17 +366,14 @@ impl Options {
 
     fn is_meant(&self, ledger: &Ledger, entry: &Entry, projects: &mut Projects) -> bool {
         let row = &entry.row;
-        let has = |name: Option<&str>, part: &str| {
-            name.is_some_and(|name| name.to_lowercase().contains(&part.to_lowercase()))
-        };
         let name = |name| ledger.name(name);
-        self.agent.as_ref().is_none_or(|agent| name(Some(row.agent)) == Some(agent))
-            && self.model.as_ref().is_none_or(|model| has(name(row.model), model))
+        let has = |named, asked: &Option<String>| {
+            asked.as_ref().is_none_or(|asked| name(named).is_some_and(|name| has_in_name(name, asked)))
+        };
+        has(Some(row.agent), &self.agent)
+            && has(row.model, &self.model)
             && self.session.as_ref().is_none_or(|id| name(row.session).is_some_and(|session| session.starts_with(id)))
-            && self
-                .project
-                .as_ref()
-                .is_none_or(|project| name(row.cwd).is_some_and(|folder| has(Some(&projects.name(folder)), project)))
+            && self.project.as_ref().is_none_or(|asked| name(row.cwd).is_some_and(|folder| projects.has(folder, asked)))
     }
 }
 
@@ -412,13 +409,25 @@ fn end_of(start: i64, text: &str, zone: &TimeZone) -> i64 {
     zoned.and_then(|start| start.checked_add(span)).map_or(start, |end| end.timestamp().as_millisecond())
 }
 
-/// What folders' projects are called, each looked at once.
+/// The names of folders' projects, each looked at once.
 #[derive(Default)]
-struct Projects(HashMap<String, String>);
+struct Projects(HashMap<String, Vec<String>>);
 
 impl Projects {
+    fn names(&mut self, folder: &str) -> &[String] {
+        if !self.0.contains_key(folder) {
+            self.0.insert(folder.to_owned(), Project::of(Path::new(folder)).names());
+        }
+        self.0.get(folder).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// What people call it.
     fn name(&mut self, folder: &str) -> String {
-        let found = || Project::of(Path::new(folder)).name();
-        self.0.entry(folder.to_owned()).or_insert_with(found).clone()
+        self.names(folder).first().cloned().unwrap_or_default()
+    }
+
+    /// Whether somebody who asks for this means the project of a folder, or the folder.
+    fn has(&mut self, folder: &str, asked: &str) -> bool {
+        has_in_name(folder, asked) || self.names(folder).iter().any(|name| has_in_name(name, asked))
     }
 }

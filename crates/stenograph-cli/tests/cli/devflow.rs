@@ -162,6 +162,14 @@ fn a_replay_begins_with_what_run_list_says() {
         assert!(head.contains("Duration: 1 min 1 s"), "{name}: {head}");
         assert!(head.contains("1,100 in / 20 out | Cost: $0.12"), "{name}: {head}");
     }
+    // The ledger has the cost too, and the calls as the journal tells them.
+    for index in ["--no-index", ""] {
+        let total = folder.run(&format!("usage --root . --json {index}")).ends(0).json().remove(0)["total"].clone();
+        let numbers =
+            ["calls", "input", "cache_read", "output", "stated_cost"].map(|name| total[name].as_f64().unwrap());
+        assert_eq!(numbers, [1.0, 100.0, 1000.0, 20.0, 0.12], "{total:#}");
+        folder.run("index --root .").ends(0);
+    }
     // Outside of its folder a transcript still says whose it is.
     std::fs::copy(folder.path(".devflow/runs/x/transcript.json"), folder.path("moved.json")).unwrap();
     folder.run("replay moved.json").ends(0).says("Flow      review | Node: spec").says("Cost: $0.12");
@@ -207,4 +215,15 @@ fn a_broken_compressed_transcript_is_passed_over_where_there_is_a_plain_one() {
     folder.run("replay .devflow/runs/x").ends(0).says("Fix <it>.");
     std::fs::remove_file(folder.path(".devflow/runs/x/transcript.json")).unwrap();
     folder.run("show .devflow/runs/x").ends(2);
+}
+
+#[test]
+fn a_run_whose_calls_state_their_costs_costs_no_more_in_the_ledger() {
+    let folder = Folder::new();
+    let run = NATIVE_RUN.replace(r#""output":20}"#, r#""output":20,"cost":0.07}"#);
+    let total = |folder: &Folder| folder.run("usage --root . --json").ends(0).json().remove(0)["total"].clone();
+    folder.run_with("record --to devflow --set run=x", run.as_bytes()).ends(0);
+    assert_eq!(total(&folder)["stated_cost"], 0.07);
+    folder.run_with("record --to devflow --set run=y --set cost=0.2", run.as_bytes()).ends(0);
+    assert!((total(&folder)["stated_cost"].as_f64().unwrap() - 0.27).abs() < 1e-9);
 }

@@ -142,6 +142,8 @@ fn a_conversion_and_what_it_was_made_of_are_paid_for_once_however_they_are_count
         ("codex", format!(".codex/sessions/rollout-2026-01-02T03-11-00-{session}.jsonl")),
         ("codex --carry", format!(".codex/sessions/rollout-2026-01-02T03-11-00-{session}.jsonl")),
         ("steno", "session.steno.jsonl".to_owned()),
+        ("devflow", "run.json".to_owned()),
+        ("chibi-responses", "log.jsonl".to_owned()),
     ] {
         let folder = Folder::new();
         std::fs::create_dir_all(folder.path(".claude/projects/-work-app")).unwrap();
@@ -189,4 +191,112 @@ fn a_session_that_goes_on_in_another_agent_pays_its_beginning_once() {
         assert_eq!(report["total"]["calls"], 7, "{report:#}");
         assert_eq!(report["rows"].as_array().unwrap().len(), 2, "{report:#}");
     }
+}
+
+/// The total of all files, counted from the files and from an index.
+fn totals(folder: &Folder) -> Value {
+    let total =
+        |line: &str| folder.run(&format!("usage --root . --json {line}")).ends(0).json().remove(0)["total"].clone();
+    let plain = total("--no-index");
+    folder.run("index --root .").ends(0);
+    assert_eq!(total(""), plain);
+    plain
+}
+
+#[test]
+fn a_session_that_is_converted_and_converted_back_counts_once_and_what_follows_counts() {
+    let folder = Folder::new();
+    folder.write("first.jsonl", claude_calls(1..5));
+    let alone = totals(&folder);
+    folder.run("convert first.jsonl --to codex -o second.jsonl");
+    folder.run("convert second.jsonl --to claude-code -o third.jsonl");
+    assert_eq!(totals(&folder), alone);
+    let back = String::from_utf8(folder.read("third.jsonl")).unwrap();
+    folder.write("third.jsonl", back + &claude_calls(7..8));
+    let more = totals(&folder);
+    assert_eq!((&more["calls"], &more["output"]), (&json!(5), &json!(7 * (1 + 2 + 3 + 4 + 7))));
+}
+
+#[test]
+fn a_run_that_repeats_the_calls_of_a_session_counts_only_what_it_has_beyond_them() {
+    let folder = Folder::new();
+    folder.write("first.jsonl", claude_calls(1..5));
+    let alone = totals(&folder);
+    folder.run("convert first.jsonl --to devflow -o run.json");
+    assert_eq!(totals(&folder), alone);
+    let mut run: Value = serde_json::from_slice(&folder.read("run.json")).unwrap();
+    assert_eq!(run["metadata"]["totalTokensOut"], 70);
+    run["metadata"]["totalTokensOut"] = 75.into();
+    run["metadata"]["totalCost"] = 0.25.into();
+    folder.write("run.json", serde_json::to_vec(&run).unwrap());
+    let more = totals(&folder);
+    assert_eq!((&more["calls"], &more["output"], &more["stated_cost"]), (&json!(5), &json!(75), &json!(0.25)));
+    assert_eq!(more["input"], alone["input"]);
+}
+
+#[test]
+fn a_log_without_a_session_that_goes_on_counts_what_is_new_in_it() {
+    let folder = Folder::new();
+    folder.write("first.jsonl", claude_calls(1..5));
+    let alone = totals(&folder);
+    // An answer of no model is no call, and a conversion does not say that it was one.
+    let nobody = call("9", Some("2026-01-02T03:40:00Z"), &json!({"input_tokens": 0, "output_tokens": 0}));
+    let nobody = nobody.replace("claude-sonnet-4-5-20250929", "<synthetic>");
+    let nobody = nobody.replace("otter-session", "0f8fad5b-d9cb-469f-a165-70867728950e");
+    folder.write("first.jsonl", claude_calls(1..5) + &nobody);
+    folder.run("convert first.jsonl --to chibi-responses -o log.jsonl");
+    assert_eq!(totals(&folder), alone);
+    let log = String::from_utf8(folder.read("log.jsonl")).unwrap();
+    let usage = json!({"prompt_tokens": 9, "completion_tokens": 3});
+    let next = json!({"timestamp": 1_767_323_700, "response": {"id": "r", "model": "claude-opus-4-1", "usage": usage}});
+    folder.write("log.jsonl", format!("{log}{next}\n"));
+    let more = totals(&folder);
+    assert_eq!((&more["calls"], &more["output"]), (&json!(5), &json!(73)));
+    // A log that begins with another call is nobody's copy, and all of its answers count.
+    folder.write("log.jsonl", format!("{next}\n{log}"));
+    let first =
+        json!({"timestamp": 1_767_323_400, "response": {"id": "q", "model": "claude-opus-4-1", "usage": usage}});
+    folder.write("log.jsonl", format!("{first}\n{log}"));
+    assert_eq!(totals(&folder)["calls"], 10);
+}
+
+#[test]
+fn a_run_counts_once_beside_what_it_was_converted_to() {
+    let folder = Folder::new();
+    let turn = |id: u32, role: &str, output: u32| {
+        let time = format!("2026-01-02T03:1{id}:00Z");
+        json!({"id": id, "role": role, "content": format!("turn {id}"), "tokensIn": output * 10, "tokensOut": output,
+            "timestamp": time})
+    };
+    let metadata = json!({"flowId": "review", "startedAt": "2026-01-02T03:10:00Z", "endedAt": "2026-01-02T03:15:00Z",
+        "status": "completed", "totalTokensIn": 120, "totalTokensOut": 12, "totalCost": 0.5});
+    let turns = [turn(1, "user", 0), turn(2, "assistant", 5), turn(3, "user", 0), turn(4, "assistant", 7)];
+    let run = json!({"runId": "0f8fad5b-d9cb-469f-a165-70867728950e", "metadata": metadata, "turns": turns});
+    folder.write("run.json", serde_json::to_vec(&run).unwrap());
+    let alone = totals(&folder);
+    assert_eq!((&alone["output"], &alone["stated_cost"]), (&json!(12), &json!(0.5)));
+    for to in ["codex", "claude-code"] {
+        folder.run(&format!("convert run.json --to {to} -o {to}.jsonl"));
+        assert_eq!(totals(&folder), alone, "{to}");
+    }
+}
+
+#[test]
+fn an_agent_a_model_and_a_project_are_asked_for_by_a_part_of_their_name_everywhere() {
+    let folder = Folder::new();
+    folder.write("first.jsonl", claude_calls(1..3));
+    folder.run("index --root .").ends(0);
+    for asked in ["--agent claude", "--agent CODE", "--agent claude-code", "--project App", "--project /work"] {
+        folder.run(&format!("list --root . {asked}")).ends(0);
+        assert_eq!(usage_of(&folder, asked), 2, "{asked}");
+    }
+    assert_eq!(usage_of(&folder, "--model OPUS-4"), 2);
+    for asked in ["--agent codex", "--project api"] {
+        folder.run(&format!("list --root . {asked}")).ends(1);
+        folder.run(&format!("usage --root . {asked}")).ends(1);
+    }
+}
+
+fn usage_of(folder: &Folder, asked: &str) -> Value {
+    folder.run(&format!("usage --root . --json {asked}")).ends(0).json().remove(0)["total"]["calls"].clone()
 }

@@ -155,7 +155,7 @@ impl Lines {
     fn end(&mut self, sink: &mut (impl Sink + ?Sized)) {
         let next = self.begun();
         let reading = std::mem::replace(&mut self.reading, next);
-        reading.end(&mut Through(sink));
+        reading.end(&mut &mut *sink);
     }
 
     /// Reads up to this offset, or to the end. Gives how many bytes there were.
@@ -185,7 +185,7 @@ impl Lines {
             rest = chunk.get(skipped..).unwrap_or_default();
             self.reading = self.begun();
         }
-        self.reading.feed(rest, &mut Through(sink));
+        self.reading.feed(rest, &mut &mut *sink);
         self.at.offset += rest.len() as u64;
         if self.at.line != Span::LINE_UNKNOWN {
             self.at.line += rest.iter().filter(|byte| **byte == b'\n').count() as u64;
@@ -287,19 +287,6 @@ impl Lines {
             self.end(listener);
         }
         Ok(())
-    }
-}
-
-/// A sink behind a reference to something larger.
-struct Through<'s, S: Sink + ?Sized>(&'s mut S);
-
-impl<S: Sink + ?Sized> Sink for Through<'_, S> {
-    fn event(&mut self, event: &stenograph::model::Event<'_>) {
-        self.0.event(event);
-    }
-
-    fn note(&mut self, note: stenograph::model::Note) {
-        self.0.note(note);
     }
 }
 

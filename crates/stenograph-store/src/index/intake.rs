@@ -9,6 +9,7 @@ use stenograph::ledger::{Calls, Counting, Page, State};
 use stenograph::model::{Body, Event, Kind, Note, Role};
 use stenograph::query::{Entry, Has, Is, Touch, Trail};
 use stenograph::read::Sink;
+use stenograph::repeat::{IsRepeat, RepeatCheck, RepeatVerdict, SpokenWords};
 
 use super::catalogue::{SourceRow, Tally};
 use super::text::{TextWriter, twin};
@@ -27,6 +28,9 @@ const ROWS_MAX: usize = 4096;
 /// How many characters of a title or a query are kept.
 const TITLE_LENGTH_MAX: usize = 200;
 
+/// How many texts of a source are remembered to know what is said again. They are saved with what the next run needs.
+const STATED_MAX: usize = 64;
+
 /// Takes events.
 pub(super) struct Intake<'w> {
     writer: &'w TextWriter,
@@ -39,6 +43,8 @@ pub(super) struct Intake<'w> {
     pub trail: Trail,
     /// What was counted.
     pub tally: Tally,
+    /// Which records only repeat others. The claims of a log are trusted: it has the whole conversation again and again.
+    repeats: Option<RepeatCheck>,
     /// Files touched since this was last emptied: lot, event, file, time.
     pub touches: Vec<(u64, u64, Touch, Option<i64>)>,
     /// Records nobody understands since this was last emptied, by type: how many, and the line of the first.
@@ -69,6 +75,7 @@ impl<'w> Intake<'w> {
             event: 0,
             trail: Trail::default(),
             tally: Tally::default(),
+            repeats: None,
             touches: Vec::new(),
             unknown: BTreeMap::new(),
             sessions: Vec::new(),
@@ -80,7 +87,20 @@ impl<'w> Intake<'w> {
         }
     }
 
-    fn notice(&mut self, event: &Event<'_>) {
+    /// Whether an event only repeats another. What may still turn out to be repeated counts until then.
+    fn is_repeat(&mut self, event: &Event<'_>) -> IsRepeat {
+        let claimed = if event.restates { IsRepeat::Yes } else { IsRepeat::No };
+        let Some(repeats) = &mut self.repeats else { return claimed };
+        if !matches!(&event.body, Body::Message { role: Role::User | Role::Assistant, .. }) {
+            return claimed;
+        }
+        let mut proved = 0;
+        let verdict = repeats.add(SpokenWords::of(event), &mut |_| proved += 1);
+        self.tally.messages = self.tally.messages.saturating_sub(proved);
+        if verdict == RepeatVerdict::Repeats { IsRepeat::Yes } else { IsRepeat::No }
+    }
+
+    fn notice(&mut self, event: &Event<'_>, is_repeat: IsRepeat) {
         let tally = &mut self.tally;
         let last = |slot: &mut Option<String>, value: &Option<std::borrow::Cow<'_, str>>| {
             if let Some(value) = value.as_deref().filter(|value| !value.is_empty() && slot.as_deref() != Some(value)) {
@@ -111,7 +131,7 @@ impl<'w> Intake<'w> {
         if self.recording.is_none() && self.event == 0 {
             self.recording = Header::of(event);
         }
-        if event.restates {
+        if is_repeat == IsRepeat::Yes {
             return;
         }
         match &event.body {
@@ -195,8 +215,10 @@ impl<'w> Intake<'w> {
         ledger: State,
     ) -> Intake<'w> {
         let (counts, trail) = row.trail.split_once('\n').unwrap_or_default();
-        let mut counts = counts.split(' ').map(|count| count.parse().unwrap_or(0));
+        let mut saved = counts.splitn(5, ' ');
+        let mut counts = saved.by_ref().take(4).map(|count| count.parse().unwrap_or(0));
         let mut tally = row.tally.clone();
+        let repeats = (!format.info().traits.log).then(|| RepeatCheck::remembering(STATED_MAX));
         for slot in [&mut tally.messages, &mut tally.calls, &mut tally.errors, &mut tally.notes] {
             *slot = counts.next().unwrap_or(0);
         }
@@ -204,6 +226,7 @@ impl<'w> Intake<'w> {
             event: row.lot_events,
             trail: Trail::restore(trail).through(format),
             tally,
+            repeats: repeats.map(|check| check.restore(saved.next().unwrap_or_default())),
             first_key: row.first_key,
             ..Intake::new(writer, format.info().agent, batch, row.lot, ledger)
         }
@@ -222,13 +245,15 @@ impl<'w> Intake<'w> {
     /// What the next run needs to go on from here. Counts that events after it change are kept as they are now.
     pub(super) fn state(&self) -> String {
         let Tally { messages, calls, errors, notes, .. } = &self.tally;
-        format!("{messages} {calls} {errors} {notes}\n{}", self.trail.save())
+        let repeats = self.repeats.as_ref().map(RepeatCheck::save).unwrap_or_default();
+        format!("{messages} {calls} {errors} {notes} {repeats}\n{}", self.trail.save())
     }
 }
 
 impl Sink for Intake<'_> {
     fn event(&mut self, event: &Event<'_>) {
-        self.notice(event);
+        let is_repeat = self.is_repeat(event);
+        self.notice(event, is_repeat);
         self.counting.add(event);
         let mut trail = std::mem::take(&mut self.trail);
         if let Some(entry) = trail.entry(event) {
@@ -243,8 +268,8 @@ impl Sink for Intake<'_> {
                 self.tally.errors += u64::from(entry.error);
             }
             // A text for people says again what another file may say exactly; where there is no other, its words are the session's.
-            if !event.restates {
-                if entry.role == Some(Role::User) && self.first_key.is_none() {
+            if is_repeat == IsRepeat::No {
+                if entry.role == Some(Role::User) && !event.restates && self.first_key.is_none() {
                     self.first_key = Some(entry.key);
                 }
                 if entry.role == Some(Role::User) && self.tally.query.is_none() {

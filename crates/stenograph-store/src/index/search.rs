@@ -240,8 +240,8 @@ impl Searcher {
             };
             let fetched = still_said_first(fetched);
             // What a document says in other words than its journal is said again; what both say in the same words is a copy.
-            let told: HashSet<u64> = fetched.iter().filter(|hit| !hit.is_told).map(|hit| hit.key).collect();
-            let restates = |hit: &Hit| hit.restates || hit.is_told && !told.contains(&hit.key);
+            let stated_keys: HashSet<u64> = fetched.iter().filter(|hit| !hit.is_told).map(|hit| hit.key).collect();
+            let restates = |hit: &Hit| hit.restates || hit.is_told && !stated_keys.contains(&hit.key);
             let same: Vec<Same<SessionId>> = fetched
                 .iter()
                 .map(|hit| Same { session: hit.session, key: hit.key, twin: hit.twin, restates: restates(hit) })

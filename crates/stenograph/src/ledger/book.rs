@@ -5,9 +5,10 @@ use std::collections::{HashMap, HashSet};
 
 use hashbrown::HashTable;
 
+use super::conversions::Origin;
 use super::page::{Name, Names, Page, Reason};
 use super::row::{How, Row};
-use super::{Tallied, Tokens, conversions};
+use super::{Tallied, Tokens, conversions, runs};
 use crate::model::{Dollars, Usage};
 
 /// How many examples of a decision are kept.
@@ -23,6 +24,8 @@ pub struct Book {
     sources: Vec<String>,
     /// When each source was last written; nothing where a call of it is never another agent's call as well.
     written: Vec<Option<i64>>,
+    /// Sources with records that do not name their session.
+    unnamed: HashSet<u32>,
     entries: Vec<Entry>,
     by_key: ByKey,
     /// Calls that a session only replays, and whose they are.
@@ -122,7 +125,10 @@ impl Book {
         }
         for row in page.rows {
             let mut row = row.renamed(&names);
-            row.session = row.session.or(session);
+            if row.session.is_none() {
+                self.unnamed.insert(number);
+                row.session = session;
+            }
             self.put(row, number);
         }
         for aside in &page.asides {
@@ -241,7 +247,7 @@ impl Book {
     /// What a run took in all may be known from one source while another one, older, only has turns: those are told within it.
     fn leave_to_runs(&mut self) {
         let whose = |entry: &Entry| Some((entry.row.agent, entry.row.session?));
-        let is_run = |entry: &&Entry| entry.row.how == How::Run;
+        let is_run = |entry: &&Entry| entry.row.how == How::Run && !entry.row.tokens.is_zero();
         let runs: HashSet<(Name, Name)> = self.entries.iter().filter(is_run).filter_map(whose).collect();
         if runs.is_empty() {
             return;
@@ -249,37 +255,46 @@ impl Book {
         let is_within = |entry: &Entry| {
             matches!(entry.row.how, How::Own | How::Passed) && whose(entry).is_some_and(|whose| runs.contains(&whose))
         };
-        let mut within = Vec::new();
-        self.entries.retain(|entry| {
-            let leaves = is_within(entry);
-            if leaves {
-                within.push(((entry.source, entry.row.line), u64::from(entry.row.records)));
-            }
-            !leaves
-        });
-        for (place, records) in within {
-            self.decide(Reason::WithinTotal, records, std::iter::once(place));
-        }
+        let places = self.entries.iter().enumerate().filter(|(_, entry)| is_within(entry));
+        let within = places.map(|(place, _)| (place, None)).collect();
+        self.leave(Reason::WithinTotal, within, |entry| u64::from(entry.row.records));
     }
 
-    /// Leaves out calls that a converted session repeats.
+    /// Leaves out what a converted session repeats: calls, and totals of runs as far as calls tell of them.
     fn leave_conversions(&mut self) {
-        let written = |entry: &Entry| {
-            let at = usize::try_from(entry.source).ok()?;
-            Some((self.written.get(at).copied()??, self.sources.get(at)?.as_str()))
-        };
-        let mut repeated = conversions::repeated(&self.entries, &written).into_iter();
-        let mut left = Vec::new();
-        self.entries.retain(|entry| {
-            let is_repeated = repeated.next() == Some(true);
-            if is_repeated {
-                let tellings = u64::from(entry.own) + u64::from(entry.replayed) + u64::from(entry.passed);
-                left.push(((entry.source, entry.row.line), tellings));
+        let tellings = |entry: &Entry| u64::from(entry.own) + u64::from(entry.replayed) + u64::from(entry.passed);
+        let repeated = conversions::repeated(&self.entries, &|entry| self.origin(entry));
+        self.leave(Reason::Converted, repeated.into_iter().map(|place| (place, None)).collect(), tellings);
+        let changed = runs::left_over(&self.entries, &|entry| self.origin(entry));
+        // A run of which only the cost was asked for is set aside already.
+        let tellings = |entry: &Entry| if entry.row.tokens.is_zero() { 0 } else { tellings(entry) };
+        self.leave(Reason::Converted, changed, tellings);
+    }
+
+    /// What is known of the source of an entry; nothing where its calls are never another agent's calls as well.
+    fn origin(&self, entry: &Entry) -> Option<Origin<'_>> {
+        let at = usize::try_from(entry.source).ok()?;
+        let (written, path) = (self.written.get(at).copied()??, self.sources.get(at)?.as_str());
+        Some(Origin { written, path, names_session: !self.unnamed.contains(&entry.source) })
+    }
+
+    /// Takes the entries in these places out, or has what is left of them in their place.
+    fn leave(&mut self, reason: Reason, mut changed: HashMap<usize, Option<Row>>, tellings: impl Fn(&Entry) -> u64) {
+        if changed.is_empty() {
+            return;
+        }
+        let (mut places, mut left) = (0.., Vec::new());
+        self.entries.retain_mut(|entry| {
+            let Some(row) = places.next().and_then(|place| changed.remove(&place)) else { return true };
+            left.push(((entry.source, entry.row.line), tellings(entry)));
+            let stays = row.is_some();
+            if let Some(row) = row {
+                entry.row = row;
             }
-            !is_repeated
+            stays
         });
         for (place, tellings) in left {
-            self.decide(Reason::Converted, tellings, std::iter::once(place));
+            self.decide(reason, tellings, std::iter::once(place).filter(|_| tellings > 0));
         }
     }
 

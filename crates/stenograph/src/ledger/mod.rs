@@ -13,6 +13,7 @@ mod prices;
 mod report;
 mod row;
 mod rules;
+mod runs;
 mod tokens;
 mod told;
 

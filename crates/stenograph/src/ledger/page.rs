@@ -54,15 +54,19 @@ impl Page {
         *self == Page::default()
     }
 
-    /// The page without the totals of runs, where another source tells of their calls one by one.
+    /// The page without the tokens of runs, where another source tells of their calls one by one. What the runs state that they cost stays:
+    /// the book takes off what the calls state.
     #[must_use]
     pub fn without_runs(mut self) -> Page {
-        let (runs, rows) = self.rows.into_iter().partition(|row| row.how == How::Run);
-        self.rows = rows;
-        let runs: Vec<Row> = runs;
-        if !runs.is_empty() {
-            let lines = runs.iter().map(|row| row.line).collect();
-            self.asides.push(Aside { reason: Reason::Sum, count: runs.len() as u64, lines });
+        let is_run = |row: &&Row| row.how == How::Run;
+        let lines: Vec<u64> = self.rows.iter().filter(is_run).map(|row| row.line).collect();
+        if lines.is_empty() {
+            return self;
+        }
+        self.asides.push(Aside { reason: Reason::Sum, count: lines.len() as u64, lines });
+        self.rows.retain(|row| row.how != How::Run || row.stated.is_some());
+        for run in self.rows.iter_mut().filter(|row| row.how == How::Run) {
+            (run.tokens, run.calls) = (Tokens::default(), 0);
         }
         self
     }

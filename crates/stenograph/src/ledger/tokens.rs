@@ -91,6 +91,11 @@ impl Tokens {
         self.with(other, u64::min)
     }
 
+    /// All tokens read, also those that came from a cache or went into one.
+    pub fn all_input(&self) -> u64 {
+        self.input.saturating_add(self.cache_read).saturating_add(self.cache_write)
+    }
+
     /// Whether one of the counters is more than the other's.
     pub fn exceeds(&self, other: &Tokens) -> bool {
         self.counters().into_iter().zip(other.counters()).any(|(own, other)| own > other)

@@ -26,7 +26,7 @@ pub use note::{Note, NoteKind};
 pub use origin::Origin;
 pub use outline::Outline;
 pub use pairing::Pairing;
-pub(crate) use said::{REWIND, is_framed, is_markup, print, speaker};
+pub(crate) use said::{REWIND, is_alone, is_framed, is_markup, print, prints, speaker};
 pub use spine::{LeftOut, Spine};
 pub(crate) use spine::{SpineEvent, key};
 pub(crate) use uuid::{is_uuid, uuid_of};

@@ -79,8 +79,7 @@ impl Said {
 
     /// Whether an event that restates says what no other record says, so that it is all there is.
     pub fn is_alone(&self, event: &impl SpineEvent) -> bool {
-        let said = event.prints();
-        !said.is_empty() && !said.iter().any(|print| self.has(*print))
+        is_alone(&event.prints(), |print| self.has(print))
     }
 
     fn has(&self, print: u64) -> bool {
@@ -132,6 +131,11 @@ impl Said {
         }
         turns
     }
+}
+
+/// Whether a record that claims to repeat another says what none states: it has words, and nobody states any of them.
+pub(crate) fn is_alone(prints: &[u64], is_stated: impl Fn(u64) -> bool) -> bool {
+    !prints.is_empty() && !prints.iter().any(|print| is_stated(*print))
 }
 
 /// The fingerprints of what an event says: of all of it and of each of its texts, without the spaces around them.

@@ -220,6 +220,12 @@ fn choice<T: PartialEq + Copy>(
     })
 }
 
+/// Whether a name is what somebody asks for: it has the text in it, whatever the case of the letters. The one rule for agents, projects and
+/// models that are named on the command line.
+pub fn has_in_name(name: &str, asked: &str) -> bool {
+    fold(name).contains(&fold(asked))
+}
+
 /// Small letters, character by character.
 pub(super) fn fold(text: &str) -> String {
     text.chars().flat_map(char::to_lowercase).collect()

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::entry::Entry;
 use super::expr::{Expr, Field, Has, Is, Query};
-use super::field::fold;
+use super::field::{fold, has_in_name};
 use super::fuzzy;
 use super::words::{How, Words, words};
 use crate::model::Kind;
@@ -67,8 +67,8 @@ impl Field {
     /// Whether a session is what was asked for. What is not of the session is not.
     pub fn matches_session(&self, session: &SessionFacts<'_>) -> bool {
         match self {
-            Field::Agent(text) => fold(session.agent).contains(text.as_str()),
-            Field::Project(text) => session.projects.iter().any(|name| fold(name).contains(text.as_str())),
+            Field::Agent(text) => has_in_name(session.agent, text),
+            Field::Project(text) => session.projects.iter().any(|name| has_in_name(name, text)),
             Field::Session(text) => session.sessions.iter().any(|id| fold(id).starts_with(text.as_str())),
             Field::Tool(_)
             | Field::File(_)

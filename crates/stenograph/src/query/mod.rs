@@ -17,6 +17,7 @@ mod words;
 pub use collapse::{Same, Shown, collapse, collapse_pieces};
 pub use entry::Entry;
 pub use expr::{Expr, Field, Has, Is, Letters, Pattern, Query, Sought};
+pub use field::has_in_name;
 pub use fuzzy::is_near;
 pub use matches::SessionFacts;
 pub use moment::{SPELLINGS, Today, moment};

@@ -7,6 +7,7 @@ use std::io::Read;
 use stenograph::format::Want;
 use stenograph::model::{Event, Note};
 use stenograph::read::{Reading, Sink};
+use stenograph::repeat::CheckRepeats;
 
 use crate::error::CommandError;
 use crate::input::Input;
@@ -28,7 +29,8 @@ pub fn merge(inputs: &mut [Input], sink: &mut dyn Together) -> Vec<(usize, Comma
         let reading = Reading::new(input.format, Want::All);
         match input.source.pass() {
             Ok(pass) => {
-                streams.push(Stream { source, pass, reading: Some(reading), waiting: Waiting::default(), clock: None });
+                let waiting = CheckRepeats::new(Waiting::default());
+                streams.push(Stream { source, pass, reading: Some(reading), waiting, clock: None });
             }
             Err(error) => problems.push((source, error.into())),
         }
@@ -38,7 +40,7 @@ pub fn merge(inputs: &mut [Input], sink: &mut dyn Together) -> Vec<(usize, Comma
         for stream in &mut streams {
             problems.extend(stream.fill(&mut buffer).err().map(|error| (stream.source, error)));
         }
-        streams.retain(|stream| !stream.waiting.0.is_empty());
+        streams.retain(|stream| !stream.waiting.sink.0.is_empty());
         // Of equal moments the one that was named first has the first word: it sends the others out.
         let Some(next) = streams.iter_mut().min_by_key(|stream| (stream.due(), stream.source)) else { break };
         if let Some(event) = next.next() {
@@ -53,7 +55,7 @@ struct Stream<'i> {
     source: usize,
     pass: Box<dyn Read + 'i>,
     reading: Option<Reading>,
-    waiting: Waiting,
+    waiting: CheckRepeats<Waiting>,
     /// The latest moment that it told of.
     clock: Option<i64>,
 }
@@ -73,7 +75,7 @@ impl Sink for Waiting {
 impl Stream<'_> {
     /// Reads on until an event waits.
     fn fill(&mut self, buffer: &mut [u8]) -> Result<(), CommandError> {
-        while self.waiting.0.is_empty() {
+        while self.waiting.sink.0.is_empty() {
             let Some(reading) = &mut self.reading else { return Ok(()) };
             let read = self.pass.read(buffer);
             match read {
@@ -81,6 +83,7 @@ impl Stream<'_> {
                 Ok(_) | Err(_) => {
                     if let Some(reading) = self.reading.take() {
                         reading.end(&mut self.waiting);
+                        self.waiting.finish();
                     }
                     read?;
                 }
@@ -92,14 +95,14 @@ impl Stream<'_> {
     /// When its next event is due. One without a time follows the one before it; where none is known yet, the next that is known counts, and
     /// a source without any has its turn in the order in which it was named.
     fn due(&self) -> i64 {
-        let next = || self.waiting.0.iter().find_map(moment);
-        let own = self.waiting.0.front().and_then(moment);
+        let next = || self.waiting.sink.0.iter().find_map(moment);
+        let own = self.waiting.sink.0.front().and_then(moment);
         let due = own.max(self.clock).or_else(next);
         due.unwrap_or(if self.source == 0 { i64::MIN } else { i64::MAX })
     }
 
     fn next(&mut self) -> Option<Event<'static>> {
-        let event = self.waiting.0.pop_front()?;
+        let event = self.waiting.sink.0.pop_front()?;
         self.clock = self.clock.max(moment(&event));
         Some(event)
     }

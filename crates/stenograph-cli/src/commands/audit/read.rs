@@ -7,6 +7,7 @@ use stenograph::changes::{Changes, Outcome};
 use stenograph::json::Draft;
 use stenograph::model::{Event, Note};
 use stenograph::read::Sink;
+use stenograph::repeat::CheckRepeats;
 use stenograph_store::index::catalogue::{Catalogue, SessionId};
 use stenograph_store::{Passes, folder, sides};
 
@@ -48,7 +49,7 @@ pub fn file(options: &Options, path: &Path, output: &mut Output<'_>) -> Result<A
     let mut paths = vec![name.clone()];
     let agent = match from.is_none().then(|| input::parts(path, output)).flatten() {
         Some(parts) => {
-            folder::read(&parts, &mut reading)?;
+            fold_parts(&parts, &mut reading)?;
             String::new()
         }
         None => {
@@ -73,12 +74,12 @@ pub fn session(options: &Options, chosen: &Chosen, output: &mut Output<'_>) -> R
     let mut reading = Folding::of(options);
     let mut paths = vec![chosen.source.path.display().to_string()];
     if let Some(parts) = chosen.parts().filter(|_| from.is_none()) {
-        folder::read(&parts, &mut reading)?;
+        fold_parts(&parts, &mut reading)?;
         for row in chosen.threads() {
             paths.push(row.path.display().to_string());
             reading.source(paths.len() - 1);
             let read = match chosen.parts_of_thread(row) {
-                Some(parts) => folder::read(&parts, &mut reading).map_err(CommandError::from),
+                Some(parts) => fold_parts(&parts, &mut reading),
                 None => input::open_known(&store, row, from, output).and_then(|mut side| fold(&mut side, &mut reading)),
             };
             read.unwrap_or_else(|error| output.error(&error));
@@ -171,7 +172,17 @@ pub fn chosen(catalogue: &Catalogue, id: SessionId) -> Result<Option<Chosen>, Co
 
 fn fold(input: &mut Input, reading: &mut Folding) -> Result<(), CommandError> {
     let progress = Progress::over(&input.source, 1);
-    input.read(reading, &progress, |_| Go::On)
+    let mut checked = CheckRepeats::new(reading);
+    let read = input.read(&mut checked, &progress, |_| Go::On);
+    checked.finish();
+    read
+}
+
+fn fold_parts(parts: &folder::Parts, reading: &mut Folding) -> Result<(), CommandError> {
+    let mut checked = CheckRepeats::new(reading);
+    let read = folder::read(parts, &mut checked);
+    checked.finish();
+    Ok(read?)
 }
 
 /// Hands events to the folds.

@@ -8,6 +8,7 @@ use stenograph::read::Sink;
 use stenograph_store::Passes;
 use stenograph_store::index::catalogue::{Session, SourceRow};
 use stenograph_store::index::search::Hit;
+use stenograph_store::project::Project;
 
 use super::{Answered, Options, Seen, Shown};
 use crate::error::{CommandError, Status};
@@ -109,6 +110,7 @@ impl Sink for Scanning<'_> {
             && !self.projects.iter().any(|known| known == cwd)
         {
             self.projects.push(cwd.to_owned());
+            self.projects.extend(Project::of(Path::new(cwd)).names());
         }
         let mut trail = std::mem::take(&mut self.trail);
         trail.entries(event, &mut |event, entry| self.one(number, event, entry));

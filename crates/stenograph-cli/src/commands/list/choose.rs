@@ -129,12 +129,7 @@ fn matches(expr: &Expr, session: &Session) -> bool {
 fn has(field: &Field, session: &Session) -> bool {
     match field {
         Field::Agent(_) | Field::Project(_) | Field::Session(_) => {
-            let mut projects: Vec<String> = session.cwd.iter().cloned().collect();
-            if let Some(project) = &session.project {
-                projects.extend([project.name.clone(), project.root.clone()]);
-                projects.extend(project.remote.clone());
-            }
-            let sessions = [session.name.clone()];
+            let (projects, sessions) = (session.project_names(), [session.name.clone()]);
             let facts = SessionFacts { agent: &session.agent, projects: &projects, sessions: &sessions };
             field.matches_session(&facts)
         }

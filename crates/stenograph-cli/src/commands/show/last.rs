@@ -1,13 +1,15 @@
 //! `steno show --last N` of a file of lines: it is read from its end, as `steno tail` reads it.
 
+use stenograph::repeat::SpokenWords;
 use stenograph_store::Place;
 use stenograph_store::follow::{Follow, LastLine};
 use stenograph_store::source_file::Access;
 
 use super::select::{Chosen, Selection};
-use super::{Manner, Options, is_repeat};
+use super::{Manner, Options};
 use crate::error::CommandError;
 use crate::input::Input;
+use crate::last::{last_shown, unless_repeated};
 
 /// The last events as they are shown; nothing when the source has to be read from its beginning to know them.
 pub(super) fn texts(
@@ -23,10 +25,10 @@ pub(super) fn texts(
     }
     let mut selection = Selection::new(&options.kind, &options.types);
     let mut follow = Follow::open(path, Some(input.format))?;
-    let last = follow.last(most, LastLine::Given, &mut |event| {
-        let chosen = selection.choose(event);
-        let is_shown = chosen != Chosen::No && !is_repeat(event, manner, chosen);
-        is_shown.then(|| manner.text(event)).flatten()
+    let (last, _) = last_shown(&mut follow, most, LastLine::Given, &mut |event| match selection.choose(event) {
+        Chosen::No => None,
+        Chosen::ByKind if manner != Manner::Json => unless_repeated(event, |event| manner.text(event)),
+        Chosen::ByKind | Chosen::ByType => Some((SpokenWords::stated(event), manner.text(event)?)),
     })?;
     // What is rare may stand further back, and whoever finds nothing is told what there is.
     let is_answer = last.gave_up.is_none() && !last.kept.is_empty();

@@ -90,9 +90,12 @@ fn one(
     show(options, &name, from, threads, output)
 }
 
+/// How many events before those that are asked for are read, to know what is only said again.
+const BEHIND: u64 = 16;
+
 /// The record from which a source is read to show the events that are asked for by number, where the index knows it.
 pub(super) fn start(options: &Options, store: &Store, row: &SourceRow) -> Option<Start> {
-    let first = options.numbers(Manner::Json)?.first().saturating_sub(AROUND_USUAL);
+    let first = options.numbers(Manner::Json)?.first().saturating_sub(AROUND_USUAL + BEHIND);
     let is_usual = options.from.is_none() && row.copy_of.is_none();
     // An index that cannot be asked is no reason not to read the file.
     is_usual.then(|| store.searcher().ok()?.start_before(row, first).ok()?).flatten()

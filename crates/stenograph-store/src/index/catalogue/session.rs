@@ -83,6 +83,14 @@ pub struct Session {
 }
 
 impl Session {
+    /// Everything by which people ask for its project: what they call it, its folder, where it comes from, and the working folder.
+    pub fn project_names(&self) -> Vec<String> {
+        let project = self.project.iter().flat_map(|project| {
+            [Some(project.name.clone()), Some(project.root.clone()), project.remote.clone()].into_iter().flatten()
+        });
+        project.chain(self.cwd.clone()).collect()
+    }
+
     /// A session of which nothing is known but where it stands.
     pub fn bare(agent: &str, name: &str, path: &Path) -> Session {
         Session {

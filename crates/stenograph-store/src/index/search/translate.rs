@@ -50,14 +50,7 @@ impl Facts {
     }
 
     fn of(session: &Session) -> Facts {
-        let project = session.project.iter().flat_map(|project| {
-            [Some(project.name.clone()), Some(project.root.clone()), project.remote.clone()].into_iter().flatten()
-        });
-        Facts {
-            agent: session.agent.clone(),
-            projects: project.chain(session.cwd.clone()).collect(),
-            sessions: vec![session.name.clone()],
-        }
+        Facts { agent: session.agent.clone(), projects: session.project_names(), sessions: vec![session.name.clone()] }
     }
 }
 

@@ -97,13 +97,9 @@ impl Layout for ClaudeEvents {
         let way = header.settings.get(FOLDER).ok_or_else(unknown)?;
         let project = Project::seen(folder_of(&recorded.journal), way);
         let (name, base) = header.documents.first_key_value().ok_or_else(unknown)?;
-        if recover::beside(Path::new(name)).as_os_str() != recorded.journal.file_name().unwrap_or_default() {
-            return Err(Error::about(&recorded.document(name), Problem::Outside));
-        }
-        // The log is always beside its journal: a header must not lead anywhere else.
         let log = recorded.document(name);
-        if Path::new(name).file_name().is_none_or(|file| file != name.as_str()) {
-            return Err(Error::about(&log, Problem::BadName));
+        if !recorded.is_named_after(name) {
+            return Err(Error::about(&log, Problem::Outside));
         }
         let document = LineDocument::new(&site.files, &log, format()?, *base);
         Ok(Box::new(Recording::new(document, agent, project, site, Stage::Resumed)))

@@ -144,11 +144,9 @@ impl Layout for Cycod {
         for role in Role::ALL {
             let Some(name) = recorded.header.settings.get(role.name()) else { continue };
             let path = recorded.document(name);
-            // Anybody may have written the journal: it completes the file that it is named after, and transcripts.
+            // The journal completes the file that it is named after, and transcripts.
             let is_transcript = path.extension().is_some_and(|ending| ending == "jsonl" || ending == "md");
-            let is_own =
-                recover::beside(Path::new(name)).as_os_str() == recorded.journal.file_name().unwrap_or_default();
-            if !is_own && !is_transcript {
+            if !recorded.is_named_after(name) && !is_transcript {
                 return Err(Error::about(&path, Problem::Outside));
             }
             let kind = match role {

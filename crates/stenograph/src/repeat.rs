@@ -1,0 +1,325 @@
+//! Whether a record that claims to repeat another one really does, for whoever sees events only once: decided by what came before it and
+//! by a few events after it. Whoever reads a source twice asks the spine, by the same rule (`is_alone`). A claim that is
+//! still open when the look ahead ends is taken for false: words may be shown twice, but are never hidden.
+
+use std::collections::{HashSet, VecDeque};
+
+use crate::model::{Event, Note, is_alone, prints};
+use crate::read::Sink;
+
+/// How many events after a claim may still prove it: agents write the records of one message next to each other.
+pub const AHEAD_MAX: usize = 64;
+
+/// How many texts are remembered of what was stated.
+const STATED_MAX: usize = 1 << 16;
+
+/// Compares what records claim to repeat with what others state, in the order in which they come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RepeatCheck {
+    stated_max: usize,
+    /// Fingerprints of what was stated, oldest first, each once.
+    stated: VecDeque<u64>,
+    known: HashSet<u64>,
+    /// Claims that are open, oldest first: the number of the event and the fingerprints of what it says.
+    claims: VecDeque<(u64, Vec<u64>)>,
+    /// The number of the next event.
+    next: u64,
+}
+
+/// What an event says, as far as it can be compared.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SpokenWords {
+    restates: bool,
+    prints: Vec<u64>,
+}
+
+impl SpokenWords {
+    /// The words of an event.
+    pub fn of(event: &Event<'_>) -> SpokenWords {
+        SpokenWords { restates: event.restates, prints: prints(event) }
+    }
+
+    /// SpokenWords that claim nothing, of an event that is shown in any case.
+    pub fn stated(event: &Event<'_>) -> SpokenWords {
+        SpokenWords { restates: false, ..SpokenWords::of(event) }
+    }
+}
+
+/// What an event is to those before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RepeatVerdict {
+    /// It claims to repeat nothing.
+    States,
+    /// It repeats another record.
+    Repeats,
+    /// It claims to repeat what nobody said so far. This is the number of the claim.
+    Claims(u64),
+}
+
+impl Default for RepeatCheck {
+    fn default() -> RepeatCheck {
+        RepeatCheck::remembering(STATED_MAX)
+    }
+}
+
+impl RepeatCheck {
+    /// A check that remembers this many texts.
+    pub fn remembering(stated_max: usize) -> RepeatCheck {
+        RepeatCheck { stated_max, stated: VecDeque::new(), known: HashSet::new(), claims: VecDeque::new(), next: 0 }
+    }
+
+    /// Takes the words of the next event, and says what it is to those before it. `proved` is told each open claim that it proves.
+    pub fn add(&mut self, words: SpokenWords, proved: &mut dyn FnMut(u64)) -> RepeatVerdict {
+        let number = self.next;
+        self.next += 1;
+        while self.claims.front().is_some_and(|(claim, _)| number - claim > AHEAD_MAX as u64) {
+            self.claims.pop_front();
+        }
+        let SpokenWords { restates, prints } = words;
+        if restates {
+            if !is_alone(&prints, |print| self.known.contains(&print)) {
+                return RepeatVerdict::Repeats;
+            }
+            self.claims.push_back((number, prints));
+            return RepeatVerdict::Claims(number);
+        }
+        for print in prints {
+            self.state(print);
+        }
+        let known = &self.known;
+        self.claims.retain(|(claim, prints)| {
+            let is_open = is_alone(prints, |print| known.contains(&print));
+            if !is_open {
+                proved(*claim);
+            }
+            is_open
+        });
+        RepeatVerdict::States
+    }
+
+    fn state(&mut self, print: u64) {
+        if !self.known.insert(print) {
+            return;
+        }
+        self.stated.push_back(print);
+        if self.stated.len() > self.stated_max
+            && let Some(oldest) = self.stated.pop_front()
+        {
+            self.known.remove(&oldest);
+        }
+    }
+
+    /// What it remembers, as words without spaces in them, to go on later.
+    pub fn save(&self) -> String {
+        let stated = self.stated.iter().map(|print| format!("{print:x}"));
+        let claims = self.claims.iter().map(|(claim, prints)| {
+            let prints: Vec<String> = prints.iter().map(|print| format!("{print:x}")).collect();
+            format!("{}:{}", self.next - claim, prints.join(","))
+        });
+        stated.chain(claims).collect::<Vec<_>>().join(" ")
+    }
+
+    /// Goes on from what was saved. SpokenWords that are not understood are passed over.
+    #[must_use]
+    pub fn restore(mut self, saved: &str) -> RepeatCheck {
+        let print = |word: &str| u64::from_str_radix(word, 16).ok();
+        self.next = AHEAD_MAX as u64 + 1;
+        for word in saved.split(' ') {
+            match word.split_once(':') {
+                None => print(word).into_iter().for_each(|print| self.state(print)),
+                Some((back, prints)) => {
+                    let claim = back.parse().ok().and_then(|back| self.next.checked_sub(back));
+                    let prints: Vec<u64> = prints.split(',').filter_map(print).collect();
+                    self.claims.extend(claim.map(|claim| (claim, prints)));
+                }
+            }
+        }
+        self
+    }
+}
+
+/// Things that stand for events, held back until it is known whether their events only repeat others.
+#[derive(Debug)]
+pub struct RepeatQueue<T> {
+    check: RepeatCheck,
+    held: VecDeque<Held<T>>,
+}
+
+#[derive(Debug)]
+struct Held<T> {
+    item: T,
+    verdict: RepeatVerdict,
+    /// How many events came after it.
+    waited: usize,
+}
+
+impl<T> Default for RepeatQueue<T> {
+    fn default() -> RepeatQueue<T> {
+        RepeatQueue { check: RepeatCheck::default(), held: VecDeque::new() }
+    }
+}
+
+impl<T> RepeatQueue<T> {
+    /// Takes the words of the next event, and what stands for it.
+    pub fn add(&mut self, words: SpokenWords, item: T) {
+        let verdict = self.judge(words);
+        self.hold(item, verdict);
+    }
+
+    /// The next thing whose event is decided, and whether the event repeats another. In order, so that nothing comes before something that
+    /// is not decided.
+    pub fn next_decided(&mut self) -> Option<(T, IsRepeat)> {
+        let is_open = |held: &Held<T>| matches!(held.verdict, RepeatVerdict::Claims(_)) && held.waited <= AHEAD_MAX;
+        if self.held.front().is_none_or(is_open) {
+            return None;
+        }
+        self.take()
+    }
+
+    /// The next thing, decided or not: nothing more comes that could prove a claim.
+    pub fn take(&mut self) -> Option<(T, IsRepeat)> {
+        let held = self.held.pop_front()?;
+        Some((held.item, if held.verdict == RepeatVerdict::Repeats { IsRepeat::Yes } else { IsRepeat::No }))
+    }
+
+    fn judge(&mut self, words: SpokenWords) -> RepeatVerdict {
+        let held = &mut self.held;
+        self.check.add(words, &mut |claim| {
+            let is_it = |held: &&mut Held<T>| held.verdict == RepeatVerdict::Claims(claim);
+            if let Some(held) = held.iter_mut().find(is_it) {
+                held.verdict = RepeatVerdict::Repeats;
+            }
+        })
+    }
+
+    fn hold(&mut self, item: T, verdict: RepeatVerdict) {
+        self.held.iter_mut().for_each(|held| held.waited += 1);
+        self.held.push_back(Held { item, verdict, waited: 0 });
+    }
+}
+
+/// Whether an event only repeats another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IsRepeat {
+    /// It does.
+    Yes,
+    /// It says something of its own.
+    No,
+}
+
+/// Hands events on to a sink, where only those restate that repeat a record which is there. Others come as what they are: all there is of
+/// what they say.
+#[derive(Debug)]
+pub struct CheckRepeats<S> {
+    /// The sink.
+    pub sink: S,
+    queue: RepeatQueue<Event<'static>>,
+}
+
+impl<S: Sink> CheckRepeats<S> {
+    /// Hands events on to this sink.
+    pub fn new(sink: S) -> CheckRepeats<S> {
+        CheckRepeats { sink, queue: RepeatQueue::default() }
+    }
+
+    /// Hands on what is still held: nothing more comes.
+    pub fn finish(&mut self) {
+        while let Some((event, is_repeat)) = self.queue.take() {
+            self.give(event, is_repeat);
+        }
+    }
+
+    fn give(&mut self, event: Event<'static>, is_repeat: IsRepeat) {
+        let restates = event.restates && is_repeat == IsRepeat::Yes;
+        self.sink.event(&Event { restates, ..event });
+    }
+}
+
+impl<S: Sink> Sink for CheckRepeats<S> {
+    fn event(&mut self, event: &Event<'_>) {
+        let verdict = self.queue.judge(SpokenWords::of(event));
+        // Nothing is copied that does not have to wait.
+        if self.queue.held.is_empty() && !matches!(verdict, RepeatVerdict::Claims(_)) {
+            return self.sink.event(event);
+        }
+        self.queue.hold(event.clone().into_owned(), verdict);
+        while let Some((event, is_repeat)) = self.queue.next_decided() {
+            self.give(event, is_repeat);
+        }
+    }
+
+    fn note(&mut self, note: Note) {
+        self.sink.note(note);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Body, Content, Role};
+
+    fn said(text: &str) -> Event<'static> {
+        Event::new(Body::Message { role: Role::User, content: Content::text(text.to_owned()) })
+    }
+
+    fn restated(text: &str) -> Event<'static> {
+        Event { restates: true, ..said(text) }
+    }
+
+    #[derive(Default)]
+    struct Texts(Vec<String>);
+
+    impl Sink for Texts {
+        fn event(&mut self, event: &Event<'_>) {
+            let text = event.content().map(|content| content.joined().decode().into_owned()).unwrap_or_default();
+            self.0.push(format!("{text}{}", if event.restates { " again" } else { "" }));
+        }
+
+        fn note(&mut self, _note: Note) {}
+    }
+
+    fn checked(events: &[Event<'static>]) -> Vec<String> {
+        let mut check = CheckRepeats::new(Texts::default());
+        events.iter().for_each(|event| check.event(event));
+        check.finish();
+        check.sink.0
+    }
+
+    #[test]
+    fn a_claim_is_proved_by_what_came_before_or_after_it() {
+        let events = [said("a"), restated("a "), restated("b"), restated("c"), said("b"), said("d")];
+        assert_eq!(checked(&events), ["a", "a  again", "b again", "c", "b", "d"]);
+    }
+
+    #[test]
+    fn what_comes_too_late_proves_nothing_and_nothing_is_held_for_ever() {
+        let mut check = CheckRepeats::new(Texts::default());
+        check.event(&restated("b"));
+        (0..=AHEAD_MAX).for_each(|number| check.event(&said(&number.to_string())));
+        assert_eq!(check.sink.0.first().map(String::as_str), Some("b"));
+        check.event(&said("b"));
+        assert_eq!(check.sink.0.len(), AHEAD_MAX + 3);
+    }
+
+    #[test]
+    fn a_check_that_is_saved_and_restored_at_any_event_says_the_same() {
+        let mut events =
+            vec![restated("x"), said("a"), restated("a"), restated("b"), said("b"), said("x"), restated("y")];
+        events.extend((0..AHEAD_MAX).map(|number| said(&number.to_string())));
+        events.extend([said("y"), restated("a"), restated("0")]);
+        let judged = |cut: usize| {
+            let (mut check, mut proved, mut verdicts) = (RepeatCheck::remembering(50), 0, Vec::new());
+            for (at, event) in events.iter().enumerate() {
+                if at == cut {
+                    check = RepeatCheck::remembering(50).restore(&check.save());
+                }
+                let verdict = check.add(SpokenWords::of(event), &mut |_| proved += 1);
+                verdicts.push(std::mem::discriminant(&verdict));
+            }
+            (verdicts, proved)
+        };
+        let whole = judged(usize::MAX);
+        assert_eq!(whole.1, 2);
+        (0..events.len()).for_each(|cut| assert_eq!(judged(cut), whole, "{cut}"));
+    }
+}
