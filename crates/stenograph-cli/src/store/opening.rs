@@ -2,6 +2,7 @@
 //! name: of one file, or of all files that tell a session together. The index knows events by their numbers in files.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::path::{Path, PathBuf};
 
 use stenograph::model::{Event, Note};
@@ -59,13 +60,16 @@ impl Openings {
         name: &str,
         (source, event): (&SourceRow, u64),
     ) -> Result<Option<Opening>, CommandError> {
-        if !self.sessions.contains_key(&session.id) {
-            let sources = catalogue.sources_of(session.id)?;
-            let main = sources.iter().find(|source| source.path == session.path);
-            let parts = main.and_then(|main| session_files::parts_of(main, &sources));
-            self.sessions.insert(session.id, parts.and_then(|parts| numbers(&parts)));
-        }
-        let number = match self.sessions.get(&session.id).and_then(Option::as_ref) {
+        let known = match self.sessions.entry(session.id) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => {
+                let sources = catalogue.sources_of(session.id)?;
+                let main = sources.iter().find(|source| source.path == session.path);
+                let parts = main.and_then(|main| session_files::parts_of(main, &sources));
+                new.insert(parts.and_then(|parts| numbers(&parts)))
+            }
+        };
+        let number = match known {
             Some(numbers) => numbers.of(&source.path, event),
             None => (source.path == session.path).then_some(event),
         };

@@ -33,10 +33,13 @@ pub struct Wanted {
     timeout: u64,
 }
 
+/// Shows events, as often as it is called.
+type EachEvent<'a> = &'a mut dyn FnMut(&mut dyn FnMut(&Event<'_>)) -> io::Result<()>;
+
 /// What a summary stands for.
 pub struct Summary<'a> {
-    /// Shows each event that it stands for, as often as it is called.
-    pub each: &'a mut dyn FnMut(&mut dyn FnMut(&Event<'_>)) -> io::Result<()>,
+    /// The events.
+    pub each: EachEvent<'a>,
     /// The format they come from.
     pub origin: &'static str,
 }
