@@ -4,7 +4,7 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use stenograph::edit::{self, EditSource, Edited, Plan, Rewritable, SIZE_MAX, Way};
+use stenograph::edit::{self, EditSource, Edited, Plan, Rewritable, Way};
 use stenograph::format::Format;
 use stenograph::model::Event;
 use stenograph::text::quote;
@@ -76,11 +76,6 @@ impl Subject {
     /// Reads it and shows each event.
     pub fn read(&mut self, each: &mut dyn FnMut(&Event<'_>)) -> Result<EditSource<'_>, CommandError> {
         Ok(EditSource::read(self.input.format, &mut self.input.source, each)?)
-    }
-
-    /// All of it, unless it is too large to be held in memory.
-    pub fn read_whole(&mut self) -> Result<Vec<u8>, CommandError> {
-        Ok(self.input.source.read_whole(SIZE_MAX as u64)?)
     }
 
     /// Its format.

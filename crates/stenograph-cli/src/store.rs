@@ -1,5 +1,6 @@
 //! Where the store is, and which places are looked into: what `--root`, `STENO_HOME` and the platform say.
 
+mod opening;
 mod session;
 
 use std::path::{Path, PathBuf};
@@ -13,6 +14,7 @@ use stenograph_store::index::catalogue::Project;
 
 use crate::error::CommandError;
 use crate::home::Root;
+pub use opening::{Opening, Openings};
 pub use session::{Asked, Chosen, NamedBy, Shorts};
 
 /// Whose transcripts, and which store.

@@ -1,6 +1,8 @@
 //! Reading what a live system spread over several files as one conversation: its documents in order, and the journals beside them,
 //! which say more. An event that stands in a document and in a journal is given once, in the journal's words.
 
+mod numbers;
+
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
@@ -18,6 +20,8 @@ use crate::journal::{self, Recorded};
 use crate::layouts::LAYOUTS;
 use crate::recover;
 use crate::source::{Passes, Source};
+
+pub use numbers::EventNumbers;
 
 /// The files that make up what is recorded somewhere.
 #[derive(Debug)]
@@ -38,6 +42,15 @@ pub fn parts(path: &Path) -> Option<Parts> {
     }
     let journal = recover::beside(path);
     (path.is_file() && journal.is_file()).then(|| Parts { files: vec![path.to_owned(), journal], format: None })
+}
+
+/// The file by which a recording is named that this file is a part of, and all parts of the recording: that of a journal is the document
+/// beside it. Nothing when it is just a file.
+pub fn recording_of(path: &Path) -> Option<(PathBuf, Parts)> {
+    let document = path.with_extension("");
+    let is_beside = recover::beside(&document) == path;
+    let name = if is_beside { document } else { path.to_owned() };
+    parts(&name).map(|parts| (name, parts))
 }
 
 impl Parts {
@@ -66,6 +79,11 @@ impl Parts {
 /// Reads them as one conversation. What was said twice in two folders side by side was said twice, and so was what stands in a
 /// journal that is named after a document which is not among the files.
 pub fn read(parts: &Parts, sink: &mut dyn Sink) -> Result<(), Error> {
+    read_numbered(parts, sink).map(drop)
+}
+
+/// The same, and which number in the conversation each event of each file has.
+pub fn read_numbered(parts: &Parts, sink: &mut dyn Sink) -> Result<EventNumbers, Error> {
     let alone = |path: &Path| {
         let journal = path.extension().is_some_and(|ending| ending == recover::ENDING);
         let document = path.with_extension("");
@@ -76,10 +94,19 @@ pub fn read(parts: &Parts, sink: &mut dyn Sink) -> Result<(), Error> {
         _ => false,
     };
     let together = |one: &PathBuf, next: &PathBuf| near(one, next) && !alone(one) && !alone(next);
-    parts.files.chunk_by(together).try_for_each(|files| conversation(files, parts.format, sink))
+    let mut numbers = EventNumbers::default();
+    for files in parts.files.chunk_by(together) {
+        conversation(files, parts.format, sink, &mut numbers)?;
+    }
+    Ok(numbers)
 }
 
-fn conversation(parts: &[PathBuf], format: Option<&'static dyn Format>, sink: &mut dyn Sink) -> Result<(), Error> {
+fn conversation(
+    parts: &[PathBuf],
+    format: Option<&'static dyn Format>,
+    sink: &mut dyn Sink,
+    numbers: &mut EventNumbers,
+) -> Result<(), Error> {
     let files: Arc<dyn Files> = Arc::new(Disk);
     let mut recorded: Vec<Recorded> = Vec::new();
     let mut documents: Vec<&PathBuf> = Vec::new();
@@ -94,26 +121,37 @@ fn conversation(parts: &[PathBuf], format: Option<&'static dyn Format>, sink: &m
         recorded.extend(found);
     }
     if recorded.is_empty() {
-        let mut once = Once::new(format, sink);
-        return documents.into_iter().try_for_each(|path| once.document(path));
+        let mut once = Once::new(format, sink, numbers.given);
+        for path in documents {
+            let places = once.document(path)?;
+            numbers.add_document(path, places);
+        }
+        numbers.given = once.given;
+        return Ok(());
     }
-    let (mut said, mut since) = (Collected::default(), Vec::new());
-    let mut before = HashSet::new();
+    let (mut said, mut since, mut places) = (Collected::default(), Vec::new(), Vec::new());
+    let mut before = HashMap::new();
     for path in documents {
-        let mut once = Once { before, ..Once::new(format, &mut said) };
-        once.document(path)?;
+        let given = said.events.len() as u64;
+        let mut once = Once { before, ..Once::new(format, &mut said, given) };
+        places.push((path, once.document(path)?));
         before = once.before;
         let base = base(path, &recorded);
         let news = said.events.iter().enumerate().skip(since.len());
         let news = news.map(|(at, event)| event.at.is_none_or(|span| span.offset >= base).then_some(at));
         since.extend(news.collect::<Vec<_>>());
     }
-    let mut kept: Vec<Event<'static>> = Vec::new();
+    let (mut kept, mut kept_at): (Vec<Event<'static>>, Vec<(&Path, u64)>) = (Vec::new(), Vec::new());
     for recorded in &recorded {
-        recorded.read(&mut |event| kept.push(event.clone().into_owned()))?;
+        recorded.read_numbered(&mut |number, event| {
+            kept.push(event.clone().into_owned());
+            kept_at.push((&recorded.journal, number));
+        })?;
     }
     let since: Vec<usize> = since.into_iter().flatten().collect();
-    merge(&said.events, &since, &kept, &mut |event| sink.event(event));
+    let merged = Merged::of(&said.events, &since, &kept);
+    merged.each(&said.events, &kept, &mut |event| sink.event(event));
+    numbers.add_merged(&merged, places, &kept_at);
     said.notes.into_iter().for_each(|note| sink.note(note));
     Ok(())
 }
@@ -127,31 +165,58 @@ fn base(path: &Path, recorded: &[Recorded]) -> u64 {
     lengths.min().unwrap_or(0)
 }
 
-/// Both in order: what only one of them has stands where it stood there.
-fn merge(said: &[Event<'static>], since: &[usize], kept: &[Event<'static>], give: &mut dyn FnMut(&Event<'_>)) {
-    let twins = same(said, since, kept);
-    let mut next = 0;
-    let shared: HashSet<usize> = twins.values().copied().collect();
-    for (at, event) in said.iter().enumerate() {
-        match twins.get(&at).copied() {
-            None => {
-                // What only the journal has was there before it, if the clock says so.
-                let earlier = kept.iter().enumerate().skip(next);
-                let earlier = earlier.take_while(|(at, kept)| !shared.contains(at) && is_before(kept, event));
-                let until = next + earlier.count();
-                kept.get(next..until).unwrap_or_default().iter().for_each(&mut *give);
-                next = until;
-                give(event);
+/// An event of a document or of a journal, by its number among those of its kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum MergedEvent {
+    Document(usize),
+    Journal(usize),
+}
+
+/// The events of documents and journals as one conversation.
+struct Merged {
+    /// What is given, in order.
+    order: Vec<MergedEvent>,
+    /// The events of documents that stand in a journal too, and where.
+    twins: HashMap<usize, usize>,
+}
+
+impl Merged {
+    /// Both in order: what only one of them has stands where it stood there.
+    fn of(said: &[Event<'static>], since: &[usize], kept: &[Event<'static>]) -> Merged {
+        let twins = same(said, since, kept);
+        let (mut order, mut next) = (Vec::new(), 0);
+        let shared: HashSet<usize> = twins.values().copied().collect();
+        for (at, event) in said.iter().enumerate() {
+            match twins.get(&at).copied() {
+                None => {
+                    // What only the journal has was there before it, if the clock says so.
+                    let earlier = kept.iter().enumerate().skip(next);
+                    let earlier = earlier.take_while(|(at, kept)| !shared.contains(at) && is_before(kept, event));
+                    let until = next + earlier.count();
+                    order.extend((next..until).map(MergedEvent::Journal));
+                    next = until;
+                    order.push(MergedEvent::Document(at));
+                }
+                // The journal is in order: everything before the twin comes first.
+                Some(twin) if twin >= next => {
+                    order.extend((next..=twin).map(MergedEvent::Journal));
+                    next = twin + 1;
+                }
+                Some(_) => {}
             }
-            // The journal is in order: everything before the twin comes first.
-            Some(twin) if twin >= next => {
-                kept.get(next..=twin).unwrap_or_default().iter().for_each(&mut *give);
-                next = twin + 1;
-            }
-            Some(_) => {}
         }
+        order.extend((next..kept.len()).map(MergedEvent::Journal));
+        Merged { order, twins }
     }
-    kept.get(next..).unwrap_or_default().iter().for_each(give);
+
+    /// Gives each event.
+    fn each(&self, said: &[Event<'static>], kept: &[Event<'static>], give: &mut dyn FnMut(&Event<'_>)) {
+        let event = |merged: &MergedEvent| match merged {
+            MergedEvent::Document(at) => said.get(*at),
+            MergedEvent::Journal(at) => kept.get(*at),
+        };
+        self.order.iter().filter_map(event).for_each(give);
+    }
 }
 
 /// Whether one event came before another, to the second: some systems count no finer.
@@ -196,22 +261,27 @@ fn same(said: &[Event<'static>], since: &[usize], kept: &[Event<'static>]) -> Ha
 struct Once<'s> {
     format: Option<&'static dyn Format>,
     sink: &'s mut dyn Sink,
-    /// What the documents before this one gave.
-    before: HashSet<u64>,
-    here: Vec<u64>,
+    /// What the documents before this one gave, with its number.
+    before: HashMap<u64, u64>,
+    here: Vec<(u64, u64)>,
+    /// The number of the next event that is given.
+    given: u64,
+    /// For each event of this document its number among those that were given.
+    places: Vec<u64>,
 }
 
 impl<'s> Once<'s> {
-    fn new(format: Option<&'static dyn Format>, sink: &'s mut dyn Sink) -> Once<'s> {
-        Once { format, sink, before: HashSet::new(), here: Vec::new() }
+    fn new(format: Option<&'static dyn Format>, sink: &'s mut dyn Sink, given: u64) -> Once<'s> {
+        Once { format, sink, before: HashMap::new(), here: Vec::new(), given, places: Vec::new() }
     }
 
-    fn document(&mut self, path: &Path) -> Result<(), Error> {
+    /// Reads a document, and says for each event of it which number it has among those that are given.
+    fn document(&mut self, path: &Path) -> Result<Vec<u64>, Error> {
         // A journal that says nothing yet is no document of the layout.
         let journal = path.extension().is_some_and(|ending| ending == recover::ENDING);
         document(path, self.format.filter(|_| !journal), self)?;
         self.before.extend(self.here.drain(..));
-        Ok(())
+        Ok(std::mem::take(&mut self.places))
     }
 }
 
@@ -221,11 +291,14 @@ impl Sink for Once<'_> {
             let mut print = DefaultHasher::new();
             let content = event.content().map(|content| content.joined().wtf8().into_owned());
             (id, event.part.index, event.kind(), content).hash(&mut print);
-            if self.before.contains(&print.finish()) {
+            if let Some(number) = self.before.get(&print.finish()) {
+                self.places.push(*number);
                 return;
             }
-            self.here.push(print.finish());
+            self.here.push((print.finish(), self.given));
         }
+        self.places.push(self.given);
+        self.given += 1;
         self.sink.event(event);
     }
 
@@ -259,25 +332,33 @@ mod tests {
         Event::new(Body::Thinking { content: Content::text(text) })
     }
 
+    /// What is given of documents and journals.
+    fn merged<'e>(
+        documents: &'e [Event<'static>],
+        since: &[usize],
+        journal: &'e [Event<'static>],
+        word: impl Fn(&Event<'_>) -> String,
+    ) -> Vec<String> {
+        let mut given = Vec::new();
+        Merged::of(documents, since, journal).each(documents, journal, &mut |event| given.push(word(event)));
+        given
+    }
+
+    fn text(event: &Event<'_>) -> String {
+        event.content().unwrap().joined().decode().into_owned()
+    }
+
     #[test]
     fn what_a_document_cannot_say_stands_where_the_journal_has_it() {
         let documents = [said("before"), said("one"), said("two"), said("later")];
         let journal = [said("one"), thought("hm"), said("two"), thought("aha")];
-        let mut given = Vec::new();
-        merge(&documents, &[0, 1, 2, 3], &journal, &mut |event| {
-            given.push(event.content().unwrap().joined().decode().into_owned());
-        });
-        assert_eq!(given, ["before", "one", "hm", "two", "later", "aha"]);
+        assert_eq!(merged(&documents, &[0, 1, 2, 3], &journal, text), ["before", "one", "hm", "two", "later", "aha"]);
     }
 
     #[test]
     fn what_a_document_held_before_is_not_taken_for_what_was_recorded() {
         let (documents, journal) = ([said("ask 1"), said("ask 2")], [said("ask 3"), said("ask 4")]);
-        let mut given = Vec::new();
-        merge(&documents, &[], &journal, &mut |event| {
-            given.push(event.content().unwrap().joined().decode().into_owned());
-        });
-        assert_eq!(given, ["ask 1", "ask 2", "ask 3", "ask 4"]);
+        assert_eq!(merged(&documents, &[], &journal, text), ["ask 1", "ask 2", "ask 3", "ask 4"]);
     }
 
     #[test]
@@ -288,21 +369,14 @@ mod tests {
         };
         let documents = [at("1", said("before")), at("5", said("one")), at("9", said("cleared"))];
         let journal = [at("5.1", said("one")), at("5.2", thought("aha"))];
-        let mut given = Vec::new();
-        merge(&documents, &[0, 1, 2], &journal, &mut |event| {
-            given.push(event.content().unwrap().joined().decode().into_owned());
-        });
-        assert_eq!(given, ["before", "one", "aha", "cleared"]);
+        assert_eq!(merged(&documents, &[0, 1, 2], &journal, text), ["before", "one", "aha", "cleared"]);
     }
 
     #[test]
     fn the_same_words_under_another_id_are_another_event() {
         let with = |id: &'static str| Event { id: Some(id.into()), ..said("yes") };
-        let mut given = Vec::new();
-        merge(&[with("1"), with("2")], &[0, 1], &[with("2")], &mut |event| {
-            given.push(event.id.clone().unwrap().into_owned());
-        });
-        assert_eq!(given, ["1", "2"]);
+        let id = |event: &Event<'_>| event.id.clone().unwrap().into_owned();
+        assert_eq!(merged(&[with("1"), with("2")], &[0, 1], &[with("2")], id), ["1", "2"]);
     }
 
     #[test]
@@ -310,11 +384,7 @@ mod tests {
         let with = |id: &'static str, text| Event { id: Some(id.into()), ..said(text) };
         let documents = [with("1", "look"), with("2", "ls"), with("r", "look"), with("r-1", "ls")];
         let journal = [with("r", "look"), with("r", "ls")];
-        let mut given = Vec::new();
-        merge(&documents, &[0, 1, 2, 3], &journal, &mut |event| {
-            given.push(event.content().unwrap().joined().decode().into_owned());
-        });
-        assert_eq!(given, ["look", "ls", "look", "ls"]);
+        assert_eq!(merged(&documents, &[0, 1, 2, 3], &journal, text), ["look", "ls", "look", "ls"]);
     }
 
     #[test]
@@ -327,8 +397,11 @@ mod tests {
         std::fs::write(&paths[0], line("1", "x") + &line("2", "y") + &line("2", "y")).unwrap();
         std::fs::write(&paths[1], line("2", "y") + &line("1", "z") + &line("3", "y")).unwrap();
         let mut found = Collected::default();
-        read(&Parts { files: paths.to_vec(), format: None }, &mut found).unwrap();
+        let numbers = read_numbered(&Parts { files: paths.to_vec(), format: None }, &mut found).unwrap();
         let ids: Vec<&str> = found.events.iter().filter_map(|event| event.id.as_deref()).collect();
         assert_eq!(ids, ["1", "2", "2", "1", "3"]);
+        let number = |path: usize, event| numbers.of(&paths[path], event);
+        assert_eq!([0, 1, 2, 3].map(|event| number(0, event)), [Some(0), Some(1), Some(2), None]);
+        assert_eq!([0, 1, 2].map(|event| number(1, event)), [Some(2), Some(3), Some(4)]);
     }
 }

@@ -239,6 +239,8 @@ pub struct Recorded {
     pub ended: Option<End>,
     /// Whether its documents were completed.
     pub settled: bool,
+    /// How many events stand before it in the journal, its first line among them.
+    before: u64,
     files: Arc<dyn Files>,
 }
 
@@ -246,7 +248,8 @@ impl Recorded {
     /// A recording of which all is known.
     pub fn new(files: &Arc<dyn Files>, journal: &Path, header: Header, (begin, start): (u64, u64)) -> Recorded {
         let files = Arc::clone(files);
-        Recorded { journal: journal.to_owned(), header, begin, start, end: start, ended: None, settled: false, files }
+        let (journal, end) = (journal.to_owned(), start);
+        Recorded { journal, header, begin, start, end, ended: None, settled: false, before: 0, files }
     }
 
     /// The same, ended there and so.
@@ -267,10 +270,18 @@ impl Recorded {
 
     /// Reads all its events, the recorder's stop among them, and the marks not.
     pub fn read(&self, visit: &mut dyn FnMut(&Event<'_>)) -> Result<(), Error> {
+        self.read_numbered(&mut |_, event| visit(event))
+    }
+
+    /// The same, with the number that each event has in the journal, from 0. A recording that was not found by [`recordings`] counts its
+    /// own events.
+    pub(crate) fn read_numbered(&self, visit: &mut dyn FnMut(u64, &Event<'_>)) -> Result<(), Error> {
+        let mut number = self.before;
         let mut sink = Visit(&mut |event: &Event<'_>| {
             if author(event) != Author::Mark {
-                visit(event);
+                visit(number, event);
             }
+            number += 1;
         });
         let mut reading = Reading::new(NATIVE, Want::All);
         let unreadable = |error| Error::at(&self.journal, Problem::Unreadable, error);
@@ -309,13 +320,16 @@ pub fn recordings(files: &Arc<dyn Files>, journal: &Path) -> Result<Vec<Recorded
     let whole = Recorded { end: length.unwrap_or(0), ..whole };
     let mut found: Vec<Recorded> = Vec::new();
     let mut reading = Reading::new(NATIVE, Want::All);
+    let mut events = 0;
     let mut sink = Visit(&mut |event: &Event<'_>| {
+        events += 1;
         let Some(at) = event.at else { return };
         // The newline after a line is its own.
         let next = at.end() + 1;
         match (RecordingMark::of(event), found.last_mut()) {
             (Some(RecordingMark::Begin(header)), _) => {
-                found.push(Recorded::new(files, journal, header, (at.offset, next)));
+                let recorded = Recorded::new(files, journal, header, (at.offset, next));
+                found.push(Recorded { before: events, ..recorded });
             }
             (Some(RecordingMark::Settled), Some(last)) => last.settled = true,
             (Some(RecordingMark::End(end)), Some(last)) if last.ended.is_none() => last.ended = Some(end),

@@ -5,13 +5,14 @@ mod every_file;
 
 use std::collections::HashSet;
 use std::fs;
+use std::io;
 use std::path::Path;
 
 use libtest_mimic::Failed;
 use stenograph::edit::compact::{Aside, Keep, Stamp, aside, has_place, plan};
 use stenograph::edit::tokens::Tokenizer;
 use stenograph::edit::units::bonds;
-use stenograph::edit::{Applied, Fate, Original, Plan, apply};
+use stenograph::edit::{Applied, EditSource, Fate, Original, Plan, apply};
 use stenograph::format::Format;
 use stenograph::frame::Framing;
 use stenograph::model::{Body, Event, Kind, Span};
@@ -31,7 +32,7 @@ fn file(format: &'static dyn Format, path: &Path) -> Result<(), Failed> {
     let keeps = [Keep::Turns(0), Keep::Turns(1), Keep::Turns(2), Keep::Tokens(whole / 3 + 1), Keep::Dropping(50)];
     for keep in keeps {
         let Some(old) = aside(&original.events, keep, &tokenizer) else { continue };
-        let Some(plan) = plan(&original, &old, SUMMARY, &stamp()) else {
+        let Some(plan) = planned(&original, &old, SUMMARY, &stamp())? else {
             // A document of a format whose other files are lines may have none either.
             if has_place(format) && (format.info().framing == Framing::Lines || bytes.starts_with(b"{\"")) {
                 return Err(format!("{keep:?}: no place for a summary").into());
@@ -46,6 +47,12 @@ fn file(format: &'static dyn Format, path: &Path) -> Result<(), Failed> {
         again(format, &applied.bytes).map_err(|what| format!("{keep:?}, and again: {what}"))?;
     }
     Ok(())
+}
+
+fn planned(original: &Original<'_>, old: &Aside, summary: &str, stamp: &Stamp) -> io::Result<Option<Plan>> {
+    let mut source = original.bytes;
+    let mut source = EditSource::read(original.format, &mut source, &mut |_| {})?;
+    plan(&mut source, old, summary, stamp)
 }
 
 fn stamp() -> Stamp {
@@ -126,7 +133,8 @@ fn again(format: &'static dyn Format, bytes: &[u8]) -> Result<(), String> {
         return Err("the summary before is not told to the next one".into());
     }
     let stamp = Stamp { id: "8e9f3f1c-5a6b-4c7d-8e9f-0a1b2c3d4e5f".into(), ..stamp() };
-    let plan = plan(&original, &old, "All of it.", &stamp).ok_or("there is no place any more")?;
+    let plan = planned(&original, &old, "All of it.", &stamp).map_err(|error| error.to_string())?;
+    let plan = plan.ok_or("there is no place any more")?;
     let applied = apply(&original, &plan).map_err(|error| error.to_string())?;
     let markers = applied.events.iter().filter(|event| event.kind() == Kind::Compaction && event.content().is_some());
     match (applied.is_exact(), markers.count()) {

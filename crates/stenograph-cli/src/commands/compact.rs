@@ -8,10 +8,11 @@ mod summary;
 
 use std::path::{Path, PathBuf};
 
-use stenograph::edit::compact::{self, Keep, Stamp, aside, has_place};
-use stenograph::edit::{EditSource, Original};
+use stenograph::edit::Sketched;
+use stenograph::edit::compact::{self, Compacting, Keep, Stamp, has_place};
 use stenograph::format::Format;
 use stenograph::formats::FORMATS;
+use stenograph::model::Event;
 use stenograph_store::layouts::chibi::{Context, Window};
 use stenograph_store::log::Durability;
 use stenograph_store::{Spool, random_id};
@@ -124,29 +125,30 @@ impl Options {
 fn compact_file(options: &Options, path: &Path, output: &mut Output<'_>) -> Result<Status, CommandError> {
     let target = options.target(path);
     let mut subject = Subject::open(path, options.from.as_deref(), &target)?;
-    let bytes = subject.read_whole()?;
-    let original = Original::read(subject.format(), &bytes)?;
-    if !has_place(original.format) {
-        return Err(no_place(&subject.name(), original.format));
+    let (name, format) = (subject.name(), subject.format());
+    if !has_place(format) {
+        return Err(no_place(&name, format));
     }
     let tokenizer = tokenizer::named(&options.tokenizer)?.tokenizer;
-    let mut report = Report::new(&subject.name(), &tokenizer);
-    let Some(old) = aside(&original.events, options.keep(), &tokenizer) else {
+    let mut report = Report::new(&name, &tokenizer);
+    let mut compacting = Compacting::new(&tokenizer);
+    let mut source = subject.read(&mut |event| compacting.add(event))?;
+    let Some(old) = compacting.aside(&source.sketches, options.keep()) else {
         return report.nothing(&target, output);
     };
-    report.add(&original.events, &old);
+    report.add(&source.sketches, &compacting, &old, &target);
+    drop(compacting);
     if options.dry_run {
         return report.done(&target, output);
     }
-    let told = old.told.iter().filter_map(|number| original.events.get(*number)).cloned().collect();
-    let summary = Summary { events: told, origin: original.format.info().name }.make(&options.summary)?;
+    let mut told = |each: &mut dyn FnMut(&Event<'_>)| source.each_of(&old.told, &mut |_, event| each(event));
+    let summary = Summary { each: &mut told, origin: format.info().name }.make(&options.summary)?;
     let stamp = Stamp { id: random_id(), time: crate::clock::now() };
-    let plan = compact::plan(&original, &old, &summary, &stamp);
-    let plan = plan.ok_or_else(|| no_place(&subject.name(), original.format))?;
+    let plan = compact::plan(&mut source, &old, &summary, &stamp)?.ok_or_else(|| no_place(&name, format))?;
+    drop(old);
     let mut result = Spool::new()?;
-    let mut source = bytes.as_slice();
-    let mut source = EditSource::read(original.format, &mut source, &mut |_| {})?;
-    let edited = edited::carry_out(&mut source, &plan, &subject.name(), &mut result)?;
+    let edited = edited::carry_out(&mut source, &plan, &name, &mut result)?;
+    drop((source, plan));
     report.summary(&summary);
     let written = target.write(&mut subject, &mut result, "compact", output)?;
     report.edited(edited, written);
@@ -173,12 +175,17 @@ fn compact_context(options: &Options, context: &Context, output: &mut Output<'_>
     let Some(choice) = window.choose(options.keep(), &tokenizer) else {
         return report.nothing(&target, output);
     };
-    report.add(&choice.events, &choice.aside);
+    let mut compacting = Compacting::new(&tokenizer);
+    choice.events.iter().for_each(|event| compacting.add(event));
+    report.add(&choice.events.sketches(), &compacting, &choice.aside, &target);
     if options.dry_run {
         return report.done(&target, output);
     }
-    let told = choice.aside.told.iter().filter_map(|number| choice.events.get(*number)).cloned().collect();
-    let summary = Summary { events: told, origin: choice.origin() }.make(&options.summary)?;
+    let mut told = |each: &mut dyn FnMut(&Event<'_>)| {
+        choice.aside.told.iter().filter_map(|number| choice.events.get(*number)).for_each(each);
+        Ok(())
+    };
+    let summary = Summary { each: &mut told, origin: choice.origin() }.make(&options.summary)?;
     let changed = window.compact(&choice, &summary)?;
     changed.remarks.iter().for_each(|remark| say(remark, output));
     report.summary(&summary);

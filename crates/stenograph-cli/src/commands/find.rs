@@ -7,13 +7,13 @@ mod view;
 use std::path::PathBuf;
 
 use stenograph::query::{Mistake, Query, Snippet, Today};
-use stenograph_store::index::catalogue::{Session, SourceRow};
+use stenograph_store::index::catalogue::{Catalogue, Session, SourceRow};
 use stenograph_store::index::search::{Depth, Hit, Order, Request};
 
 use crate::clock;
 use crate::error::{CommandError, Status};
 use crate::output::{Output, counted, harmless_json};
-use crate::store::{Shorts, Where};
+use crate::store::{Opening, Openings, Shorts, Where};
 
 /// Find what was said, done or touched
 ///
@@ -79,6 +79,8 @@ struct Shown {
     /// Whether that name means this session and no other.
     is_named: bool,
     source: Option<SourceRow>,
+    /// How it is opened.
+    open: Option<Opening>,
     hit: Hit,
     read: Result<Seen, &'static str>,
 }
@@ -162,15 +164,42 @@ fn indexed(options: &Options, query: &Query) -> Result<Answered, CommandError> {
     })?;
     let next = answer.hits.last().filter(|_| answer.has_more).map(|hit| (hit.rank + 1).to_string());
     let shorts = Shorts::of(searcher.catalogue())?;
-    let mut hits = Vec::new();
+    let (mut hits, mut openings) = (Vec::new(), Openings::default());
     for (hit, read) in answer.hits.into_iter().zip(read) {
         let session = searcher.session(hit.session)?.cloned();
         let source = searcher.source(hit.source)?.cloned();
         let short = session.as_ref().map(|session| shorts.name(session)).unwrap_or_default();
         let is_named = session.as_ref().is_some_and(|session| shorts.is_unique(session));
-        hits.push(Shown { session, short, is_named, source, hit, read: read.unwrap_or(Err("it cannot be read")) });
+        let named = session.as_ref().filter(|_| is_named).map(|session| (session, short.as_str()));
+        let open = source.as_ref().map(|source| {
+            let found = (source, hit.event);
+            opening(&mut openings, searcher.catalogue(), named, found, hit.version)
+        });
+        let (open, read) = (open.transpose()?, read.unwrap_or(Err("it cannot be read")));
+        hits.push(Shown { session, short, is_named, source, open, hit, read });
     }
     Ok(Answered { hits, total: answer.total, is_exact: answer.is_exact, next, status: Status::Done })
+}
+
+/// How a hit is opened: by the name of its session where that means its source, else by a path.
+fn opening(
+    openings: &mut Openings,
+    catalogue: &Catalogue,
+    named: Option<(&Session, &str)>,
+    (source, event): (&SourceRow, u64),
+    version: Option<u32>,
+) -> Result<Opening, CommandError> {
+    let is_main = |(session, _): &(&Session, &str)| session.path == source.path;
+    if version.is_some() {
+        // A version of a file is read alone.
+        let by_session = named.filter(is_main).map(|(_, name)| Opening::of_session(name, event));
+        return Ok(by_session.unwrap_or_else(|| Opening::alone(&source.path, event)));
+    }
+    let by_session = match named {
+        Some((session, name)) => openings.by_session(catalogue, session, name, (source, event))?,
+        None => None,
+    };
+    Ok(by_session.unwrap_or_else(|| openings.by_path(&source.path, event)))
 }
 
 impl Seen {

@@ -73,7 +73,7 @@ pub struct Options {
     /// Show only the first N events
     #[arg(long, value_name = "N")]
     first: Option<usize>,
-    /// Show the event of this number, as steno find gives it (can be repeated, or separated by commas)
+    /// Show the event of this number, as steno find and steno audit give it (can be repeated, or separated by commas)
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u64).range(1..),
         conflicts_with_all = ["first", "last", "kind", "types"])]
     event: Vec<u64>,
@@ -135,9 +135,8 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
         Asked::File(path) => path,
         Asked::Session(chosen) => return session::run(options, &place.store()?, &chosen, output),
     };
-    // A recording may be spread over a folder, or have a journal beside it that says more. Numbers are those of one file.
-    let is_alone = options.from.is_some() || !options.event.is_empty() && path.is_file();
-    let from = match (!is_alone).then(|| input::parts(&path, output)).flatten() {
+    // A recording may be spread over a folder, or have a journal beside it that says more.
+    let from = match options.from.is_none().then(|| input::parts(&path, output)).flatten() {
         Some(parts) => From::Parts(parts),
         None => {
             let input = Box::new(input::open(&path, options.from.as_deref(), Passes::Once)?);

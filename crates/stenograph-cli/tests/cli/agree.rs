@@ -1,12 +1,13 @@
 //! Commands agree: failed calls are the same for `find is:error`, `list`, `audit` and `status`, also when the file grows between two
-//! runs of `index`, and a file has one format for all of them.
+//! runs of `index`, a file has one format for all of them, and an event one number.
 
 use std::fs::OpenOptions;
 use std::io::Write;
+use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::runner::Folder;
+use crate::runner::{CHIBI, Folder};
 
 const SESSION: &str = "0199aaaa-0000-7000-8000-000000000001";
 
@@ -125,4 +126,116 @@ fn an_error_is_recovered_for_status_and_audit_alike() {
         let counted = errors.iter().filter(|error| error["recovered"] == true).count();
         assert_eq!((status["recovered"].as_u64(), counted), (Some(recovered), recovered as usize), "{line}: {audit}");
     }
+}
+
+/// What happens in one recording, with words that stand nowhere else.
+fn recorded(minute: u32) -> String {
+    let line = |second: u32, rest: &Value| {
+        let mut line =
+            json!({"v": 1, "time": format!("2026-03-02T09:{minute}:{second:02}Z"), "id": format!("{minute}-{second}")});
+        line.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
+        line.to_string() + "\n"
+    };
+    let input =
+        json!({"file_path": format!("/w/main{minute}.rs"), "old_string": format!("lynx{minute}"), "new_string": "b"});
+    [
+        json!({"kind": "message", "role": "user", "content": format!("Fix the walrus{minute}.")}),
+        json!({"kind": "thinking", "content": format!("The otter{minute} first.")}),
+        json!({"kind": "tool_call", "name": "Edit", "call": format!("c{minute}"), "input": input}),
+        json!({"kind": "tool_result", "name": "Edit", "call": format!("c{minute}"), "content": format!("heron{minute}")}),
+        json!({"kind": "message", "role": "assistant", "content": format!("The pelican{minute} is done.")}),
+    ]
+    .iter()
+    .zip(5..)
+    .map(|(rest, second)| line(second, rest))
+    .collect()
+}
+
+/// Runs the binary with a home folder of its own.
+fn at_home(folder: &Folder, line: &str, input: &str) {
+    let mut command = folder.command(line);
+    command.env("HOME", folder.path("home")).env("USERPROFILE", folder.path("home"));
+    command.env("XDG_CONFIG_HOME", folder.path("home/.config")).stdin(Stdio::piped());
+    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// The one event that a command with `--event` shows.
+fn shown(folder: &Folder, line: &str) -> Value {
+    let mut events = folder.run(&format!("{line} --json")).ends(0).json();
+    assert_eq!(events.len(), 1, "{line}");
+    events.remove(0)
+}
+
+#[test]
+fn an_event_has_one_number_wherever_a_journal_is_kept() {
+    let layouts: [&[&str]; 5] = [
+        &["record --to devflow:work/.devflow --set run=r"],
+        &["record --to chibi:work/ctx", "record --to chibi:work/ctx"],
+        &["record --to leslie:work --set thread=t1", "record --to leslie:work --set thread=t1"],
+        &[
+            "record --to claude-events:work --set session=s1 --set agent=a1",
+            "record --to claude-events:work --set session=s1 --set agent=a2",
+        ],
+        &["record --to cycod:work/talk.jsonl", "record --load work/talk.jsonl --to cycod:work/talk.jsonl"],
+    ];
+    for lines in layouts {
+        let folder = Folder::new();
+        std::fs::create_dir_all(folder.path("work/ctx")).unwrap();
+        std::fs::create_dir_all(folder.path("home")).unwrap();
+        // Something that only the document has stands before everything.
+        folder.write("work/ctx/context.jsonl", if lines[0].contains("chibi") { CHIBI } else { "" });
+        for (line, minute) in lines.iter().zip(14..) {
+            at_home(&folder, line, &recorded(minute));
+        }
+        folder.run("index --root work").ends(0);
+        let (mut calls, mut session) = (0, String::new());
+        for minute in (14..).take(lines.len()) {
+            for word in ["walrus", "otter", "lynx", "heron", "pelican"] {
+                let word = format!("{word}{minute}");
+                let hits = folder.run(&format!("find {word} --json")).ends(0).json();
+                for hit in hits.iter().filter(|hit| hit.get("snippet").is_some()) {
+                    let show = hit["show"].as_str().unwrap();
+                    assert!(show.ends_with(&format!(" --event {}", hit["event"])), "{show}");
+                    let event = shown(&folder, show.strip_prefix("steno ").unwrap());
+                    assert!(event.to_string().contains(&word), "{show}: {event}");
+                    // The same number in all that is shown under that name.
+                    let (whole, number) = show.split_once(" --event ").unwrap();
+                    let all = folder.run(&format!("{} --json", whole.strip_prefix("steno ").unwrap())).ends(0).json();
+                    assert_eq!(all[number.parse::<usize>().unwrap() - 1], event, "{show}");
+                    session = hit["session"].as_str().unwrap().to_owned();
+                }
+            }
+            let file = format!("/w/main{minute}.rs");
+            let touched = folder.run(&format!("find --file {file} --json")).ends(0).json();
+            let show = touched[0]["show"].as_str().unwrap();
+            assert!(shown(&folder, show.strip_prefix("steno ").unwrap()).to_string().contains(&file), "{show}");
+        }
+        let audit = folder.run(&format!("audit {session} --json")).ends(0).json().remove(0);
+        for call in audit["calls"].as_array().unwrap() {
+            let source = call["source"].as_u64().unwrap_or(0) as usize;
+            let name = if source == 0 { session.as_str() } else { audit["paths"][source].as_str().unwrap() };
+            let event = shown(&folder, &format!("show {name} --event {}", call["event"]));
+            assert!(event["kind"] == "tool_call" && event["name"] == call["tool"], "{call}: {event}");
+            calls += 1;
+        }
+        assert!(calls >= lines.len(), "{audit}");
+    }
+}
+
+#[test]
+fn a_file_with_a_journal_beside_it_is_searched_and_shown_by_the_same_numbers() {
+    let folder = Folder::new();
+    std::fs::create_dir_all(folder.path("home")).unwrap();
+    at_home(&folder, "record --to cycod:talk.jsonl", &recorded(14));
+    for file in ["talk.jsonl", "talk.jsonl.steno"] {
+        let hits = folder.run(&format!("find pelican14 --in {file} --json")).ends(0).json();
+        assert_eq!(hits[0]["show"], "steno show talk.jsonl --event 5");
+    }
+    assert!(shown(&folder, "show talk.jsonl --event 5").to_string().contains("pelican14"));
+    // Who says what a file is means that file alone.
+    let alone = folder.run("show talk.jsonl.steno --from steno --event 6 --json").ends(0).json();
+    assert!(alone[0].to_string().contains("pelican14"));
 }

@@ -1,4 +1,4 @@
-//! How much memory `steno trim` and `steno cut` take: some for each event, and none for the texts.
+//! How much memory `steno trim`, `steno cut` and `steno compact` take: some for each event, and none for the texts.
 
 #![cfg(target_os = "linux")]
 
@@ -118,6 +118,10 @@ fn takes_little(session: &str, target: &str) {
         "cut session.jsonl --turns 10..2000 -o cut.jsonl".to_owned(),
         "cut session.jsonl --turns ..20 --in-place".to_owned(),
         "cut session.jsonl --split-every 2000 -o piece.jsonl".to_owned(),
+        "compact session.jsonl --keep 2000 --summary So.far -o compacted.jsonl".to_owned(),
+        "compact session.jsonl --keep-tokens 1000000 --dry-run".to_owned(),
+        // The command reads all that goes.
+        "compact session.jsonl --keep 2 --as steno --summarise wc".to_owned(),
     ] {
         let peak = peak_kb(&folder, &line);
         assert!(peak < MEMORY_KB_MAX, "{line}: {peak} KB");

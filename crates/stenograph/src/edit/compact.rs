@@ -2,21 +2,27 @@
 //! is made elsewhere. What is kept stands after the marker, so that whoever goes on from the last marker goes on with it.
 //!
 //! ```
-//! use stenograph::edit::compact::{Keep, Stamp, aside, plan};
+//! use stenograph::edit::EditSource;
+//! use stenograph::edit::carry_out;
+//! use stenograph::edit::compact::{Compacting, Keep, Stamp, plan};
 //! use stenograph::edit::tokens::Tokenizer;
-//! use stenograph::edit::{Original, apply};
 //! use stenograph::format::named;
 //! use stenograph::time::{Time, Unit};
 //!
 //! let line = |role: &str, text: &str| format!("{{\"v\":1,\"kind\":\"message\",\"role\":\"{role}\",\"content\":\"{text}\"}}\n");
-//! let source = [("user", "one"), ("assistant", "1"), ("user", "two"), ("assistant", "2")].map(|(role, text)| line(role, text));
-//! let source = source.concat();
-//! let original = Original::read(named("steno").unwrap(), source.as_bytes())?;
-//! let old = aside(&original.events, Keep::Turns(1), &Tokenizer::default()).unwrap();
+//! let bytes = [("user", "one"), ("assistant", "1"), ("user", "two"), ("assistant", "2")].map(|(role, text)| line(role, text));
+//! let bytes = bytes.concat();
+//! let tokenizer = Tokenizer::default();
+//! let mut compacting = Compacting::new(&tokenizer);
+//! let mut source = bytes.as_bytes();
+//! let mut source = EditSource::read(named("steno").unwrap(), &mut source, &mut |event| compacting.add(event))?;
+//! let old = compacting.aside(&source.sketches, Keep::Turns(1)).unwrap();
 //! let stamp = Stamp { id: "m".into(), time: Time { text: "0".into(), unit: Unit::Seconds } };
-//! let compacted = apply(&original, &plan(&original, &old, "They counted.", &stamp).unwrap())?;
-//! assert_eq!(compacted.events.len(), 3); // the marker, and the newest turn
-//! assert!(compacted.is_exact());
+//! let plan = plan(&mut source, &old, "They counted.", &stamp)?.unwrap();
+//! let mut compacted = Vec::new();
+//! let edited = carry_out(&mut source, &plan, &mut compacted)?;
+//! assert_eq!(edited.count, 3); // the marker, and the newest turn
+//! assert!(edited.is_exact());
 //! # Ok::<(), std::io::Error>(())
 //! ```
 
@@ -24,9 +30,10 @@ mod marker;
 
 use std::collections::HashSet;
 
+use super::sketch::{Sketch, Sketched, Sketches};
 use super::tokens::Tokenizer;
 use super::units::{Units, bonds};
-use crate::model::{Body, Event, Kind, Role};
+use crate::model::{Event, Kind, Role};
 
 pub use marker::{Stamp, has_place, plan};
 
@@ -60,6 +67,8 @@ pub struct Aside {
     pub turns: Split,
     /// How many tokens go, and how many are kept, without the new summary.
     pub tokens: Split,
+    /// Whom the summary is for, where speakers have names.
+    to: Option<String>,
 }
 
 /// How much of something goes and how much is kept.
@@ -74,66 +83,118 @@ pub struct Split {
 /// Decides which events go. `None` when there is nothing that a summary could take the place of: what an earlier summary stands
 /// for already does not count.
 pub fn aside(events: &[Event<'_>], keep: Keep, tokenizer: &Tokenizer<'_>) -> Option<Aside> {
-    let units = Units::of(events);
-    let first = units.units.first()?.events.start;
-    let visible = visible_from(events);
-    let is_visible = |number: usize| number >= visible && units.is_told(number);
-    let view = View { events, units: &units, visible: (0..events.len()).map(is_visible).collect() };
-    // What stands before the first turn, such as what an agent tells itself about its surroundings, goes with a turn.
-    let kept_from = view.cut(keep, tokenizer).filter(|cut| *cut > first)?;
-    // What an earlier marker kept is all that is left of the conversation: none of it goes, so nothing does.
-    if events.iter().rposition(is_marker).is_some_and(|last| last >= kept_from) {
-        return None;
+    let mut compacting = Compacting::new(tokenizer);
+    events.iter().for_each(|event| compacting.add(event));
+    compacting.aside(&events.sketches(), keep)
+}
+
+/// A conversation being compacted whose events are not in memory: every event is measured as it comes along.
+#[derive(Debug)]
+pub struct Compacting<'t> {
+    tokenizer: &'t Tokenizer<'t>,
+    /// The tokens of each event.
+    tokens: Vec<u64>,
+    /// Whom the first user speaks to who names somebody, and whom the last marker is for.
+    user_to: Option<String>,
+    marker_to: Option<String>,
+}
+
+/// An event that goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gone {
+    /// Its number, from 0.
+    pub event: usize,
+    /// The line its record begins on, where it is in a file.
+    pub line: Option<u64>,
+    /// What kind of event it is.
+    pub kind: Kind,
+    /// How many tokens a model is told by it until now.
+    pub tokens: u64,
+}
+
+impl<'t> Compacting<'t> {
+    /// Begins to measure.
+    pub fn new(tokenizer: &'t Tokenizer<'t>) -> Compacting<'t> {
+        Compacting { tokenizer, tokens: Vec::new(), user_to: None, marker_to: None }
     }
-    let goes = |number: &usize| {
-        // A statement about no turn in particular stays where it is.
-        let of_all = *number < first && events.get(*number).is_some_and(|event| event.kind() == Kind::Fact);
-        units.is_movable(*number) && !of_all
-    };
-    let goes: Vec<usize> = (0..kept_from).filter(goes).collect();
-    let told: Vec<usize> = goes.iter().copied().filter(|number| view.is_talk(*number)).collect();
-    let new = |number: &usize| events.get(*number).is_some_and(|event| event.kind() != Kind::Compaction);
-    if !told.iter().any(new) {
-        return None;
+
+    /// Measures the next event; every event, in order.
+    pub fn add(&mut self, event: &Event<'_>) {
+        self.tokens.push(self.tokenizer.event(event));
+        if event.role() == Some(Role::User) && self.user_to.is_none() {
+            self.user_to = event.to.as_deref().map(str::to_owned);
+        }
+        if let (Kind::Compaction, Some(to)) = (event.kind(), event.to.as_deref()) {
+            self.marker_to = Some(to.to_owned());
+        }
     }
-    let (mut turns, mut tokens) = (Split::default(), Split::default());
-    for unit in &units.units {
-        let turn = if unit.events.end <= kept_from { &mut turns.gone } else { &mut turns.kept };
-        *turn += unit.turns as u64;
+
+    /// Decides which of the events that were measured go, as [`aside`] does.
+    pub fn aside(&self, events: &Sketches, keep: Keep) -> Option<Aside> {
+        let units = Units::of(events);
+        let first = units.units.first()?.events.start;
+        let view = View { events, units: &units, tokens: &self.tokens, visible_from: visible_from(events) };
+        // What stands before the first turn, such as what an agent tells itself about its surroundings, goes with a turn.
+        let kept_from = view.cut(keep).filter(|cut| *cut > first)?;
+        // What an earlier marker kept is all that is left of the conversation: none of it goes, so nothing does.
+        if events.iter().rposition(is_marker).is_some_and(|last| last >= kept_from) {
+            return None;
+        }
+        let goes = |number: &usize| {
+            // A statement about no turn in particular stays where it is.
+            let of_all = *number < first && events.get(*number).is_some_and(|event| event.kind == Kind::Fact);
+            units.is_movable(*number) && !of_all
+        };
+        let goes: Vec<usize> = (0..kept_from).filter(goes).collect();
+        let told: Vec<usize> = goes.iter().copied().filter(|number| view.is_talk(*number)).collect();
+        let new = |number: &usize| events.get(*number).is_some_and(|event| event.kind != Kind::Compaction);
+        if !told.iter().any(new) {
+            return None;
+        }
+        let mut turns = Split::default();
+        for unit in &units.units {
+            let turn = if unit.events.end <= kept_from { &mut turns.gone } else { &mut turns.kept };
+            *turn += unit.turns as u64;
+        }
+        let gone = told.iter().map(|number| view.tokens(*number)).sum();
+        let all: u64 = (0..events.len()).map(|number| view.tokens(number)).sum();
+        let to = self.marker_to.clone().or_else(|| self.user_to.clone());
+        Some(Aside { goes, told, kept_from, turns, tokens: Split { gone, kept: all - gone }, to })
     }
-    let going: HashSet<usize> = goes.iter().copied().collect();
-    for number in 0..events.len() {
-        let part = if going.contains(&number) { &mut tokens.gone } else { &mut tokens.kept };
-        *part += view.tokens(number, tokenizer);
+
+    /// What goes, event by event.
+    pub fn gone(&self, events: &Sketches, aside: &Aside) -> impl Iterator<Item = Gone> {
+        aside.goes.iter().filter_map(|number| {
+            let event = events.get(*number)?;
+            let told = aside.told.binary_search(number).is_ok();
+            let tokens = self.tokens.get(*number).copied().filter(|_| told).unwrap_or(0);
+            Some(Gone { event: *number, line: event.line(), kind: event.kind, tokens })
+        })
     }
-    Some(Aside { goes, told, kept_from, turns, tokens })
 }
 
 /// Whether what came before it was put aside there.
-fn is_marker(event: &Event<'_>) -> bool {
-    event.kind() == Kind::Compaction && !event.restates
+fn is_marker(event: &Sketch) -> bool {
+    event.kind == Kind::Compaction && !event.restates
 }
 
 /// Where what a model is told begins: at the last summary that can be read. What stands before one that is sealed is still all
 /// that can be read of it.
-fn visible_from(events: &[Event<'_>]) -> usize {
-    let is_read = |event: &Event<'_>| match &event.body {
-        Body::Compaction { summary: Some(summary) } => !event.restates && !summary.is_empty(),
-        _ => false,
-    };
-    events.iter().rposition(is_read).unwrap_or(0)
+fn visible_from(events: &Sketches) -> usize {
+    events.iter().rposition(|event| is_marker(event) && event.says).unwrap_or(0)
 }
 
 /// A conversation, and what of it a model is told.
 struct View<'a> {
-    events: &'a [Event<'a>],
+    events: &'a Sketches,
     units: &'a Units,
-    visible: Vec<bool>,
+    tokens: &'a [u64],
+    visible_from: usize,
 }
 
 impl View<'_> {
     /// Where what is kept begins.
-    fn cut(&self, keep: Keep, tokenizer: &Tokenizer<'_>) -> Option<usize> {
+    fn cut(&self, keep: Keep) -> Option<usize> {
         let end = self.end();
         match keep {
             Keep::Turns(0) | Keep::Tokens(0) | Keep::Dropping(100..) => Some(end),
@@ -147,14 +208,19 @@ impl View<'_> {
                 unit.map(|unit| unit.events.start)
             }
             Keep::Tokens(tokens_max) => {
-                let tokens: Vec<u64> = (0..end).map(|number| self.tokens(number, tokenizer)).collect();
-                let rest = |cut: &usize| tokens.get(*cut..).unwrap_or_default().iter().sum::<u64>();
-                if tokens.iter().sum::<u64>() <= tokens_max {
+                // How many tokens there are from this event on.
+                let (mut from, mut rest) = (0, (0..end).map(|number| self.tokens(number)).sum::<u64>());
+                if rest <= tokens_max {
                     return None;
                 }
+                let mut fits = |cut: &usize| {
+                    rest += (*cut..from).map(|number| self.tokens(number)).sum::<u64>();
+                    rest -= (from..*cut).map(|number| self.tokens(number)).sum::<u64>();
+                    from = *cut;
+                    rest <= tokens_max
+                };
                 let cuts = self.cuts();
-                let fits = cuts.iter().copied().find(|cut| rest(cut) <= tokens_max);
-                fits.or(cuts.last().copied())
+                cuts.iter().copied().find(&mut fits).or(cuts.last().copied())
             }
             Keep::Dropping(percent) => {
                 let messages: Vec<usize> = (0..end).filter(|number| self.is_message(*number)).collect();
@@ -172,7 +238,7 @@ impl View<'_> {
 
     /// Where a conversation in which nothing is kept ends: before what nobody understands, such as half a line.
     fn end(&self) -> usize {
-        let rest = self.events.iter().rev().take_while(|event| event.kind() == Kind::Other).count();
+        let rest = self.events.iter().rev().take_while(|event| event.kind == Kind::Other).count();
         self.events.len() - rest
     }
 
@@ -190,18 +256,18 @@ impl View<'_> {
                 reach = reach.max(to);
             }
             let speaks = self.is_talk(number) && !(main && self.is_aside(number)) && !event.restates;
-            let answers = match &event.body {
-                Body::Message { role: Role::Assistant, .. } | Body::Thinking { .. } | Body::ToolCall { .. } => answered,
+            let answers = match (event.kind, event.role) {
+                (Kind::Message, Some(Role::Assistant)) | (Kind::Thinking | Kind::ToolCall, _) => answered,
                 _ => false,
             };
-            let step = speaks && answers && event.part.index == 0 && reach < number;
+            let step = speaks && answers && event.part == 0 && reach < number;
             if turns.contains(&number) {
                 cuts.push(number);
             } else if step {
                 cuts.push(self.with_echoes(number));
             }
             if speaks {
-                answered = event.kind() == Kind::ToolResult;
+                answered = event.kind == Kind::ToolResult;
             }
         }
         cuts.dedup();
@@ -210,41 +276,39 @@ impl View<'_> {
 
     /// What says beforehand what an answer says stays with it.
     fn with_echoes(&self, number: usize) -> usize {
-        let before = self.events.get(..number).unwrap_or_default();
-        let echo = |event: &&Event<'_>| event.restates && event.kind() != Kind::ToolResult;
+        let before = self.events.as_slice().get(..number).unwrap_or_default();
+        let echo = |event: &&Sketch| event.restates && event.kind != Kind::ToolResult;
         number - before.iter().rev().take_while(echo).count()
     }
 
     /// Whether a model is told it.
     fn is_talk(&self, number: usize) -> bool {
-        let talk = |event: &Event<'_>| match event.kind() {
+        let talk = |event: &Sketch| match event.kind {
             Kind::Message | Kind::Thinking | Kind::ToolCall | Kind::ToolResult | Kind::Compaction | Kind::Failure => {
                 true
             }
             Kind::Fact | Kind::Stop | Kind::Other => false,
         };
-        self.visible.get(number) == Some(&true) && self.events.get(number).is_some_and(talk)
+        number >= self.visible_from && self.units.is_told(number) && self.events.get(number).is_some_and(talk)
     }
 
     /// Whether it counts where messages are counted.
     fn is_message(&self, number: usize) -> bool {
-        let message = |event: &Event<'_>| match &event.body {
-            Body::Message { role, .. } => !matches!(role, Role::System | Role::Developer),
-            Body::ToolCall { .. } | Body::ToolResult { .. } => true,
-            Body::Thinking { .. } | Body::Compaction { .. } | Body::Failure { .. } => false,
-            Body::Fact { .. } | Body::Stop { .. } | Body::Other { .. } => false,
+        let message = |event: &Sketch| match event.kind {
+            Kind::Message => !matches!(event.role, Some(Role::System | Role::Developer)),
+            Kind::ToolCall | Kind::ToolResult => true,
+            Kind::Thinking | Kind::Compaction | Kind::Failure | Kind::Fact | Kind::Stop | Kind::Other => false,
         };
         self.is_talk(number) && self.events.get(number).is_some_and(message)
     }
 
     /// Whether it belongs to a side conversation.
     fn is_aside(&self, number: usize) -> bool {
-        self.events.get(number).is_some_and(|event| event.thread.is_some())
+        self.events.get(number).is_some_and(|event| event.thread != 0)
     }
 
-    fn tokens(&self, number: usize, tokenizer: &Tokenizer<'_>) -> u64 {
-        let told = self.events.get(number).filter(|_| self.is_talk(number));
-        told.map_or(0, |event| tokenizer.event(event))
+    fn tokens(&self, number: usize) -> u64 {
+        self.tokens.get(number).copied().filter(|_| self.is_talk(number)).unwrap_or(0)
     }
 }
 

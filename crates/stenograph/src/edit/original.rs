@@ -58,6 +58,17 @@ impl<'a> EditSource<'a> {
     pub fn each(&mut self, each: &mut dyn FnMut(&Event<'_>)) -> io::Result<()> {
         pass(self.format, self.source, &mut Each { event: each, note: &mut |_| {} })
     }
+
+    /// Shows the events with these numbers once more. The numbers are in order.
+    pub fn each_of(&mut self, numbers: &[usize], each: &mut dyn FnMut(usize, &Event<'_>)) -> io::Result<()> {
+        let wants = |number: usize| numbers.binary_search(&number).is_ok();
+        let gaps = gaps(self.format, &self.sketches, |record| !record.clone().any(wants));
+        each_between(self.format, &mut *self.source.open()?, &gaps, &mut |number, event| {
+            if wants(number) {
+                each(number, event);
+            }
+        })
+    }
 }
 
 fn pass(format: &dyn Format, source: &mut dyn Source, sink: &mut dyn Sink) -> io::Result<()> {

@@ -76,9 +76,12 @@ pub fn session(options: &Options, chosen: &Chosen, output: &mut Output<'_>) -> R
     if let Some(parts) = chosen.parts().filter(|_| from.is_none()) {
         fold_parts(&parts, &mut reading)?;
         for row in chosen.threads() {
-            paths.push(row.path.display().to_string());
+            let parts = chosen.parts_of_thread(row);
+            // Under the name of its document a recording is read as a whole.
+            let document = parts.as_ref().and_then(|parts| parts.files().first()).unwrap_or(&row.path);
+            paths.push(document.display().to_string());
             reading.source(paths.len() - 1);
-            let read = match chosen.parts_of_thread(row) {
+            let read = match parts {
                 Some(parts) => fold_parts(&parts, &mut reading),
                 None => input::open_known(&store, row, from, output).and_then(|mut side| fold(&mut side, &mut reading)),
             };

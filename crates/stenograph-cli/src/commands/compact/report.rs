@@ -2,10 +2,9 @@
 
 use std::path::PathBuf;
 
-use stenograph::edit::Edited;
-use stenograph::edit::compact::{Aside, Split};
+use stenograph::edit::compact::{Aside, Compacting, Gone, Split};
 use stenograph::edit::tokens::Tokenizer;
-use stenograph::model::Event;
+use stenograph::edit::{Edited, Sketches};
 use stenograph::text::quote;
 use stenograph_store::layouts::chibi::{Changed, Context};
 
@@ -21,8 +20,8 @@ pub struct Report<'a> {
     events: Split,
     turns: Split,
     tokens: Split,
-    /// What goes: the number of the event, its line, its kind and its tokens.
-    goes: Vec<(usize, Option<u64>, &'static str, u64)>,
+    /// What goes, where that is listed.
+    goes: Vec<Gone>,
     summary: Option<String>,
     outcome: Outcome,
 }
@@ -46,17 +45,13 @@ impl<'a> Report<'a> {
     }
 
     /// Takes notice of what goes.
-    pub fn add(&mut self, events: &[Event<'_>], aside: &Aside) {
+    pub fn add(&mut self, events: &Sketches, compacting: &Compacting<'_>, aside: &Aside, target: &Target) {
         let gone = aside.goes.len() as u64;
         self.events = Split { gone, kept: events.len() as u64 - gone };
         (self.turns, self.tokens) = (aside.turns, aside.tokens);
-        let event = |number: &usize| {
-            let event = events.get(*number)?;
-            let told = aside.told.binary_search(number).is_ok();
-            let tokens = if told { self.tokenizer.event(event) } else { 0 };
-            Some((number + 1, event.at.map(|at| at.line), event.kind().name(), tokens))
-        };
-        self.goes = aside.goes.iter().filter_map(event).collect();
+        if target.json || target.dry_run {
+            self.goes = compacting.gone(events, aside).collect();
+        }
     }
 
     /// Takes notice of the summary.
@@ -92,9 +87,10 @@ impl<'a> Report<'a> {
             return Ok(Status::Done);
         }
         if target.dry_run {
-            for (event, line, kind, tokens) in &self.goes {
-                let line = line.map_or(String::new(), |line| format!(" (line {line})"));
-                output.line(&format!("event {event}{line}: {kind}, {}", in_tokens(*tokens)))?;
+            for gone in &self.goes {
+                let line = gone.line.map_or(String::new(), |line| format!(" (line {line})"));
+                let (event, kind, tokens) = (gone.event + 1, gone.kind.name(), in_tokens(gone.tokens));
+                output.line(&format!("event {event}{line}: {kind}, {tokens}"))?;
             }
         }
         let go = if target.dry_run { "would go" } else { "went" };
@@ -120,9 +116,10 @@ impl<'a> Report<'a> {
 
     fn json(&self, target: &Target) -> String {
         let split = |split: Split| format!("{{\"gone\":{},\"kept\":{}}}", split.gone, split.kept);
-        let goes = self.goes.iter().map(|(event, line, kind, tokens)| {
-            let line = line.map_or(String::new(), |line| format!(",\"line\":{line}"));
-            format!("{{\"event\":{event}{line},\"kind\":{},\"tokens\":{tokens}}}", quote(kind))
+        let goes = self.goes.iter().map(|gone| {
+            let line = gone.line.map_or(String::new(), |line| format!(",\"line\":{line}"));
+            let (event, kind, tokens) = (gone.event + 1, quote(gone.kind.name()), gone.tokens);
+            format!("{{\"event\":{event}{line},\"kind\":{kind},\"tokens\":{tokens}}}")
         });
         let goes: Vec<String> = goes.collect();
         let outcome = match &self.outcome {

@@ -1,12 +1,14 @@
 //! Runs a command of the shell that reads on standard input and prints a summary. It may read and print in any order and amount;
 //! one that fails, takes too long or is stopped gives an error, and nothing of it runs on.
 
-use std::io::{Read, Write};
+use std::io::Read;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
+
+use stenograph_store::Spool;
 
 use crate::error::CommandError;
 
@@ -14,7 +16,7 @@ use crate::error::CommandError;
 const LOOK: Duration = Duration::from_millis(20);
 
 /// What the command prints when it reads `input`.
-pub fn run(command: &str, input: Vec<u8>, patience: Duration, size_max: u64) -> Result<Vec<u8>, CommandError> {
+pub fn run(command: &str, input: Spool, patience: Duration, size_max: u64) -> Result<Vec<u8>, CommandError> {
     let mut shell = Command::new("sh");
     shell.arg("-c").arg(command).stdin(Stdio::piped()).stdout(Stdio::piped());
     // It and all that it starts can be ended together.
@@ -26,7 +28,7 @@ pub fn run(command: &str, input: Vec<u8>, patience: Duration, size_max: u64) -> 
     })?;
     if let Some(mut stdin) = child.stdin.take() {
         // A command that does not read all of it may still know what to say.
-        std::thread::spawn(move || drop(stdin.write_all(&input)));
+        std::thread::spawn(move || drop(input.copy_to(&mut stdin)));
     }
     let (sender, printed) = channel();
     if let Some(stdout) = child.stdout.take() {

@@ -1,11 +1,13 @@
 //! Where a summary comes from: it is given, or a command makes it of what goes (`summariser.rs`). An empty one changes nothing.
 
+use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
 
 use stenograph::model::{Event, Outline};
-use stenograph::{wire, write};
-use stenograph_store::{Passes, Source};
+use stenograph::wire;
+use stenograph::write::{Writing, Written};
+use stenograph_store::{Passes, Source, Spool};
 
 use super::summariser;
 use crate::error::CommandError;
@@ -31,17 +33,20 @@ pub struct Wanted {
     timeout: u64,
 }
 
+/// Shows events, as often as it is called.
+type EachEvent<'a> = &'a mut dyn FnMut(&mut dyn FnMut(&Event<'_>)) -> io::Result<()>;
+
 /// What a summary stands for.
-pub struct Summary {
+pub struct Summary<'a> {
     /// The events.
-    pub events: Vec<Event<'static>>,
+    pub each: EachEvent<'a>,
     /// The format they come from.
     pub origin: &'static str,
 }
 
-impl Summary {
+impl Summary<'_> {
     /// The summary.
-    pub fn make(&self, wanted: &Wanted) -> Result<String, CommandError> {
+    pub fn make(&mut self, wanted: &Wanted) -> Result<String, CommandError> {
         let summary = match (&wanted.summary, &wanted.summarise) {
             (Some(text), _) => given(text)?,
             (None, Some(command)) => {
@@ -62,12 +67,36 @@ impl Summary {
         }
     }
 
-    fn spelled(&self, spelling: Option<&str>) -> Result<Vec<u8>, CommandError> {
-        match spelling {
-            Some(name) => Ok(write::all(format_named(name)?, &Outline::of(self.origin, &self.events), &self.events)),
-            None => Ok(self.events.iter().flat_map(|event| (wire::event(event) + "\n").into_bytes()).collect()),
-        }
+    /// What the command reads. It may be larger than memory.
+    fn spelled(&mut self, spelling: Option<&str>) -> Result<Spool, CommandError> {
+        let mut spool = Spool::new()?;
+        let Some(name) = spelling else {
+            self.write(&mut spool, &mut |event| (wire::event(event) + "\n").into_bytes())?;
+            return Ok(spool);
+        };
+        let format = format_named(name)?;
+        let mut outline = Outline::new(self.origin);
+        (self.each)(&mut |event| outline.add(event))?;
+        let mut writing = Writing::new(format, &outline);
+        self.write(&mut spool, &mut |event| joined(writing.event(event)))?;
+        spool.write_all(&joined(writing.finish()))?;
+        Ok(spool)
     }
+
+    fn write(&mut self, spool: &mut Spool, spell: &mut dyn FnMut(&Event<'_>) -> Vec<u8>) -> io::Result<()> {
+        let mut written = Ok(());
+        (self.each)(&mut |event| {
+            if written.is_ok() {
+                written = spool.write_all(&spell(event));
+            }
+        })?;
+        written
+    }
+}
+
+fn joined(pieces: Vec<Written>) -> Vec<u8> {
+    let pieces = pieces.into_iter().map(|(Written::Record(piece) | Written::Glue(piece))| piece);
+    pieces.flatten().collect()
 }
 
 fn given(text: &str) -> Result<String, CommandError> {

@@ -6,11 +6,11 @@ use std::path::Path;
 use stenograph::text::quote;
 use stenograph_store::index::catalogue::{Catalogue, Session, SourceId, Touched};
 
-use super::{Options, view};
+use super::Options;
 use crate::clock;
 use crate::error::{CommandError, Status};
 use crate::output::{Ink, Output, counted, harmless_json, harmless_line};
-use crate::store::{Shorts, project_json};
+use crate::store::{Opening, Openings, Shorts, project_json};
 
 /// What one session did to one file.
 #[derive(Default)]
@@ -45,22 +45,26 @@ pub(super) fn run(options: &Options, file: &str, output: &mut Output<'_>) -> Res
         }
         // Numbers mean something in one source only.
         if touching.events.len() < EVENTS_MAX && touching.source == touched.source {
-            touching.events.push(touched.event + 1);
+            touching.events.push(touched.event);
         }
     }
     let mut found: Vec<((i64, String), Touching)> = found.into_iter().collect();
     found.sort_by_key(|(_, touching)| std::cmp::Reverse(touching.last));
     let total = found.len();
-    let shorts = Shorts::of(&catalogue)?;
+    let (shorts, mut openings) = (Shorts::of(&catalogue)?, Openings::default());
     for ((session, path), touching) in found.iter().take(options.limit) {
         let Some(session) = catalogue.session(*session)? else { continue };
+        let Some(source) = catalogue.source(touching.source)? else { continue };
+        let name = shorts.name(&session);
+        let named = Some((&session, name.as_str())).filter(|_| shorts.is_unique(&session));
+        let mut opened = Vec::new();
+        for event in &touching.events {
+            opened.push(super::opening(&mut openings, &catalogue, named, (&source, *event), None)?);
+        }
         if options.json {
-            output.line(&harmless_json(&json(&session, path, touching)))?;
+            output.line(&harmless_json(&json(&session, path, touching, &opened)))?;
         } else {
-            let source = catalogue.source(touching.source)?.filter(|source| source.path != session.path);
-            let name =
-                source.map_or_else(|| shorts.name(&session), |source| view::word(&source.path.display().to_string()));
-            let text = text(&session, &name, path, touching, output);
+            let text = text(&session, path, touching, &opened, output);
             output.line(&text)?;
         }
     }
@@ -98,10 +102,19 @@ fn narrowed(options: &Options) -> Result<Option<std::collections::HashSet<i64>>,
     Ok(Some(searcher.find(&request)?.hits.iter().map(|hit| hit.session).collect()))
 }
 
-fn text(session: &Session, name: &str, path: &str, touching: &Touching, output: &Output<'_>) -> String {
+/// The command that shows events. All are in one source, so that they are opened by one name.
+fn show_line(opened: &[Opening]) -> String {
+    let name = opened.first().map_or("", |open| open.name.as_str());
+    format!("steno show {name} --event {}", numbers(opened).join(","))
+}
+
+fn numbers(opened: &[Opening]) -> Vec<String> {
+    opened.iter().map(|open| open.event.to_string()).collect()
+}
+
+fn text(session: &Session, path: &str, touching: &Touching, opened: &[Opening], output: &Output<'_>) -> String {
     let colour = output.colour();
     let how: Vec<String> = touching.how.iter().map(|(how, count)| format!("{how} {}", times(*count))).collect();
-    let events: Vec<String> = touching.events.iter().map(u64::to_string).collect();
     let title = session.title.as_deref().or(session.query.as_deref()).unwrap_or("");
     let time = touching.last.map(clock::minute).unwrap_or_default();
     format!(
@@ -111,7 +124,7 @@ fn text(session: &Session, name: &str, path: &str, touching: &Touching, output: 
         harmless_line(title),
         harmless_line(path),
         how.join(", "),
-        colour.ink(Ink::Faint, &format!("steno show {} --event {}", harmless_line(name), events.join(","))),
+        colour.ink(Ink::Faint, &harmless_line(&show_line(opened))),
     )
 }
 
@@ -119,17 +132,17 @@ fn times(count: u64) -> String {
     if count == 1 { "once".to_owned() } else { counted(count, "time") }
 }
 
-fn json(session: &Session, path: &str, touching: &Touching) -> String {
+fn json(session: &Session, path: &str, touching: &Touching, opened: &[Opening]) -> String {
     let how: Vec<String> = touching.how.iter().map(|(how, count)| format!("{}:{count}", quote(how))).collect();
-    let events: Vec<String> = touching.events.iter().map(u64::to_string).collect();
     format!(
-        "{{\"session\":{},\"agent\":{},\"project\":{},\"path\":{},\"how\":{{{}}},\"last\":{},\"events\":[{}]}}",
+        "{{\"session\":{},\"agent\":{},\"project\":{},\"path\":{},\"how\":{{{}}},\"last\":{},\"events\":[{}],\"show\":{}}}",
         quote(&session.name),
         quote(&session.agent),
         project_json(session.project.as_ref()),
         quote(path),
         how.join(","),
         clock::iso(touching.last).map_or_else(|| "null".to_owned(), |time| quote(&time)),
-        events.join(",")
+        numbers(opened).join(","),
+        quote(&show_line(opened))
     )
 }

@@ -15,6 +15,7 @@ use crate::error::{CommandError, Status};
 use crate::input::{self, Go};
 use crate::output::{Output, shortened};
 use crate::progress::Progress;
+use crate::store::Openings;
 
 /// How much of a session's name is shown where nothing is known of others.
 const NAME_LENGTH_MAX: usize = 36;
@@ -77,11 +78,13 @@ fn scan(query: &Query, path: &Path, number: i64, found: &mut Vec<Shown>) -> Resu
     let Scanning { found: more, name, .. } = scanning;
     let row = SourceRow { format: input.format.info().name.to_owned(), ..SourceRow::new(path) };
     let session = Session::bare(agent, &name, path);
+    let mut openings = Openings::default();
     found.extend(more.into_iter().map(|(hit, seen)| Shown {
         session: Some(session.clone()),
         short: shortened(&name, NAME_LENGTH_MAX).into_owned(),
         is_named: false,
         source: Some(row.clone()),
+        open: Some(openings.by_path(path, hit.event)),
         hit,
         read: Ok(seen),
     }));

@@ -66,16 +66,14 @@ fn marked(snippet: &stenograph::query::Snippet, colour: Colour) -> String {
     format!("{before}{text}{after}")
 }
 
-/// Where it stands and how to get there. Events have the numbers of their source; only the main one is meant by the session's name.
+/// Where it stands and how to get there.
 fn place(shown: &Shown) -> String {
     let path = shown.source.as_ref().map(|source| source.path.display().to_string());
     let is_main = match (&shown.session, &shown.source) {
         (Some(session), Some(source)) => shown.is_named && session.path == source.path,
         _ => false,
     };
-    let name = if is_main { Some(shown.short.clone()) } else { path.as_deref().map(word) };
-    let version = shown.hit.version.map(|version| format!(" --version {version}")).unwrap_or_default();
-    let open = name.map(|name| format!("steno show {}{version} --event {}", harmless_line(&name), shown.hit.event + 1));
+    let open = show_line(shown).map(|line| harmless_line(&line));
     let line = path.map(|path| {
         let path = harmless_line(&path);
         if shown.hit.at.line > 0 { format!("{path}:{}", shown.hit.at.line) } else { path }
@@ -85,11 +83,11 @@ fn place(shown: &Shown) -> String {
     [open, resume, line].into_iter().flatten().collect::<Vec<_>>().join("   ")
 }
 
-/// A path as one word for a shell.
-pub(super) fn word(path: &str) -> String {
-    let plain = |char: char| char.is_alphanumeric() || matches!(char, '/' | '.' | '_' | '-' | '+' | ':' | ',');
-    let plain = |char: char| plain(char) || cfg!(windows) && char == '\\';
-    if path.chars().all(plain) { path.to_owned() } else { format!("'{}'", path.replace('\'', r"'\''")) }
+/// The command that shows it.
+fn show_line(shown: &Shown) -> Option<String> {
+    let open = shown.open.as_ref()?;
+    let version = shown.hit.version.map(|version| format!(" --version {version}")).unwrap_or_default();
+    Some(format!("steno show {}{version} --event {}", open.name, open.event))
 }
 
 /// The command with which the agent goes on, where it has one.
@@ -121,12 +119,12 @@ pub(super) fn json(shown: &Shown) -> String {
     format!(
         "{{\"session\":{},\"agent\":{},\"project\":{},\"title\":{},\"event\":{},\"line\":{},\"offset\":{},\"length\":{},\"part\":{},\
          \"path\":{},\"version\":{},\"time\":{},\"kind\":{},\"role\":{},\"tool\":{},\"error\":{},\"score\":{:.3},\"copies\":{},\"snippet\":{snippet},\
-         \"absent\":{},\"resume\":{}}}",
+         \"absent\":{},\"show\":{},\"resume\":{}}}",
         text(session.map(|session| session.name.as_str())),
         text(session.map(|session| session.agent.as_str())),
         project_json(session.and_then(|session| session.project.as_ref())),
         text(session.and_then(|session| session.title.as_deref().or(session.query.as_deref()))),
-        shown.hit.event + 1,
+        shown.open.as_ref().map_or(shown.hit.event + 1, |open| open.event),
         shown.hit.at.line,
         shown.hit.at.offset,
         shown.hit.at.length,
@@ -141,6 +139,7 @@ pub(super) fn json(shown: &Shown) -> String {
         shown.hit.score,
         shown.hit.copies,
         text(absent),
+        text(show_line(shown).as_deref()),
         text(resume_line(shown).as_deref()),
     )
 }

@@ -1,4 +1,5 @@
-//! Which events are meant by their numbers, as `steno find` gives them: from 1, every event of the source counted.
+//! Which events are meant by their numbers, as `steno find` and `steno audit` give them: from 1, every event counted that `steno show`
+//! reads under the same name.
 
 use std::collections::BTreeSet;
 

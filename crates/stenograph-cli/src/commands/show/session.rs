@@ -24,8 +24,7 @@ pub(super) fn run(
 ) -> Result<Status, CommandError> {
     let threads: Vec<&SourceRow> = chosen.threads().collect();
     let names: Vec<String> = threads.iter().filter_map(|source| source.thread.clone()).collect();
-    // Numbers are those of one file.
-    let parts = chosen.parts().filter(|_| options.event.is_empty() && options.from.is_none());
+    let parts = chosen.parts().filter(|_| options.from.is_none());
     let read: Vec<PathBuf> = parts.as_ref().map(|parts| parts.files().to_vec()).unwrap_or_default();
     let mut status = match parts {
         Some(parts) => show(options, &chosen.source.path.display().to_string(), From::Parts(parts), &names, output)?,

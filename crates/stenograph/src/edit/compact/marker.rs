@@ -1,12 +1,12 @@
 //! The marker: the record that a format has for a summary, made by its own writer and read back, so that whether a format has a
 //! place for one is measured and not declared. Which events go is decided in the file above.
 
-use std::collections::HashSet;
+use std::io;
 
 use super::Aside;
-use crate::edit::{Original, Plan, Sketched};
+use crate::edit::{EditSource, Plan, Sketches};
 use crate::format::Format;
-use crate::model::{Body, Content, Event, Kind, Outline, Role};
+use crate::model::{Body, Content, Event, Kind, Outline, Role, key};
 use crate::read;
 use crate::time::Time;
 use crate::write::{self, Writing, Written};
@@ -21,13 +21,13 @@ pub struct Stamp {
 }
 
 /// The plan that puts the summary in the place of what goes. `None` when the source has no place for a summary.
-pub fn plan(original: &Original<'_>, aside: &Aside, summary: &str, stamp: &Stamp) -> Option<Plan> {
-    let marker = marker(original, aside, summary, stamp)?;
-    let mut plan = Plan::of(&original.events);
+pub fn plan(source: &mut EditSource<'_>, aside: &Aside, summary: &str, stamp: &Stamp) -> io::Result<Option<Plan>> {
+    let Some(marker) = marker(source, aside, summary, stamp)? else { return Ok(None) };
+    let mut plan = Plan::of_count(source.sketches.len());
     aside.goes.iter().for_each(|number| plan.remove(*number));
-    link(&original.events, aside, &marker, &mut plan);
+    link(&source.sketches, aside, &marker, &mut plan);
     marker.into_iter().for_each(|event| plan.put_before(aside.kept_from, event));
-    Some(plan)
+    Ok(Some(plan))
 }
 
 /// Whether a format has a record for a summary.
@@ -48,22 +48,32 @@ fn says(event: &Event<'_>, summary: &str) -> bool {
 }
 
 /// The events of the records that the format makes of a summary.
-fn marker(original: &Original<'_>, aside: &Aside, summary: &str, stamp: &Stamp) -> Option<Vec<Event<'static>>> {
-    let events = &original.events;
-    let sketches = events.sketches();
-    let mut outline = Outline::of(original.format.info().name, events);
-    // Whatever ids are made up have to be others than at the last compaction.
-    outline.seed ^= xxhash_rust::xxh3::xxh3_64(stamp.id.as_bytes());
-    let mut writing = Writing::new(original.format, &outline);
+fn marker(
+    source: &mut EditSource<'_>,
+    aside: &Aside,
+    summary: &str,
+    stamp: &Stamp,
+) -> io::Result<Option<Vec<Event<'static>>>> {
+    let format = source.format;
     // The writer is shown what stands there, so that it makes no header and goes on from the last record that goes.
     let last = aside.told.last().copied();
-    for number in [Some(0), last.filter(|last| *last > 0)].into_iter().flatten() {
-        let record = sketches.records().find(|record| record.contains(&number))?;
-        for event in events.get(record)? {
-            let _ = writing.event(event);
-        }
+    let is_shown = |number: usize| number == 0 || Some(number) == last;
+    let records = source.sketches.records().filter(|record| record.clone().any(is_shown));
+    let numbers: Vec<usize> = records.flatten().collect();
+    let mut shown: Vec<Event<'static>> = Vec::new();
+    let mut place = None;
+    source.each_of(&numbers, &mut |number, event| {
+        shown.push(event.clone().into_owned());
+        place = place.take().or_else(|| (Some(number) == last).then(|| event.clone().into_owned()));
+    })?;
+    let mut outline = source.outline.clone();
+    // Whatever ids are made up have to be others than at the last compaction.
+    outline.seed ^= xxhash_rust::xxh3::xxh3_64(stamp.id.as_bytes());
+    let mut writing = Writing::new(format, &outline);
+    for event in &shown {
+        let _ = writing.event(event);
     }
-    let mut pieces = writing.event(&new(events, last, summary, stamp));
+    let mut pieces = writing.event(&new(place.unwrap_or_default(), aside, summary, stamp));
     pieces.extend(writing.finish());
     let mut bytes = Vec::new();
     for piece in pieces {
@@ -72,22 +82,19 @@ fn marker(original: &Original<'_>, aside: &Aside, summary: &str, stamp: &Stamp) 
             bytes.push(b'\n');
         }
     }
-    let made = read::all(original.format, &bytes).events;
+    let made = read::all(format, &bytes).events;
     let whole =
         made.iter().all(|event| event.kind() == Kind::Compaction) && made.iter().any(|event| says(event, summary));
-    whole.then(|| made.into_iter().map(|event| Event { at: None, ..event }).collect())
+    Ok(whole.then(|| made.into_iter().map(|event| Event { at: None, ..event }).collect()))
 }
 
 /// The marker before its format has seen it. It stands where the last thing that goes was said.
-fn new(events: &[Event<'static>], last: Option<usize>, summary: &str, stamp: &Stamp) -> Event<'static> {
-    let place = last.and_then(|last| events.get(last)).cloned().unwrap_or_default();
-    let user = events.iter().find(|event| event.role() == Some(Role::User) && event.to.is_some());
-    let marker = events.iter().rfind(|event| event.kind() == Kind::Compaction && event.to.is_some());
+fn new(place: Event<'static>, aside: &Aside, summary: &str, stamp: &Stamp) -> Event<'static> {
     Event {
         id: Some(stamp.id.clone().into()),
         time: Some(stamp.time.clone()),
         // Where speakers have names, it is for whomever the user speaks to.
-        to: marker.or(user).and_then(|event| event.to.clone()),
+        to: aside.to.clone().map(Into::into),
         session: place.session,
         thread: place.thread,
         cwd: place.cwd,
@@ -98,14 +105,16 @@ fn new(events: &[Event<'static>], last: Option<usize>, summary: &str, stamp: &St
 }
 
 /// What is kept follows the marker: a link that leads past it would lead past the summary.
-fn link(events: &[Event<'static>], aside: &Aside, marker: &[Event<'static>], plan: &mut Plan) {
+fn link(events: &Sketches, aside: &Aside, marker: &[Event<'static>], plan: &mut Plan) {
     let Some(last) = marker.last() else { return };
     let Some(id) = last.id.clone() else { return };
-    let kept = events.get(aside.kept_from..).unwrap_or_default();
-    let stands: HashSet<&str> = kept.iter().filter_map(|event| event.id.as_deref()).collect();
+    let thread = last.thread.as_deref().map_or(0, |thread| key(thread).max(1));
+    let kept = events.as_slice().get(aside.kept_from..).unwrap_or_default();
+    let mut stands: Vec<u64> = kept.iter().map(|event| event.id).filter(|id| *id != 0).collect();
+    stands.sort_unstable();
     for (number, event) in (aside.kept_from..).zip(kept) {
-        let past = event.parent.as_deref().is_some_and(|parent| !stands.contains(parent));
-        if past && event.thread == last.thread {
+        let past = event.parent != 0 && stands.binary_search(&event.parent).is_err();
+        if past && event.thread == thread {
             plan.follow(number, id.clone());
         }
     }

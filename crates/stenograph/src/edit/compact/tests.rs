@@ -1,9 +1,9 @@
 //! What a summary takes the place of, and where its marker stands.
 
 use super::*;
-use crate::edit::{Original, apply};
+use crate::edit::{EditSource, Original, Plan, apply};
 use crate::format::{Format, named};
-use crate::model::{Content, Input};
+use crate::model::{Body, Content, Input};
 use crate::read;
 use crate::text::Str;
 use crate::time::{Time, Unit};
@@ -134,10 +134,17 @@ fn stamp() -> Stamp {
     }
 }
 
+/// The plan of a compaction, if anything can be compacted and if its format has a place for a summary.
+fn planned(original: &Original<'_>, keep: Keep, summary: &str) -> Option<Option<Plan>> {
+    let found = aside(&original.events, keep, &Tokenizer::default())?;
+    let mut source = original.bytes;
+    let mut source = EditSource::read(original.format, &mut source, &mut |_| {}).unwrap();
+    Some(plan(&mut source, &found, summary, &stamp()).unwrap())
+}
+
 fn compacted(format: &dyn Format, source: &str, keep: Keep) -> Vec<Event<'static>> {
     let original = Original::read(format, source.as_bytes()).unwrap();
-    let found = aside(&original.events, keep, &Tokenizer::default()).unwrap();
-    let plan = plan(&original, &found, "So far: \"two\"\nlines.", &stamp()).unwrap();
+    let plan = planned(&original, keep, "So far: \"two\"\nlines.").unwrap().unwrap();
     let done = apply(&original, &plan).unwrap();
     assert!(done.is_exact(), "{:?} {:?}", done.differs, done.notes);
     done.events
@@ -182,8 +189,8 @@ fn whether_a_format_has_a_place_is_measured() {
         let bytes = crate::write::all(*format, &crate::model::Outline::of("", &events), &events);
         let original = Original::read(*format, &bytes).unwrap();
         assert_eq!(original.events, read::all(*format, &bytes).events);
-        if let Some(found) = aside(&original.events, Keep::Turns(1), &Tokenizer::default()) {
-            assert_eq!(plan(&original, &found, "So far.", &stamp()), None, "{}", format.info().name);
+        if let Some(plan) = planned(&original, Keep::Turns(1), "So far.") {
+            assert_eq!(plan, None, "{}", format.info().name);
         }
     }
 }
