@@ -39,7 +39,7 @@ impl SpokenWords {
         SpokenWords { restates: event.restates, prints: prints(event) }
     }
 
-    /// SpokenWords that claim nothing, of an event that is shown in any case.
+    /// Words that claim nothing, of an event that is shown in any case.
     pub fn stated(event: &Event<'_>) -> SpokenWords {
         SpokenWords { restates: false, ..SpokenWords::of(event) }
     }
@@ -119,7 +119,7 @@ impl RepeatCheck {
         stated.chain(claims).collect::<Vec<_>>().join(" ")
     }
 
-    /// Goes on from what was saved. SpokenWords that are not understood are passed over.
+    /// Goes on from what was saved. Words that are not understood are passed over.
     #[must_use]
     pub fn restore(mut self, saved: &str) -> RepeatCheck {
         let print = |word: &str| u64::from_str_radix(word, 16).ok();
