@@ -51,7 +51,8 @@ impl<'a> EditSource<'a> {
             let gaps = gaps(format, naming.sketches(), |numbers| !naming.wants(numbers));
             each_between(format, &mut *source.open()?, &gaps, &mut |number, event| naming.add(number, event))?;
         }
-        Ok(EditSource { format, source, sketches: naming.finish(), outline, notes })
+        let (sketches, outline) = (naming.finish(), outline.complete());
+        Ok(EditSource { format, source, sketches, outline, notes })
     }
 
     /// Shows each event once more.

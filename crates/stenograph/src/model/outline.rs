@@ -64,6 +64,12 @@ impl Outline {
         outline
     }
 
+    /// Forgets what only adding needs, which may be megabytes: the outline is complete, and writers copy it for every record they make.
+    #[must_use]
+    pub(crate) fn complete(self) -> Outline {
+        Outline { groups: HashMap::new(), ..self }
+    }
+
     /// Takes notice of one event.
     pub fn add(&mut self, event: &Event<'_>) {
         self.events += 1;
@@ -173,5 +179,16 @@ mod tests {
         let outline = Outline::of("codex", &[done, broken]);
         assert_eq!(outline.stop.as_deref(), Some("interrupted"));
         assert_eq!((outline.success, outline.failure.as_deref()), (Some(false), Some("no")));
+    }
+
+    #[test]
+    fn a_complete_outline_holds_its_totals_and_not_each_response() {
+        let stated = |group: &'static str| Event {
+            group: Some(group.into()),
+            usage: Some(Usage { output: Some(7), ..Usage::default() }),
+            ..stopped(None, None, None)
+        };
+        let outline = Outline::of("codex", &[stated("a"), stated("b"), stated("b")]).complete();
+        assert_eq!((outline.total.output, outline.groups.capacity()), (Some(14), 0));
     }
 }
