@@ -1,6 +1,7 @@
 //! The pages of the ledger of all sources there are: out of the index where that knows them, else read from the files, and what is gone
 //! from the archive. What is counted, and how, is in [`stenograph::ledger`].
 
+mod grown;
 mod job;
 mod known;
 
@@ -20,6 +21,7 @@ use crate::files::Disk;
 use crate::index::catalogue::{Catalogue, Gone, Paged, Pages, Stamp, Stamped};
 use crate::index::{Progress, Store, Watch, is_missing, is_unchanged};
 use crate::tail::Remark;
+use grown::Grown;
 use job::{Hand, Job, Outcome};
 use known::{Known, Recalled, recall_all};
 
@@ -164,7 +166,7 @@ fn survey(asked: &Asked<'_>, catalogue: Option<&Catalogue>, report: &mut Report)
     let (mut jobs, mut found_known) = (Vec::new(), Vec::new());
     for path in asked.files {
         let (size, changed) = Stat::of(path).map_or((0, 0), |stat| (stat.size, stat.modified_ns));
-        jobs.push(Job::File { path: path.clone(), size, changed, named: Named::default() });
+        jobs.push(Job::File { path: path.clone(), size, changed, named: Named::default(), grown: None });
     }
     if asked.places.is_none() {
         return Ok(Surveyed { jobs, known: found_known, pages, archive: None });
@@ -176,14 +178,21 @@ fn survey(asked: &Asked<'_>, catalogue: Option<&Catalogue>, report: &mut Report)
         match known.remove(&path) {
             Some(known) if is_known(&known) => {
                 let source = paged.get(&path).cloned();
-                let job = Job::File { path, size, changed, named };
+                let job = Job::File { path, size, changed, named, grown: None };
                 match source {
                     Some(source) if !source.is_outgrown => found_known.push(Known::There { job, source }),
                     Some(_) | None => jobs.push(job),
                 }
             }
             None if strangers.get(&path) == Some(&(stamp.size, stamp.changed)) => report.strangers.add(&path),
-            Some(_) | None => jobs.push(Job::File { path, size, changed, named }),
+            before => {
+                let source = || paged.get(&path).filter(|source| !source.is_outgrown);
+                let there = before.filter(|known| known.gone == Gone::There).zip(catalogue).zip(source());
+                let grown = there.and_then(|((known, catalogue), source)| {
+                    Grown::of(catalogue, &known, &path, &stamp, source, &pages).map(Box::new)
+                });
+                jobs.push(Job::File { path, size, changed, named, grown });
+            }
         }
     }
     let is_below = |path: &Path| asked.below.is_empty() || asked.below.iter().any(|below| path.starts_with(below));

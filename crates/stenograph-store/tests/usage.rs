@@ -210,6 +210,41 @@ fn files_that_grow_line_by_line_count_alike_whether_or_not_they_were_indexed_sin
     }
 }
 
+/// Large files are counted from where the index ended; a file that only looks grown is read whole.
+#[test]
+fn a_large_file_that_grew_or_was_rewritten_counts_alike() {
+    let ground = Ground::new();
+    let record = |number: usize, output: usize| {
+        let padding = "x".repeat(4000);
+        format!(
+            "{{\"type\":\"assistant\",\"uuid\":\"00000000-0000-4000-8000-{number:012}\",\"sessionId\":\"large\",\
+             \"timestamp\":\"2026-03-02T09:14:05.000Z\",\"requestId\":\"req_{number:08}\",\"message\":{{\"id\":\"msg_{number:08}\",\
+             \"role\":\"assistant\",\"model\":\"claude-sonnet-4-5\",\"content\":[{{\"type\":\"text\",\"text\":\"{padding}\"}}],\
+             \"usage\":{{\"input_tokens\":3,\"output_tokens\":{output}}}}}}}\n"
+        )
+    };
+    let all: String = (0..9_000).map(|number| record(number, 7)).collect();
+    assert!(all.len() > 33 << 20);
+    let name = ".claude/projects/-w/large.jsonl";
+    ground.write(name, all.as_bytes());
+    ground.index(Keep::No);
+    let indexed = ground.agree("indexed");
+    ground.append(name, record(9_001, 5).as_bytes());
+    // A record that the index settled is told again: it counts once.
+    ground.append(name, record(17, 7).as_bytes());
+    let line = record(9_002, 11);
+    ground.append(name, &line.as_bytes()[..line.len() / 2]);
+    let grown = ground.agree("grown");
+    assert_ne!(indexed, grown);
+    ground.append(name, &line.as_bytes()[line.len() / 2..]);
+    assert_ne!(grown, ground.agree("grown by the rest of a line"));
+    let (report, _) = ground.usage(UseIndex::Yes, Calls::Numbers);
+    assert_eq!((report.read, report.known), (1, 0));
+    let other = format!("{}{}", record(20_000, 1), all);
+    ground.write(name, other.as_bytes());
+    ground.agree("rewritten");
+}
+
 #[test]
 fn files_that_were_cut_inside_a_line_count_alike() {
     for parts in [2, 3] {

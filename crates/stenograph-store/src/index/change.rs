@@ -49,6 +49,11 @@ pub(super) fn of(row: &SourceRow, file: &mut File, now: &Stamp) -> io::Result<Ch
     })
 }
 
+/// Whether a file still begins with what was read of its source, and goes on behind it.
+pub(crate) fn is_grown(row: &SourceRow, file: &mut File, now: &Stamp) -> bool {
+    of(row, file, now).is_ok_and(|change| change == Change::Grown)
+}
+
 /// The checksum of a file's bytes in a range, going on from the checksum of those before it.
 pub(super) fn sum(file: &mut File, before: u32, range: std::ops::Range<u64>) -> io::Result<u32> {
     let mut hasher = crc32fast::Hasher::new_with_initial(before);

@@ -9,6 +9,7 @@ use stenograph::format::{Format, Head, Want};
 use stenograph::ledger::{Calls, Counting, Page};
 use stenograph::read::Reading;
 
+use super::grown::Grown;
 use super::{Report, Told};
 use crate::archive::{Archive, CopyInfo, Label, Memory, Which};
 use crate::decode::{Container, Counter, Guard, decode};
@@ -26,7 +27,14 @@ const ROWS_MAX: usize = 4096;
 
 /// What has to be read.
 pub(super) enum Job {
-    File { path: PathBuf, size: u64, changed: i64, named: Named },
+    File {
+        path: PathBuf,
+        size: u64,
+        changed: i64,
+        named: Named,
+        /// What the index knows of it, if it only grew since.
+        grown: Option<Box<Grown>>,
+    },
     Kept(CopyInfo),
 }
 
@@ -91,6 +99,7 @@ impl Job {
     fn session(&self) -> Option<String> {
         match self {
             Job::Kept(copy) => copy.label.session.clone(),
+            Job::File { grown: Some(grown), .. } => Some(grown.session.clone()),
             Job::File { path, named, .. } => named.session.clone().or_else(|| {
                 let stem = path.file_name()?.to_string_lossy();
                 stem.split('.').next().map(str::to_owned)
@@ -125,6 +134,10 @@ impl Job {
         let unreadable = |error| Error::at(self.path(), Problem::Unreadable, error);
         hand.buffer.resize(CHUNK_SIZE, 0);
         match self {
+            Job::File { path, grown: Some(grown), .. } => {
+                let pages = grown.read(path, calls, &mut hand.buffer, done).map_err(unreadable)?;
+                Ok(Outcome::Counted { pages, damage: None })
+            }
             Job::File { path, named, .. } => {
                 let mut file = File::open(path).map_err(unreadable)?;
                 if !file.metadata().is_ok_and(|metadata| metadata.is_file()) {

@@ -31,6 +31,12 @@ pub struct Paged {
 pub struct Pages(HashMap<u64, Vec<Vec<u8>>>);
 
 impl Pages {
+    /// The pages of what more input of a source does not change; nothing when one of them cannot be read.
+    pub fn settled(&self, source: &Paged) -> Option<Vec<Page>> {
+        let [lot, _] = source.lots;
+        self.0.get(&lot).into_iter().flatten().map(|bytes| postcard::from_bytes(bytes).ok()).collect()
+    }
+
     /// The pages of a source, in order; nothing when one of them cannot be read, for the others are no answer without it.
     pub fn of(&self, source: &Paged) -> Option<Vec<Page>> {
         let parts = source.lots.iter().filter_map(|lot| self.0.get(lot)).flatten();

@@ -1,0 +1,85 @@
+//! Large sources that grew since they were indexed: the index has the pages of what it read, and only what was appended is counted.
+
+use std::fs::File;
+use std::io::{self, Read, Seek as _, SeekFrom};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use stenograph::format::{Format, Want, named};
+use stenograph::ledger::{Calls, Counting, Page, State};
+use stenograph::model::Span;
+use stenograph::read::Reading;
+
+use crate::fingerprint::WHOLE_SIZE_MAX;
+use crate::index::catalogue::{Catalogue, Paged, Pages, Stamp, Stamped};
+use crate::index::is_grown;
+use crate::source_file::Access;
+
+/// What the index knows of a source that grew.
+pub(super) struct Grown {
+    format: &'static dyn Format,
+    /// The end of what the index settled.
+    at: Span,
+    /// The pages up to there.
+    pages: Vec<Page>,
+    /// The state of the count there.
+    state: State,
+    /// The session of the source.
+    pub session: String,
+}
+
+impl Grown {
+    /// What the index knows of this file, if the file only grew. Small files are read whole: that takes as long as the comparison.
+    pub fn of(
+        catalogue: &Catalogue,
+        known: &Stamped,
+        path: &Path,
+        now: &Stamp,
+        source: &Paged,
+        pages: &Pages,
+    ) -> Option<Grown> {
+        if known.stamp.size <= WHOLE_SIZE_MAX || now.size <= known.stamp.size {
+            return None;
+        }
+        let row = catalogue.source(known.id).ok()??;
+        let is_read_on = row.copy_of.is_none() && row.access == Access::ByRecord && row.settled > WHOLE_SIZE_MAX;
+        if !is_read_on || !is_grown(&row, &mut File::open(path).ok()?, now) {
+            return None;
+        }
+        Some(Grown {
+            format: named(&row.format)?,
+            at: Span { offset: row.settled, length: 0, line: row.line },
+            pages: pages.settled(source)?,
+            state: catalogue.ledger_state(row.lot).ok()?,
+            session: source.session.clone(),
+        })
+    }
+
+    /// The pages of the whole source.
+    pub fn read(&self, path: &Path, calls: Calls, buffer: &mut [u8], done: &AtomicU64) -> io::Result<Vec<Page>> {
+        let mut file = File::open(path)?;
+        file.seek(SeekFrom::Start(self.at.offset))?;
+        let want = match calls {
+            Calls::Numbers => Want::Usage,
+            Calls::Tools => Want::All,
+        };
+        let mut counting = Counting::resumed(self.format.info().agent, calls, self.state.clone());
+        let mut reading = Reading::from_line(self.format, want, self.at);
+        done.fetch_add(self.at.offset, Ordering::Relaxed);
+        loop {
+            match file.read(buffer) {
+                Ok(0) => break,
+                Ok(length) => {
+                    reading.feed(buffer.get(..length).unwrap_or_default(), &mut counting);
+                    done.fetch_add(length as u64, Ordering::Relaxed);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        reading.end(&mut counting);
+        let mut pages = self.pages.clone();
+        pages.push(counting.page());
+        Ok(pages)
+    }
+}
