@@ -215,7 +215,7 @@ fn read_extra<'a>(object: &mut Object<'a>) -> Extra<'a> {
             Held::Raw(Cow::Borrowed(raw)) if name != NAME && extra.iter().count() < ORIGINS_MAX => {
                 match Object::parse(raw) {
                     Some(residue) if extra.get(&name).is_none() => {
-                        extra.add(crate::formats::origin(name), residue.rest())
+                        extra.add(crate::formats::origin(name), residue.rest());
                     }
                     _ => unread.push((name, Held::Raw(Cow::Borrowed(raw)))),
                 }
