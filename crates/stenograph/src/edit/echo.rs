@@ -5,7 +5,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::change::{NewBody, NewParent};
-use super::sketch::{Sketch, Sketches};
+use super::sketch::{Sketch, Sketches, Tie};
 use super::units::turn_messages;
 use super::{Fate, Plan};
 use crate::model::{Content, Kind};
@@ -30,12 +30,11 @@ fn restatements(events: &Sketches, plan: &Plan, whole: &mut Plan) {
             continue;
         }
         let tie = events.tie(number);
-        let same = tie.and_then(|tie| tie.same);
-        match same.map(|base| (base, plan.fate(base))) {
-            Some((_, Fate::Goes)) => whole.remove(number),
-            Some((base, Fate::Becomes)) => echo(plan, number, base, whole),
+        match tie {
+            Some(Tie::Same(base)) if plan.fate(base) == Fate::Goes => whole.remove(number),
+            Some(Tie::Same(base)) if plan.fate(base) == Fate::Becomes => echo(plan, number, base, whole),
             // What tells of a call in other words than the call's own record has to go when that is edited.
-            _ if tie.is_some_and(|tie| tie.named.iter().any(|base| edited(*base))) => whole.remove(number),
+            Some(Tie::Named(named)) if named.iter().any(|base| edited(*base)) => whole.remove(number),
             // A last word or a queued prompt repeats a message without being marked: it is changed with it, and stays where
             // the message goes, for it is a statement of its own.
             _ if matches!(event.kind, Kind::Stop | Kind::Fact) && event.says => {

@@ -3,6 +3,7 @@
 
 mod build;
 mod make;
+mod postings;
 mod view;
 
 use std::borrow::Cow;
@@ -152,12 +153,12 @@ pub(super) struct CountField {
 }
 
 /// What a record that restates others speaks of.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Tie {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Tie<'s> {
     /// The event it says again.
-    pub(super) same: Option<usize>,
+    Same(usize),
     /// Calls and results that it names, when it says them in other words.
-    pub(super) named: Vec<usize>,
+    Named(&'s [usize]),
 }
 
 /// What planning knows of the events of a source, in order.
@@ -168,8 +169,10 @@ pub struct Sketches {
     /// Facts that take turns back, and how many.
     pub(super) rewinds: Vec<(usize, u64)>,
     pub(super) counts: Vec<CountField>,
-    /// What each event that restates others speaks of, if it speaks of any.
-    ties: HashMap<usize, Tie>,
+    /// Events that say another one again, in order, each with the one that it says.
+    same: Vec<(u32, u32)>,
+    /// Calls and results that an event names, when it says them in other words.
+    named: HashMap<usize, Vec<usize>>,
     told: Vec<bool>,
 }
 
@@ -233,8 +236,12 @@ impl Sketches {
     }
 
     /// What an event that restates others speaks of; `None` for one that stands for itself.
-    pub(super) fn tie(&self, number: usize) -> Option<&Tie> {
-        self.ties.get(&number)
+    pub(super) fn tie(&self, number: usize) -> Option<Tie<'_>> {
+        let same = self.same.binary_search_by_key(&postings::small(number), |(event, _)| *event).ok();
+        match same.and_then(|at| self.same.get(at)) {
+            Some((_, base)) => Some(Tie::Same(*base as usize)),
+            None => self.named.get(&number).map(|named| Tie::Named(named)),
+        }
     }
 
     /// Whether an event is a part of the conversation that goes on.

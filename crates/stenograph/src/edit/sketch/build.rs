@@ -1,9 +1,9 @@
 //! Makes sketches while events come along: all of them once, and those that restate others in other words once more.
 
-use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-use super::{CountField, Sketch, Sketches, Tie};
+use super::postings::{Postings, small};
+use super::{CountField, Sketch, Sketches};
 use crate::model::{Body, Event, Kind, REWIND, Spine, SpineEvent, key};
 
 /// Takes notice of every event of a source, in order.
@@ -43,46 +43,35 @@ impl SketchBuilder {
         drop(spine);
         sketches.told = told;
         let restating = || sketches.all.iter().enumerate().filter(|(_, sketch)| sketch.restates);
-        let wanted: HashSet<u64> =
-            restating().filter(|(_, sketch)| sketch.says).map(|(_, sketch)| sketch.print()).collect();
-        let mut said: HashMap<u64, Vec<usize>> = HashMap::new();
-        let own = sketches.all.iter().enumerate().filter(|(_, sketch)| !sketch.restates);
-        for (number, print) in own.map(|(number, sketch)| (number, sketch.print())) {
-            if wanted.contains(&print) {
-                said.entry(print).or_default().push(number);
-            }
-        }
-        let (mut ties, mut wants) = (HashMap::new(), HashSet::new());
+        let own = || sketches.all.iter().enumerate().filter(|(_, sketch)| !sketch.restates);
+        let wanted =
+            Postings::new(restating().filter(|(_, sketch)| sketch.says).map(|(at, sketch)| (sketch.print(), at)));
+        let said = own().map(|(number, sketch)| (sketch.print(), number));
+        let said = Postings::new(said.filter(|(print, _)| wanted.of(*print).next().is_some()));
+        drop(wanted);
+        let (mut same, mut wants) = (Vec::new(), Vec::new());
         for (number, sketch) in restating() {
             match sketches.nearest(&said, number).filter(|_| sketch.says) {
-                Some(same) => {
-                    ties.insert(number, Tie { same: Some(same), named: Vec::new() });
-                }
-                None => {
-                    wants.insert(number);
-                }
+                Some(base) => same.push((small(number), small(base))),
+                None => wants.push(small(number)),
             }
         }
-        let mut calls: HashMap<u64, Vec<usize>> = HashMap::new();
+        let mut calls = Postings::default();
         if !wants.is_empty() {
-            for (number, sketch) in sketches.all.iter().enumerate().filter(|(_, sketch)| !sketch.restates) {
-                if sketch.call != 0 {
-                    calls.entry(sketch.call).or_default().push(number);
-                }
-            }
+            calls = Postings::new(own().filter(|(_, sketch)| sketch.call != 0).map(|(at, sketch)| (sketch.call, at)));
         }
-        sketches.ties = ties;
+        sketches.same = same;
         Naming { sketches: self.sketches, wants, calls }
     }
 }
 
 impl Sketches {
     /// The number nearest to this one at which the same was said. No record restates itself.
-    fn nearest(&self, said: &HashMap<u64, Vec<usize>>, number: usize) -> Option<usize> {
+    fn nearest(&self, said: &Postings, number: usize) -> Option<usize> {
         let event = self.get(number)?;
         let elsewhere =
             |base: &usize| !event.has_place || self.get(*base).is_some_and(|base| base.place() != event.place());
-        said.get(&event.print())?.iter().copied().filter(elsewhere).min_by_key(|base| base.abs_diff(number))
+        said.of(event.print()).filter(elsewhere).min_by_key(|base| base.abs_diff(number))
     }
 }
 
@@ -108,8 +97,9 @@ fn count_fields(number: usize, event: &Event<'_>) -> Vec<CountField> {
 #[derive(Debug)]
 pub(in crate::edit) struct Naming {
     sketches: Sketches,
-    wants: HashSet<usize>,
-    calls: HashMap<u64, Vec<usize>>,
+    /// Numbers of events, in order.
+    wants: Vec<u32>,
+    calls: Postings,
 }
 
 impl Naming {
@@ -120,7 +110,11 @@ impl Naming {
 
     /// Whether one of these events has to come once more.
     pub(in crate::edit) fn wants(&self, numbers: &Range<usize>) -> bool {
-        numbers.clone().any(|number| self.wants.contains(&number))
+        numbers.clone().any(|number| self.is_one_wanted(number))
+    }
+
+    fn is_one_wanted(&self, number: usize) -> bool {
+        self.wants.binary_search(&small(number)).is_ok()
     }
 
     pub(in crate::edit) fn sketches(&self) -> &Sketches {
@@ -128,15 +122,14 @@ impl Naming {
     }
 
     pub(in crate::edit) fn add(&mut self, number: usize, event: &Event<'_>) {
-        if !self.wants.contains(&number) {
+        if !self.is_one_wanted(number) {
             return;
         }
         let mut json = String::new();
         event.extra.iter().for_each(|(_, residue)| residue.write_json(&mut json));
-        let words = json.split('"').filter_map(|word| self.calls.get(&key(word).max(1)));
-        let named: Vec<usize> = words.flatten().copied().collect();
+        let named: Vec<usize> = json.split('"').flat_map(|word| self.calls.of(key(word).max(1))).collect();
         if !named.is_empty() {
-            self.sketches.ties.insert(number, Tie { same: None, named });
+            self.sketches.named.insert(number, named);
         }
     }
 
