@@ -5,11 +5,11 @@ use std::path::Path;
 
 use stenograph::evidence::nested_events;
 use stenograph::format::Format;
-use stenograph::ledger::{Book, Calls, Counting};
+use stenograph::ledger::{Calls, Counting, LedgerBuilder};
 use stenograph::model::{Event, Note, Outline, Spine, Usage};
 use stenograph::read::Sink;
 use stenograph_store::recall::Recall;
-use stenograph_store::{Passes, Source, folder, sides};
+use stenograph_store::{Passes, Source, folder, subagent_files};
 
 use crate::error::CommandError;
 use crate::input::{self, Go, Input};
@@ -95,7 +95,7 @@ impl Conversation {
             Asked::Session(chosen) => chosen,
             Asked::File(path) => {
                 let format = main.format().filter(|_| main.source().is_some());
-                for side in format.map(|format| sides::beside(&path, format)).unwrap_or_default() {
+                for side in format.map(|format| subagent_files::beside(&path, format)).unwrap_or_default() {
                     match input::open(&side.path, from, Passes::Many) {
                         Ok(input) => threads.push((side.thread, Conversation::of(input))),
                         Err(error) => output.error(&error),
@@ -213,7 +213,7 @@ impl Conversation {
 /// What the calls of one source took together. The ledger knows what only the format tells, such as what a whole run took and cost;
 /// `stated` is what its events state.
 pub fn total_of(counting: Counting, stated: &Usage) -> Usage {
-    let mut book = Book::default();
+    let mut book = LedgerBuilder::default();
     // Calls that name no session are all of one.
     book.add("", Some(""), 0, counting.page());
     book.close().total(stated)

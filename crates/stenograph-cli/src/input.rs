@@ -48,8 +48,8 @@ pub fn open(path: &Path, from: Option<&str>, passes: Passes) -> Result<Input, Co
 /// read is mentioned.
 pub fn parts(path: &Path, output: &mut Output<'_>) -> Option<Parts> {
     let parts = folder::parts(path)?;
-    for remark in passed_over(path) {
-        output.say(&format!("note: {}: {}", remark.path.display(), remark.text));
+    for warning in passed_over(path) {
+        output.say(&format!("note: {}: {}", warning.path.display(), warning.text));
     }
     Some(parts)
 }

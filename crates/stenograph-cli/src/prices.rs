@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use stenograph::ledger::{Counter, Money, Override, Pace, Prices, Rates, Tier};
+use stenograph::ledger::{Counter, Money, Override, Prices, Rates, ServiceTier, Tier};
 use toml_edit::{Item, TableLike, Value};
 
 use crate::config;
@@ -73,11 +73,11 @@ fn one(model: &str, item: &Item, shipped: &Prices) -> Result<Override, Wrong> {
         return Err(Wrong::new(format!("{model} is not a table of prices")));
     };
     let mut said = Override { model: model.to_owned(), same_as: None, prices: Vec::new() };
-    let usual = block(model, table, Pace::Standard, &mut said.prices)?;
+    let usual = block(model, table, ServiceTier::Standard, &mut said.prices)?;
     for (key, item) in table.iter() {
         if key == "same_as" {
             said.same_as = Some(same_as(model, item, shipped)?);
-        } else if let Some(pace) = Pace::named(key) {
+        } else if let Some(pace) = ServiceTier::named(key) {
             let Some(table) = item.as_table_like() else {
                 return Err(Wrong::new(format!("{model}: {key} is not a table of prices")));
             };
@@ -101,7 +101,12 @@ fn same_as(model: &str, item: &Item, shipped: &Prices) -> Result<String, Wrong> 
 }
 
 /// The prices that a table states for one pace, with those for larger contexts in `over`.
-fn block(model: &str, table: &dyn TableLike, pace: Pace, prices: &mut Vec<(Pace, Tier)>) -> Result<Rates, Wrong> {
+fn block(
+    model: &str,
+    table: &dyn TableLike,
+    pace: ServiceTier,
+    prices: &mut Vec<(ServiceTier, Tier)>,
+) -> Result<Rates, Wrong> {
     let mut rates = Rates::default();
     for (key, item) in table.iter() {
         if let Some(counter) = Counter::named(key) {
@@ -119,7 +124,7 @@ fn block(model: &str, table: &dyn TableLike, pace: Pace, prices: &mut Vec<(Pace,
                 };
                 prices.push((pace, Tier { over, rates: tier(model, table)? }));
             }
-        } else if pace != Pace::Standard || key != "same_as" && Pace::named(key).is_none() {
+        } else if pace != ServiceTier::Standard || key != "same_as" && ServiceTier::named(key).is_none() {
             return Err(unknown(model, key));
         }
     }
@@ -171,7 +176,7 @@ mod tests {
         Ok(shipped.clone().with(overrides(document.as_table(), &shipped)?))
     }
 
-    fn cost(prices: &Prices, model: &str, pace: Pace, call: &Tokens) -> Option<String> {
+    fn cost(prices: &Prices, model: &str, pace: ServiceTier, call: &Tokens) -> Option<String> {
         prices.price(model, pace)?.cost(call).map(|cost| cost.to_string())
     }
 
@@ -184,13 +189,13 @@ mod tests {
         )
         .unwrap();
         let call = Tokens { input: 3, cache_read: 100, output: 1, searches: 1, ..Tokens::default() };
-        assert_eq!(cost(&prices, "house-model", Pace::Standard, &call).as_deref(), Some("0.0060013"));
+        assert_eq!(cost(&prices, "house-model", ServiceTier::Standard, &call).as_deref(), Some("0.0060013"));
         let large = Tokens { input: 200_001, ..Tokens::default() };
-        assert_eq!(cost(&prices, "house-model", Pace::Standard, &large).as_deref(), Some("0.0600003"));
-        assert_eq!(cost(&prices, "house-model", Pace::Fast, &call).as_deref(), None);
+        assert_eq!(cost(&prices, "house-model", ServiceTier::Standard, &large).as_deref(), Some("0.0600003"));
+        assert_eq!(cost(&prices, "house-model", ServiceTier::Fast, &call).as_deref(), None);
         let small = Tokens { input: 1_000, ..Tokens::default() };
-        assert_eq!(cost(&prices, "house-model", Pace::Fast, &small).as_deref(), Some("0.001"));
-        assert_eq!(cost(&prices, "proxy/some-sonnet", Pace::Standard, &small).as_deref(), Some("0.003"));
+        assert_eq!(cost(&prices, "house-model", ServiceTier::Fast, &small).as_deref(), Some("0.001"));
+        assert_eq!(cost(&prices, "proxy/some-sonnet", ServiceTier::Standard, &small).as_deref(), Some("0.003"));
     }
 
     #[test]

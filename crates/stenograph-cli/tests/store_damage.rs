@@ -139,8 +139,8 @@ fn find(store: &Store, query: &str) -> Result<String, stenograph_store::Error> {
 /// The bytes of everything that is kept, with their names; an error where anything cannot be read, or is noticed to be missing.
 fn archive(folder: &Path) -> Result<String, String> {
     let archive = Archive::open(Arc::new(Disk), &folder.join("archive")).map_err(|error| error.to_string())?;
-    if let Some(remark) = archive.remarks().first() {
-        return Err(remark.text.clone());
+    if let Some(warning) = archive.warnings().first() {
+        return Err(warning.text.clone());
     }
     let mut kept = Vec::new();
     for copy in archive.copies() {

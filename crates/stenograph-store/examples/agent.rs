@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 use stenograph::model::{Body, Content, Event, Input, Role, Usage};
 use stenograph_store::journal::End;
-use stenograph_store::layouts::{Site, Target, layout_named};
+use stenograph_store::layouts::{Environment, Target, layout_named};
 use stenograph_store::{Error, Recorder};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -20,7 +20,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let path = arguments.next().unwrap_or_else(|| "run.steno.jsonl".to_owned());
     let layout = layout_named(&layout).ok_or("no such layout")?;
     let target = Target { path: Some(PathBuf::from(path)), ..Target::default() };
-    let recorder = Recorder::open(layout, &target, Site::default())?;
+    let recorder = Recorder::open(layout, &target, Environment::default())?;
     let end = match run(&recorder, "Which files are here?") {
         Ok(()) => End::Completed,
         Err(error) => End::Failed(error.to_string()),

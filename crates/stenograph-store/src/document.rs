@@ -15,8 +15,8 @@ use stenograph::write::{Writing, Written};
 use crate::error::{Error, Problem};
 use crate::files::{Files, OpenFile, folder_of, make_folder, write_again, write_all};
 use crate::journal::{Author, Recorded, author};
-use crate::layouts::{Given, Journal};
-use crate::tail::{self, LastLine, Remark};
+use crate::layouts::{Journal, StatedFields};
+use crate::tail::{self, LastLine, Warning};
 
 /// Which events a document takes.
 pub type Takes = fn(&Event<'_>) -> bool;
@@ -53,7 +53,7 @@ impl std::fmt::Debug for LineDocument {
 
 impl LineDocument {
     /// Looks at the end of the file, moves half a line aside, and says how long it is: what stands there is not ours.
-    pub fn base(files: &Arc<dyn Files>, path: &Path) -> Result<(u64, Option<Remark>), Error> {
+    pub fn base(files: &Arc<dyn Files>, path: &Path) -> Result<(u64, Option<Warning>), Error> {
         let unwritable = |error| Error::at(path, Problem::Unwritable, error);
         make_folder(files.as_ref(), folder_of(path)).map_err(unwritable)?;
         let tail = tail::settle(files.as_ref(), path, LastLine::MayLackNewline)?;
@@ -61,7 +61,7 @@ impl LineDocument {
             let mut file = files.open(path).map_err(unwritable)?;
             write_all(file.as_mut(), b"\n").and_then(|()| file.sync()).map_err(unwritable)?;
         }
-        Ok((tail.length + u64::from(tail.lacks_newline), tail.remark))
+        Ok((tail.length + u64::from(tail.lacks_newline), tail.warning))
     }
 
     /// A document that goes on after `base` bytes of others.
@@ -155,7 +155,7 @@ impl LineDocument {
     }
 
     /// Completes the document and makes it durable.
-    pub fn finish(&mut self, recorded: &Recorded) -> Result<Vec<Remark>, Error> {
+    pub fn finish(&mut self, recorded: &Recorded) -> Result<Vec<Warning>, Error> {
         let unwritable = |path: &Path, error| Error::at(path, Problem::Unwritable, error);
         if let Some(writing) = self.writing.take() {
             let rest = writing.finish();
@@ -163,7 +163,7 @@ impl LineDocument {
         }
         let length = self.files.length(&self.path).map_err(|error| unwritable(&self.path, error))?;
         let in_step = self.file.is_some() && length == Some(self.base + self.written);
-        let remarks = if in_step { Vec::new() } else { self.complete(recorded)? };
+        let warnings = if in_step { Vec::new() } else { self.complete(recorded)? };
         let synced = match self.file.take() {
             Some(mut file) => file.sync(),
             // Whoever wrote it may have seen a sync fail.
@@ -171,17 +171,17 @@ impl LineDocument {
         };
         synced.map_err(|error| unwritable(&self.path, error))?;
         self.files.sync_folder(folder_of(&self.path)).map_err(|error| unwritable(&self.path, error))?;
-        Ok(remarks)
+        Ok(warnings)
     }
 
     /// Compares the file with what the journal says it holds, and writes what is missing.
-    fn complete(&mut self, recorded: &Recorded) -> Result<Vec<Remark>, Error> {
+    fn complete(&mut self, recorded: &Recorded) -> Result<Vec<Warning>, Error> {
         self.file = None;
         let unwritable = |error| Error::at(&self.path, Problem::Unwritable, error);
         make_folder(self.files.as_ref(), folder_of(&self.path)).map_err(unwritable)?;
         let length = self.files.length(&self.path).map_err(unwritable)?.unwrap_or(0);
         if length < self.base {
-            return Ok(vec![Remark::new(
+            return Ok(vec![Warning::new(
                 &self.path,
                 "is shorter than it was: what was recorded is in the journal only",
             )]);
@@ -239,13 +239,13 @@ struct Missing<'a> {
     document: &'a LineDocument,
     /// How far file and journal are the same.
     at: u64,
-    remarks: Vec<Remark>,
+    warnings: Vec<Warning>,
     failed: Option<Error>,
 }
 
 impl<'a> Missing<'a> {
     fn new(document: &'a LineDocument) -> Missing<'a> {
-        Missing { document, at: document.base, remarks: Vec::new(), failed: None }
+        Missing { document, at: document.base, warnings: Vec::new(), failed: None }
     }
 
     fn next(&mut self, bytes: &[u8], match_up: &mut MatchUp) {
@@ -298,23 +298,23 @@ impl<'a> Missing<'a> {
         let holed = rest.contains(&0);
         if !holed && rest.split(|byte| *byte == b'\n').any(|line| !line.trim_ascii().is_empty() && whole(line)) {
             let text = "somebody else wrote there during the recording, which is whole in the journal only";
-            self.remarks.push(Remark::new(path, text));
+            self.warnings.push(Warning::new(path, text));
             return MatchUp::Foreign;
         }
         match tail::move_aside(files.as_ref(), path, &rest) {
             Ok(aside) => {
                 let text = format!("{} damaged bytes at the end were moved to {}", rest.len(), aside.display());
-                self.remarks.push(Remark::new(path, text));
+                self.warnings.push(Warning::new(path, text));
                 cut(self.at).map_or_else(unwritable, MatchUp::Writing)
             }
             Err(error) => unwritable(error),
         }
     }
 
-    fn end(self) -> Result<Vec<Remark>, Error> {
+    fn end(self) -> Result<Vec<Warning>, Error> {
         match self.failed {
             Some(error) => Err(error),
-            None => Ok(self.remarks),
+            None => Ok(self.warnings),
         }
     }
 }
@@ -337,7 +337,7 @@ pub struct Measured<'a> {
 
 /// Reads a document back and compares it with the journal: does it say all that was given? What the recorder stamped on events
 /// is not missed.
-pub fn measure(recorded: &Recorded, document: Measured<'_>, given: Given) -> Result<Journal, Error> {
+pub fn measure(recorded: &Recorded, document: Measured<'_>, given: StatedFields) -> Result<Journal, Error> {
     measure_part(recorded, document, given, &mut |_| true)
 }
 
@@ -345,7 +345,7 @@ pub fn measure(recorded: &Recorded, document: Measured<'_>, given: Given) -> Res
 pub fn measure_part(
     recorded: &Recorded,
     document: Measured<'_>,
-    given: Given,
+    given: StatedFields,
     belongs: &mut dyn FnMut(&Event<'_>) -> bool,
 ) -> Result<Journal, Error> {
     let name = document.format.info().name;
@@ -369,7 +369,7 @@ pub fn measure_part(
 
 struct Back {
     comparison: Comparison,
-    given: Given,
+    given: StatedFields,
 }
 
 impl Sink for Back {
@@ -381,7 +381,7 @@ impl Sink for Back {
 }
 
 /// The event as it was given.
-fn unstamped<'e>(event: &Event<'e>, given: Given) -> Event<'e> {
+fn unstamped<'e>(event: &Event<'e>, given: StatedFields) -> Event<'e> {
     let mut event = event.clone();
     if !given.time {
         event.time = None;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use stenograph::format::{Format, Want};
 use stenograph::formats::steno::Steno;
 use stenograph::json::{Draft, Object};
-use stenograph::model::{Body, Content, Event, Extra, Held, Note, Residue};
+use stenograph::model::{Body, Content, Event, Extra, ExtraFields, Held, Note};
 use stenograph::read::{Reading, Sink};
 use stenograph::text::quote;
 use stenograph::time::Time;
@@ -192,7 +192,7 @@ fn fact(json: String, time: Time<'static>) -> Event<'static> {
 }
 
 fn own(json: String) -> Extra<'static> {
-    Extra::of(Steno.info(), Residue(vec![(KEY.into(), Held::Raw(json.into()))]))
+    Extra::of(Steno.info(), ExtraFields(vec![(KEY.into(), Held::Raw(json.into()))]))
 }
 
 fn said<'e>(event: &'e Event<'_>) -> Option<&'e str> {

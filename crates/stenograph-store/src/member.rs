@@ -87,7 +87,7 @@ fn name(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// Where the end of a zip archive is looked for: its last record, and the longest remark behind it.
+/// Where the end of a zip archive is looked for: its last record, and the longest warning behind it.
 const END_SIZE: u64 = 22;
 const REMARK_SIZE_MAX: u64 = 0xffff;
 
@@ -101,8 +101,8 @@ fn entry<'f>(file: &'f mut File, wanted: &str) -> io::Result<Box<dyn Read + 'f>>
     let tail = read_at(file, length.saturating_sub(END_SIZE + REMARK_SIZE_MAX), END_SIZE + REMARK_SIZE_MAX)?;
     let end = memchr::memmem::rfind(&tail, b"PK\x05\x06").ok_or_else(broken)?;
     let end = tail.get(end..).unwrap_or_default();
-    let remark = number(end, 20, 2).ok_or_else(broken)?;
-    if end.len() as u64 != END_SIZE + remark {
+    let warning = number(end, 20, 2).ok_or_else(broken)?;
+    if end.len() as u64 != END_SIZE + warning {
         return Err(broken());
     }
     let (size, offset) = (number(end, 12, 4).ok_or_else(broken)?, number(end, 16, 4).ok_or_else(broken)?);
@@ -115,7 +115,7 @@ fn entry<'f>(file: &'f mut File, wanted: &str) -> io::Result<Box<dyn Read + 'f>>
         else {
             break;
         };
-        let (Some(name), Some(more), Some(remark)) = (field(28, 2), field(30, 2), field(32, 2)) else { break };
+        let (Some(name), Some(more), Some(warning)) = (field(28, 2), field(30, 2), field(32, 2)) else { break };
         if rest.get(46..46 + name) == Some(wanted.as_bytes()) {
             let head = read_at(file, at as u64, 30)?;
             let (Some(name), Some(more)) = (number(&head, 26, 2), number(&head, 28, 2)) else { return Err(broken()) };
@@ -128,7 +128,7 @@ fn entry<'f>(file: &'f mut File, wanted: &str) -> io::Result<Box<dyn Read + 'f>>
                 _ => return Err(io::Error::other("this kind of compression is not read")),
             });
         }
-        rest = rest.get(46 + name + more + remark..).unwrap_or_default();
+        rest = rest.get(46 + name + more + warning..).unwrap_or_default();
     }
     Err(io::Error::new(io::ErrorKind::NotFound, "there is no such entry in the zip archive"))
 }

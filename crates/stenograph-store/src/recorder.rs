@@ -15,12 +15,13 @@ use crate::error::{Error, Problem};
 use crate::files::cut_off;
 use crate::journal::{self, End, Recorded};
 use crate::layouts::{
-    Clock, Documents, Given, Ground, Journal, JournalKind, Layout, Loaded, Opened, Site, Stamps, Target,
+    Clock, Documents, Environment, Journal, JournalKind, Layout, Loaded, LockedJournal, Opened, Stamps, StatedFields,
+    Target,
 };
 use crate::lock::Lock;
 use crate::log::Log;
 use crate::recover;
-use crate::tail::Remark;
+use crate::tail::Warning;
 
 /// A recording under way. It may be shared between threads: appends that come at the same time are made durable together.
 ///
@@ -36,8 +37,8 @@ pub struct Recorder {
     /// Whether the last event said that the agent stopped.
     stopped: AtomicBool,
     loaded: Loaded,
-    remarks: Vec<Remark>,
-    site: Site,
+    warnings: Vec<Warning>,
+    site: Environment,
     path: PathBuf,
     /// How long the authoritative file was before this recording.
     begin: u64,
@@ -58,15 +59,15 @@ pub struct Kept {
     /// The files that hold it.
     pub files: Vec<PathBuf>,
     /// What there is to say.
-    pub remarks: Vec<Remark>,
+    pub warnings: Vec<Warning>,
 }
 
 impl Recorder {
     /// Begins a recording. What an earlier one left unfinished in the same place is completed first.
-    pub fn open(layout: &dyn Layout, target: &Target, site: Site) -> Result<Recorder, Error> {
-        let Opened { ground, kind, documents, first, stamps, loaded, locks, remarks } = layout.open(target, &site)?;
-        let Ground { journal: path, tail, remarks: mut found, lock } = ground;
-        found.extend(remarks);
+    pub fn open(layout: &dyn Layout, target: &Target, site: Environment) -> Result<Recorder, Error> {
+        let Opened { ground, kind, documents, first, stamps, loaded, locks, warnings } = layout.open(target, &site)?;
+        let LockedJournal { journal: path, tail, warnings: mut found, lock } = ground;
+        found.extend(warnings);
         let log = Log::open(site.files.clone(), &path, &tail, site.durability)?;
         let begin = tail.length;
         let stamper = Stamper { clock: site.clock.clone(), last: Mutex::new(None), stamps };
@@ -91,7 +92,7 @@ impl Recorder {
             given_id: AtomicBool::new(false),
             stopped: AtomicBool::new(false),
             loaded,
-            remarks: found,
+            warnings: found,
             site,
             path,
             begin,
@@ -103,8 +104,8 @@ impl Recorder {
     }
 
     /// What there is to say about what was found.
-    pub fn remarks(&self) -> &[Remark] {
-        &self.remarks
+    pub fn warnings(&self) -> &[Warning] {
+        &self.warnings
     }
 
     /// The authoritative file.
@@ -165,19 +166,20 @@ impl Recorder {
         }
         let Some(recorded) = &self.recorded else {
             self.settle_log()?;
-            return Ok(Kept { files: vec![self.path.clone()], remarks: self.remarks });
+            return Ok(Kept { files: vec![self.path.clone()], warnings: self.warnings });
         };
         let recorded = recorded.clone().ending(self.log.length(), end.clone());
         self.log.append(&line(&journal::end_line(end, self.stamper.now())), Vec::new(), &|_| {})?;
         self.settle_log()?;
-        let given = Given { time: self.given_time.load(Ordering::Relaxed), id: self.given_id.load(Ordering::Relaxed) };
+        let given =
+            StatedFields { time: self.given_time.load(Ordering::Relaxed), id: self.given_id.load(Ordering::Relaxed) };
         let Some(following) = self.following else {
-            return Ok(Kept { files: vec![self.path.clone()], remarks: self.remarks });
+            return Ok(Kept { files: vec![self.path.clone()], warnings: self.warnings });
         };
         let mut following = following.into_inner().unwrap_or_else(PoisonError::into_inner);
         let finished = following.documents.finish(&recorded, given)?;
-        let mut remarks = self.remarks;
-        remarks.extend(finished.remarks);
+        let mut warnings = self.warnings;
+        warnings.extend(finished.warnings);
         let mut files = finished.written;
         match recover::kept_of(finished.journal, &recorded, &self.site) {
             Journal::Needed => {
@@ -190,7 +192,7 @@ impl Recorder {
                 recover::let_go(&recorded, &self.site)?;
             }
         }
-        Ok(Kept { files, remarks })
+        Ok(Kept { files, warnings })
     }
 
     /// Takes back a recording into which nothing was recorded: everything is as it was before.

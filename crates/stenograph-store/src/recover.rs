@@ -12,10 +12,10 @@ use crate::confined::Confined;
 use crate::error::{Error, Problem};
 use crate::files::folder_of;
 use crate::journal::{self, End, Recorded};
-use crate::layouts::{Given, Ground, Journal, Site, layout_named};
+use crate::layouts::{Environment, Journal, LockedJournal, StatedFields, layout_named};
 use crate::lock::Lock;
 use crate::log::Log;
-use crate::tail::{self, LastLine, Remark};
+use crate::tail::{self, LastLine, Warning};
 
 /// How the name of a journal ends.
 pub const ENDING: &str = "steno";
@@ -41,18 +41,18 @@ pub struct Recovery {
     /// The journals that were looked at.
     pub journals: Vec<PathBuf>,
     /// What there is to say.
-    pub remarks: Vec<Remark>,
+    pub warnings: Vec<Warning>,
     /// Whether a recording could not be completed.
     pub failed: bool,
 }
 
 /// Completes what was recorded at this path: the file or folder that was given to a recorder, or a journal.
-pub fn recover(path: &Path, site: &Site) -> Result<Recovery, Error> {
+pub fn recover(path: &Path, site: &Environment) -> Result<Recovery, Error> {
     let mut recovery = Recovery::default();
     let journals = journals_at(path, site)?;
     for journal in journals {
         let named = path.is_dir().then_some(path);
-        let ground = match Ground::of_journal_in(&journal, named, site) {
+        let ground = match LockedJournal::of_journal_in(&journal, named, site) {
             // In a folder of many, one recording that goes on, or cannot be completed, does not keep the others from their end.
             Err(error) if path.is_dir() => {
                 let why = match error.problem {
@@ -60,7 +60,7 @@ pub fn recover(path: &Path, site: &Site) -> Result<Recovery, Error> {
                     _ => format!("is not completed: {error}"),
                 };
                 recovery.failed |= !matches!(error.problem, Problem::Locked { .. });
-                recovery.remarks.push(Remark::new(&journal, why));
+                recovery.warnings.push(Warning::new(&journal, why));
                 continue;
             }
             ground => ground?,
@@ -69,22 +69,22 @@ pub fn recover(path: &Path, site: &Site) -> Result<Recovery, Error> {
         if ground.tail.length == 0 && site.files.length(&journal).ok().flatten() == Some(0) {
             site.files.remove(&journal).map_err(|error| Error::at(&journal, Problem::Unwritable, error))?;
         }
-        recovery.remarks.extend(ground.remarks);
+        recovery.warnings.extend(ground.warnings);
         recovery.journals.push(journal);
     }
     if path.is_dir() {
         for stream in found_in(path, &is_stream) {
             match settle_file(&stream, site) {
                 Err(error) if matches!(error.problem, Problem::Locked { .. }) => {
-                    recovery.remarks.push(Remark::new(&stream, "is being recorded, and left alone"));
+                    recovery.warnings.push(Warning::new(&stream, "is being recorded, and left alone"));
                 }
                 // Whatever it is, it is no stream.
                 Err(error) if error.problem == Problem::NoLayout => {}
-                settled => recovery.remarks.extend(settled?),
+                settled => recovery.warnings.extend(settled?),
             }
         }
     } else if recovery.journals.is_empty() && path.is_file() {
-        recovery.remarks.extend(settle_file(path, site)?);
+        recovery.warnings.extend(settle_file(path, site)?);
     } else if recovery.journals.is_empty() && !path.exists() {
         return Err(Error::about(path, Problem::Missing));
     }
@@ -92,7 +92,7 @@ pub fn recover(path: &Path, site: &Site) -> Result<Recovery, Error> {
 }
 
 /// A file of lines without a journal: all that can be left in it is half a line.
-fn settle_file(path: &Path, site: &Site) -> Result<Option<Remark>, Error> {
+fn settle_file(path: &Path, site: &Environment) -> Result<Option<Warning>, Error> {
     let mut head = Vec::new();
     let mut reader = site.files.reader(path, 0).map_err(|error| Error::at(path, Problem::Unreadable, error))?;
     stenograph::format::Head::read(&mut reader, &mut head)
@@ -104,12 +104,12 @@ fn settle_file(path: &Path, site: &Site) -> Result<Option<Remark>, Error> {
     match detect(&head) {
         Detected::Format(format) if matches!(format.info().framing, Framing::Lines) && !format.info().traits.lossy => {
             let _lock = Lock::on(path)?;
-            Ok(tail::settle(site.files.as_ref(), path, LastLine::MayLackNewline)?.remark)
+            Ok(tail::settle(site.files.as_ref(), path, LastLine::MayLackNewline)?.warning)
         }
         // A recording of the native stream that was cut off at its first line.
         _ if is_begun(&head) => {
             let _lock = Lock::on(path)?;
-            Ok(tail::settle(site.files.as_ref(), path, LastLine::EndsWithNewline)?.remark)
+            Ok(tail::settle(site.files.as_ref(), path, LastLine::EndsWithNewline)?.warning)
         }
         _ => Err(Error::about(path, Problem::NoLayout)),
     }
@@ -132,7 +132,7 @@ pub fn is_journal_name(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ending == ENDING)
 }
 
-fn journals_at(path: &Path, site: &Site) -> Result<Vec<PathBuf>, Error> {
+fn journals_at(path: &Path, site: &Environment) -> Result<Vec<PathBuf>, Error> {
     let aside = beside(path);
     if path.is_dir() {
         let mut journals = Vec::new();
@@ -182,35 +182,39 @@ fn search(folder: &Path, depth: usize, left: &mut usize, found: &mut dyn FnMut(&
 /// Completes the documents of the last recording in a journal whose lock is held, unless that was done: what was done to them
 /// since must not be undone. Those before it were completed when it began. Whatever the journal says, nothing outside of the
 /// layout's folders and the one that the user named is read or written.
-pub(crate) fn complete_journal(journal: &Path, named: Option<&Path>, site: &Site) -> Result<Vec<Remark>, Error> {
-    let mut remarks = Vec::new();
+pub(crate) fn complete_journal(
+    journal: &Path,
+    named: Option<&Path>,
+    site: &Environment,
+) -> Result<Vec<Warning>, Error> {
+    let mut warnings = Vec::new();
     let last = journal::recordings(&site.files, journal)?.pop();
-    let Some(recorded) = last.filter(|recorded| !recorded.settled) else { return Ok(remarks) };
+    let Some(recorded) = last.filter(|recorded| !recorded.settled) else { return Ok(warnings) };
     let Some(layout) = layout_named(&recorded.header.layout) else {
         let text = format!("recorded into the layout {}, which is not known here", recorded.header.layout);
-        return Ok(vec![Remark::new(journal, text)]);
+        return Ok(vec![Warning::new(journal, text)]);
     };
     let cut_off = recorded.ended.is_none();
     let recorded = if cut_off { mark_end(&recorded, site)? } else { recorded };
     let folders = layout.folders(journal, named, site);
-    let site = &Site { files: Confined::to(&site.files, &folders), ..site.clone() };
-    let finished = layout.resume(&recorded, site)?.finish(&recorded, Given::UNKNOWN)?;
+    let site = &Environment { files: Confined::to(&site.files, &folders), ..site.clone() };
+    let finished = layout.resume(&recorded, site)?.finish(&recorded, StatedFields::UNKNOWN)?;
     if cut_off {
         let documents: Vec<String> = finished.written.iter().map(|path| path.display().to_string()).collect();
         let text = format!("a recording that was cut off is completed: {}", documents.join(", "));
-        remarks.push(Remark::new(journal, text));
+        warnings.push(Warning::new(journal, text));
     }
-    remarks.extend(finished.remarks);
+    warnings.extend(finished.warnings);
     match kept_of(finished.journal, &recorded, site) {
         Journal::Needed => mark(&recorded, site, &[journal::settled_line((site.clock)())]).map(|_| ())?,
         Journal::Unfinished => {}
         Journal::Redundant => let_go(&recorded, site)?,
     }
-    Ok(remarks)
+    Ok(warnings)
 }
 
 /// Says at the end of a journal that its last recording was cut off.
-fn mark_end(recorded: &Recorded, site: &Site) -> Result<Recorded, Error> {
+fn mark_end(recorded: &Recorded, site: &Environment) -> Result<Recorded, Error> {
     let (end, time) = (End::Interrupted, (site.clock)());
     let lengths = mark(recorded, site, &[end.stop(time.clone()), journal::end_line(&end, time)])?;
     let until = lengths.first().copied().unwrap_or(recorded.end);
@@ -218,7 +222,7 @@ fn mark_end(recorded: &Recorded, site: &Site) -> Result<Recorded, Error> {
 }
 
 /// Adds lines to a journal, and says how long it was after each.
-fn mark(recorded: &Recorded, site: &Site, events: &[Event<'_>]) -> Result<Vec<u64>, Error> {
+fn mark(recorded: &Recorded, site: &Environment, events: &[Event<'_>]) -> Result<Vec<u64>, Error> {
     let tail = tail::settle(site.files.as_ref(), &recorded.journal, LastLine::EndsWithNewline)?;
     let log: Log<()> = Log::open(site.files.clone(), &recorded.journal, &tail, site.durability)?;
     let mut lengths = Vec::new();
@@ -232,7 +236,7 @@ fn mark(recorded: &Recorded, site: &Site, events: &[Event<'_>]) -> Result<Vec<u6
 
 /// What the journal is good for when others have to find out what the documents are: one that nobody knows for what it is, because
 /// its first line is too long or something else stands before, does not speak for itself.
-pub(crate) fn kept_of(journal: Journal, recorded: &Recorded, site: &Site) -> Journal {
+pub(crate) fn kept_of(journal: Journal, recorded: &Recorded, site: &Environment) -> Journal {
     let is_known = |name: &String| {
         let mut head = Vec::new();
         let limit = stenograph::format::Head::SIZE_MAX as u64;
@@ -249,7 +253,7 @@ pub(crate) fn kept_of(journal: Journal, recorded: &Recorded, site: &Site) -> Jou
 }
 
 /// Lets go of a recording in a journal: the documents say it all, and are durable.
-pub(crate) fn let_go(recorded: &Recorded, site: &Site) -> Result<(), Error> {
+pub(crate) fn let_go(recorded: &Recorded, site: &Environment) -> Result<(), Error> {
     let (files, journal) = (&site.files, &recorded.journal);
     let gone = if recorded.begin == 0 {
         files.remove(journal).and_then(|()| files.sync_folder(folder_of(journal)))

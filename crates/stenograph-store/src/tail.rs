@@ -9,19 +9,19 @@ use stenograph::json;
 use crate::error::{Error, Problem};
 use crate::files::{Files, folder_of, write_all};
 
-/// Something that should be known about a recording and is no failure.
+/// Something that people should know and that is not a failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Remark {
+pub struct Warning {
     /// The file it is about.
     pub path: PathBuf,
     /// What there is to say.
     pub text: String,
 }
 
-impl Remark {
-    /// A remark about a file.
-    pub fn new(path: &Path, text: impl Into<String>) -> Remark {
-        Remark { path: path.to_owned(), text: text.into() }
+impl Warning {
+    /// A warning about a file.
+    pub fn new(path: &Path, text: impl Into<String>) -> Warning {
+        Warning { path: path.to_owned(), text: text.into() }
     }
 }
 
@@ -42,7 +42,7 @@ pub struct Tail {
     /// Whether a newline must be written before the next line.
     pub lacks_newline: bool,
     /// What was moved aside.
-    pub remark: Option<Remark>,
+    pub warning: Option<Warning>,
 }
 
 const STEP_SIZE: u64 = 64 << 10;
@@ -56,13 +56,13 @@ pub fn settle(files: &dyn Files, path: &Path, last_line: LastLine) -> Result<Tai
         return Ok(Tail { length, ..Tail::default() });
     }
     if last_line == LastLine::MayLackNewline && is_whole(&rest) {
-        return Ok(Tail { length, lacks_newline: true, remark: None });
+        return Ok(Tail { length, lacks_newline: true, warning: None });
     }
     let aside = move_aside(files, path, &rest).map_err(|error| Error::at(path, Problem::Unwritable, error))?;
     let cut = files.open(path).and_then(|mut file| file.truncate(start));
     cut.map_err(|error| Error::at(path, Problem::Unwritable, error))?;
     let text = format!("half a line of {} bytes at the end was moved to {}", rest.len(), aside.display());
-    Ok(Tail { length: start, lacks_newline: false, remark: Some(Remark::new(path, text)) })
+    Ok(Tail { length: start, lacks_newline: false, warning: Some(Warning::new(path, text)) })
 }
 
 /// What follows the last newline, and where it begins.
@@ -129,10 +129,10 @@ mod tests {
         std::fs::write(&path, "{\"a\":1}\n{\"b\":").unwrap();
         let tail = settle(&Disk, &path, LastLine::MayLackNewline).unwrap();
         assert_eq!((tail.length, tail.lacks_newline), (8, false));
-        assert!(tail.remark.unwrap().text.contains("a.jsonl.torn-1"));
+        assert!(tail.warning.unwrap().text.contains("a.jsonl.torn-1"));
         assert_eq!(std::fs::read(&path).unwrap(), b"{\"a\":1}\n");
         assert_eq!(std::fs::read(folder.path().join("a.jsonl.torn-1")).unwrap(), b"{\"b\":");
-        assert_eq!(settle(&Disk, &path, LastLine::EndsWithNewline).unwrap().remark, None);
+        assert_eq!(settle(&Disk, &path, LastLine::EndsWithNewline).unwrap().warning, None);
     }
 
     #[test]
@@ -141,8 +141,8 @@ mod tests {
         let path = folder.path().join("a.jsonl");
         std::fs::write(&path, "\u{feff}{\"a\":1}").unwrap();
         let tail = settle(&Disk, &path, LastLine::MayLackNewline).unwrap();
-        assert_eq!(tail, Tail { length: 10, lacks_newline: true, remark: None });
-        assert!(settle(&Disk, &path, LastLine::EndsWithNewline).unwrap().remark.is_some());
+        assert_eq!(tail, Tail { length: 10, lacks_newline: true, warning: None });
+        assert!(settle(&Disk, &path, LastLine::EndsWithNewline).unwrap().warning.is_some());
     }
 
     #[test]

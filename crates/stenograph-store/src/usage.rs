@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
-use stenograph::ledger::{Calls, Page};
+use stenograph::ledger::{Calls, SourceUsage};
 
 use crate::Error;
 use crate::archive::{Archive, CopyInfo};
@@ -20,7 +20,7 @@ use crate::discover::{Found, Named, Places, Stat, discover};
 use crate::files::Disk;
 use crate::index::catalogue::{Catalogue, Gone, Paged, Pages, Stamp, Stamped};
 use crate::index::{Progress, Store, Watch, is_missing, is_unchanged};
-use crate::tail::Remark;
+use crate::tail::Warning;
 use grown::Grown;
 use job::{Hand, Job, Outcome};
 use known::{Known, Recalled, recall_all};
@@ -65,7 +65,7 @@ pub struct Told {
     /// When the source was last written, in nanoseconds since 1970.
     pub written: i64,
     /// The page.
-    pub page: Page,
+    pub page: SourceUsage,
 }
 
 /// What was done.
@@ -82,7 +82,7 @@ pub struct Report {
     /// Sources that are of no format that is read.
     pub strangers: Strangers,
     /// What could not be read.
-    pub remarks: Vec<Remark>,
+    pub warnings: Vec<Warning>,
     /// Whether somebody ended it early.
     pub stopped: bool,
 }
@@ -147,22 +147,22 @@ struct Surveyed {
 }
 
 /// The files that may be sources, and what could not be looked into.
-fn walked(places: Option<&Places>) -> (Vec<Found>, Vec<Remark>) {
+fn walked(places: Option<&Places>) -> (Vec<Found>, Vec<Warning>) {
     let mut found = Vec::new();
-    let remarks = places.map(|places| discover(places, &mut |file: Found| found.push(file)));
-    (found, remarks.unwrap_or_default())
+    let warnings = places.map(|places| discover(places, &mut |file: Found| found.push(file)));
+    (found, warnings.unwrap_or_default())
 }
 
 /// What has to be read, and what the index knows.
 fn survey(asked: &Asked<'_>, catalogue: Option<&Catalogue>, report: &mut Report) -> Result<Surveyed, Error> {
     // Neither needs the other, and both take their time.
-    let ((found, remarks), recalled) = std::thread::scope(|scope| {
+    let ((found, warnings), recalled) = std::thread::scope(|scope| {
         let walking = scope.spawn(|| walked(asked.places));
         let recalled = catalogue.map(Recalled::of).transpose();
         (walking.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), recalled)
     });
     let Recalled { mut known, strangers, paged, pages } = recalled?.unwrap_or_default();
-    report.remarks.extend(remarks);
+    report.warnings.extend(warnings);
     let (mut jobs, mut found_known) = (Vec::new(), Vec::new());
     for path in asked.files {
         let (size, changed) = Stat::of(path).map_or((0, 0), |stat| (stat.size, stat.modified_ns));

@@ -15,7 +15,7 @@ use stenograph::wire;
 
 use stenograph_store::Problem;
 use stenograph_store::journal::{Header, Settings};
-use stenograph_store::layouts::{LAYOUTS, Site};
+use stenograph_store::layouts::{Environment, LAYOUTS};
 use stenograph_store::recover::recover;
 
 /// A folder to be recovered, and beside it what must not change.
@@ -77,7 +77,7 @@ impl Trap {
     #[track_caller]
     fn holds(&self, journal: &str) {
         let before = self.outside();
-        let site = Site { home: Some(self.path("elsewhere")), ..Site::default() };
+        let site = Environment { home: Some(self.path("elsewhere")), ..Environment::default() };
         let journal = self.path("given").join(journal);
         for path in [self.path("given"), journal.parent().unwrap().to_owned(), journal] {
             let done = recover(&path, &site);
@@ -137,9 +137,9 @@ fn a_chat_history_elsewhere_is_not_completed_and_the_error_says_which() {
     let length = PROFILE.len() as u64;
     trap.journal("inside/a.steno", "cycod", &[("asked", &name)], &[(&name, length)]);
     trap.holds("inside/a.steno");
-    let done = recover(&trap.path("given"), &Site::default()).unwrap();
-    assert!(done.failed && done.remarks.iter().any(|remark| remark.text.contains("home/.profile")), "{done:?}");
-    let error = recover(&trap.path("given/inside/a.steno"), &Site::default()).unwrap_err();
+    let done = recover(&trap.path("given"), &Environment::default()).unwrap();
+    assert!(done.failed && done.warnings.iter().any(|warning| warning.text.contains("home/.profile")), "{done:?}");
+    let error = recover(&trap.path("given/inside/a.steno"), &Environment::default()).unwrap_err();
     assert_eq!(error.problem, Problem::Outside);
 }
 

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use stenograph::model::{Event, Note};
-use stenograph::query::{Query, Same, SessionFacts, Today, Trail, collapse_pieces};
+use stenograph::query::{EntryBuilder, Query, Same, SessionFacts, Today, collapse_pieces};
 use stenograph::read::Sink;
 use stenograph_store::discover::Places;
 use stenograph_store::index::catalogue::Session;
@@ -30,7 +30,7 @@ struct Matching<'q> {
     queries: &'q [Query],
     facts: &'q (String, Vec<String>, Vec<String>),
     session: i64,
-    trail: Trail,
+    trail: EntryBuilder,
     source: i64,
     event: u64,
     /// For each query: what was found.
@@ -118,7 +118,7 @@ fn agree(home: &Path, queries: &[&str]) -> usize {
             queries: &parsed,
             facts: &source.facts,
             session: source.session,
-            trail: Trail::default().through(source.format),
+            trail: EntryBuilder::default().through(source.format),
             source: source.id,
             event: 0,
             found: &mut found,

@@ -14,7 +14,7 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use stenograph::ledger::{self, Book, By, Calls, Ledger, Prices, Question};
+use stenograph::ledger::{self, By, Calls, Ledger, LedgerBuilder, Prices, Question};
 use stenograph_store::discover::Places;
 use stenograph_store::index::{Keep, Nobody, Plan, Scope, Store, run};
 use stenograph_store::usage::{Asked, Report, UseIndex, pages};
@@ -120,7 +120,7 @@ fn usage(store: &Store, home: &Path, index: UseIndex, calls: Calls) -> (Report, 
     let places = Places::below(home.to_owned());
     let below = [home.to_owned()];
     let asked = Asked { places: Some(&places), files: &[], below: &below, store, index, calls, threads: 2 };
-    let mut book = Book::default();
+    let mut book = LedgerBuilder::default();
     let report = pages(&asked, &mut Nobody, &mut |told| {
         book.add(&told.path.to_string_lossy(), told.session.as_deref(), told.written, told.page);
     })
@@ -186,7 +186,7 @@ fn the_sources_of_the_golden_ledgers_count_alike() {
     ground.index(Keep::No);
     ground.agree("indexed at once");
     let (report, after) = ground.usage(UseIndex::Yes, Calls::Numbers);
-    assert_eq!((report.read, report.remarks.len()), (0, 0));
+    assert_eq!((report.read, report.warnings.len()), (0, 0));
     assert_eq!(tell(&before, Calls::Numbers), tell(&after, Calls::Numbers));
 }
 
@@ -348,5 +348,5 @@ fn the_corpus_counts_alike() {
     index(&store, &Places::below(corpus.clone()), Keep::No);
     assert!(agree(&store, &corpus, "the corpus").lines().count() > 5000);
     let (report, _) = usage(&store, &corpus, UseIndex::Yes, Calls::Numbers);
-    assert_eq!(report.read, 0, "{:?}", report.remarks);
+    assert_eq!(report.read, 0, "{:?}", report.warnings);
 }

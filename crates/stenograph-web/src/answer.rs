@@ -11,9 +11,9 @@ use axum::response::Response;
 use stenograph::cassette::{Answer, Delivery, Manner, Played, Request, Trouble, Vendor, Verdict};
 
 use crate::guard;
-use crate::listen::Line;
+use crate::listen::ConnectionLoad;
 use crate::route::{Route, route, vendor};
-use crate::serve::{Happening, Pace, Shared};
+use crate::serve::{Pace, ServerEvent, Shared};
 use crate::stream::Frames;
 
 /// How large a request may be. The vendors take half of it.
@@ -28,7 +28,11 @@ const DRIFT: HeaderName = HeaderName::from_static("steno-drift");
 type Refusal = (Trouble, String);
 
 /// Answers a request.
-pub async fn answer(State(shared): State<Shared>, ConnectInfo(line): ConnectInfo<Line>, asked: Asked) -> Response {
+pub async fn answer(
+    State(shared): State<Shared>,
+    ConnectInfo(line): ConnectInfo<ConnectionLoad>,
+    asked: Asked,
+) -> Response {
     let busy = shared.busy(&line);
     let (parts, body) = asked.into_parts();
     let path = parts.uri.path();
@@ -56,7 +60,7 @@ pub async fn answer(State(shared): State<Shared>, ConnectInfo(line): ConnectInfo
     match answered {
         Ok(json) => respond(StatusCode::OK, json.into(), "application/json"),
         Err((trouble, message)) => {
-            let rejected = Happening::Rejected { status: trouble.status(), message: message.clone() };
+            let rejected = ServerEvent::Rejected { status: trouble.status(), message: message.clone() };
             let _ = shared.tell.send(rejected);
             error(vendor, trouble, &message)
         }
@@ -104,7 +108,7 @@ async fn play(shared: &Shared, vendor: Vendor, request: &Request, busy: crate::s
         };
         (played, spelled)
     };
-    let _ = shared.tell.send(Happening::Played(played.clone()));
+    let _ = shared.tell.send(ServerEvent::Played(played.clone()));
     let response = match spelled {
         Some(Spelled::Whole(json, after_ms)) => {
             if shared.pace == Pace::AsRecorded {

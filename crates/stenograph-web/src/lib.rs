@@ -11,4 +11,4 @@ mod route;
 mod serve;
 mod stream;
 
-pub use serve::{Account, Happening, Options, Pace, Until, serve};
+pub use serve::{Account, Options, Pace, ServerEvent, Until, serve};

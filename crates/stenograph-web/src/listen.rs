@@ -58,7 +58,7 @@ impl Listener for Limited {
         // Small pieces of a stream are to be seen when they are sent.
         let _ = stream.set_nodelay(true);
         let deadline = Box::pin(sleep(self.patience.head));
-        let (patience, line) = (self.patience, Line::default());
+        let (patience, line) = (self.patience, ConnectionLoad::default());
         (Connection { stream, patience, line, wait: Wait::Head, deadline, _place: place }, address)
     }
 
@@ -69,16 +69,16 @@ impl Listener for Limited {
 
 /// How many requests of one connection are being answered.
 #[derive(Clone, Default)]
-pub struct Line(Arc<AtomicUsize>);
+pub struct ConnectionLoad(Arc<AtomicUsize>);
 
-/// That a request is being answered, for as long as it is held.
-pub struct Taken(Line);
+/// A request that is being answered.
+pub struct InFlight(ConnectionLoad);
 
-impl Line {
+impl ConnectionLoad {
     /// A request has come whole, up to its body, which has limits of its own.
-    pub fn take(&self) -> Taken {
+    pub fn take(&self) -> InFlight {
         self.0.fetch_add(1, Ordering::Relaxed);
-        Taken(self.clone())
+        InFlight(self.clone())
     }
 
     fn is_taken(&self) -> bool {
@@ -86,14 +86,14 @@ impl Line {
     }
 }
 
-impl Drop for Taken {
+impl Drop for InFlight {
     fn drop(&mut self) {
         self.0.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-impl Connected<IncomingStream<'_, Limited>> for Line {
-    fn connect_info(stream: IncomingStream<'_, Limited>) -> Line {
+impl Connected<IncomingStream<'_, Limited>> for ConnectionLoad {
+    fn connect_info(stream: IncomingStream<'_, Limited>) -> ConnectionLoad {
         stream.io().line.clone()
     }
 }
@@ -113,7 +113,7 @@ enum Wait {
 pub struct Connection {
     stream: TcpStream,
     patience: Patience,
-    line: Line,
+    line: ConnectionLoad,
     wait: Wait,
     deadline: Pin<Box<Sleep>>,
     _place: Option<OwnedSemaphorePermit>,

@@ -14,7 +14,7 @@ use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 
 use crate::answer;
-use crate::listen::{Limited, Line, Patience, Taken};
+use crate::listen::{ConnectionLoad, InFlight, Limited, Patience};
 
 /// How a tape is served.
 #[derive(Clone, Debug, Default)]
@@ -51,9 +51,9 @@ pub enum Until {
     Played,
 }
 
-/// What happens.
+/// What the server reports.
 #[derive(Clone, Debug)]
-pub enum Happening {
+pub enum ServerEvent {
     /// It listens at this address.
     Listening(SocketAddr),
     /// A request was understood.
@@ -96,14 +96,14 @@ pub struct Account {
 pub(crate) struct Shared {
     player: Arc<Mutex<Player>>,
     pub pace: Pace,
-    pub tell: mpsc::UnboundedSender<Happening>,
+    pub tell: mpsc::UnboundedSender<ServerEvent>,
     busy: Arc<AtomicUsize>,
 }
 
 /// That something is being answered, for as long as it is held.
 pub(crate) struct Busy {
     count: Arc<AtomicUsize>,
-    _taken: Taken,
+    _taken: InFlight,
 }
 
 /// How often it is looked whether to stop.
@@ -113,7 +113,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 const GRACE: Duration = Duration::from_millis(500);
 
 /// Serves a tape on this machine, and tells what happens. Returns when it ends.
-pub fn serve(tape: Tape, options: &Options, tell: &mut dyn FnMut(Happening)) -> io::Result<Account> {
+pub fn serve(tape: Tape, options: &Options, tell: &mut dyn FnMut(ServerEvent)) -> io::Result<Account> {
     // One thread is enough for one agent, and keeps the order of requests the order in which they came.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
     let player = Arc::new(Mutex::new(Player::new(tape, options.manner)));
@@ -123,14 +123,14 @@ pub fn serve(tape: Tape, options: &Options, tell: &mut dyn FnMut(Happening)) -> 
     Ok(account(&hold(&player)))
 }
 
-async fn run(player: Arc<Mutex<Player>>, options: &Options, tell: &mut dyn FnMut(Happening)) -> io::Result<()> {
+async fn run(player: Arc<Mutex<Player>>, options: &Options, tell: &mut dyn FnMut(ServerEvent)) -> io::Result<()> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, options.port)).await?;
-    tell(Happening::Listening(listener.local_addr()?));
+    tell(ServerEvent::Listening(listener.local_addr()?));
     let (sender, mut happenings) = mpsc::unbounded_channel();
     let (end, mut ends) = watch::channel(());
     let shared = Shared { player, pace: options.pace, tell: sender, busy: Arc::default() };
     let router = Router::new().fallback(answer::answer).with_state(shared.clone());
-    let router = router.into_make_service_with_connect_info::<Line>();
+    let router = router.into_make_service_with_connect_info::<ConnectionLoad>();
     let served = axum::serve(Limited::new(listener, Patience::USUAL), router).with_graceful_shutdown(async move {
         let _ = ends.changed().await;
     });
@@ -169,7 +169,7 @@ impl Shared {
     }
 
     /// That something is being answered.
-    pub fn busy(&self, line: &Line) -> Busy {
+    pub fn busy(&self, line: &ConnectionLoad) -> Busy {
         self.busy.fetch_add(1, Ordering::Relaxed);
         Busy { count: Arc::clone(&self.busy), _taken: line.take() }
     }

@@ -11,7 +11,7 @@ use stenograph::cassette::{Frame, Vendor};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use crate::serve::{Busy, Happening, Pace};
+use crate::serve::{Busy, Pace, ServerEvent};
 
 /// How long a stream is silent before it says that it is still there.
 const PING_EVERY: Duration = Duration::from_secs(10);
@@ -25,7 +25,7 @@ pub struct Frames {
     sleep: Pin<Box<Sleep>>,
     /// Which request it answers, and who is told when its client goes away.
     request: u64,
-    tell: UnboundedSender<Happening>,
+    tell: UnboundedSender<ServerEvent>,
     _busy: Busy,
 }
 
@@ -36,7 +36,7 @@ impl Frames {
         vendor: Vendor,
         pace: Pace,
         request: u64,
-        tell: UnboundedSender<Happening>,
+        tell: UnboundedSender<ServerEvent>,
         busy: Busy,
     ) -> Frames {
         let asked = Instant::now();
@@ -75,7 +75,7 @@ impl Stream for Frames {
 impl Drop for Frames {
     fn drop(&mut self) {
         if !self.frames.is_empty() {
-            let _ = self.tell.send(Happening::Cut { request: self.request });
+            let _ = self.tell.send(ServerEvent::Cut { request: self.request });
         }
     }
 }

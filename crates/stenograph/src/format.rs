@@ -6,7 +6,7 @@ use std::io;
 
 use crate::json::Object;
 use crate::ledger::{Rule, Tally, Told};
-use crate::model::{Event, Outline, Residue};
+use crate::model::{Event, ExtraFields, Outline};
 pub use crate::model::{FormatInfo, Traits};
 use crate::read::Reader;
 use crate::write::Writer;
@@ -26,7 +26,7 @@ pub trait Format: Sync {
     fn writer(&self, outline: &Outline) -> Box<dyn Writer>;
 
     /// What a record tells about model calls, in what is left of it.
-    fn told<'e>(&self, _event: &'e Event<'_>, _left: &'e Residue<'_>) -> Told<'e> {
+    fn told<'e>(&self, _event: &'e Event<'_>, _left: &'e ExtraFields<'_>) -> Told<'e> {
         Told::default()
     }
 

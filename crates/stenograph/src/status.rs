@@ -24,7 +24,7 @@ mod tests;
 
 use crate::calls::{CallStep, Calls};
 use crate::model::{Body, Event};
-use course::{Course, Phase};
+use course::{ConversationState, Phase};
 pub(crate) use course::{given, is_markup, is_recovery};
 
 /// How a run stands.
@@ -178,9 +178,9 @@ pub struct Status {
 #[derive(Clone, Debug, Default)]
 pub struct Watch {
     calls: Calls,
-    main: Course,
+    main: ConversationState,
     /// Side conversations in the same source. They decide only where there is no other.
-    side: Course,
+    side: ConversationState,
     active_ms: Option<i64>,
     model: Option<String>,
     title: Option<String>,
@@ -265,7 +265,7 @@ impl Watch {
 }
 
 /// The rules, as the head of this file tells them.
-fn judge(course: &Course, silence_ms: Option<u64>, patience: &Patience) -> (State, Why) {
+fn judge(course: &ConversationState, silence_ms: Option<u64>, patience: &Patience) -> (State, Why) {
     let silent_for = |limit_ms: u64| silence_ms.is_none_or(|silence_ms| silence_ms >= limit_ms);
     let going = match &course.phase {
         Phase::Nothing => return (State::Unknown, Why::Nothing),

@@ -13,7 +13,7 @@ use stenograph::audit::Auditor;
 use stenograph::calls::{Calls, Decision};
 use stenograph::format::Format;
 use stenograph::model::{Event, Kind};
-use stenograph::query::Trail;
+use stenograph::query::EntryBuilder;
 use stenograph::read;
 
 fn main() {
@@ -26,7 +26,7 @@ const SAVED_EACH: usize = 7;
 fn file(format: &'static dyn Format, path: &Path) -> Result<(), Failed> {
     let events = read::all(format, &fs::read(path)?).events;
     let (mut fold, mut resumed) = (Calls::default(), Calls::default());
-    let mut trail = Trail::default().through(format);
+    let mut trail = EntryBuilder::default().through(format);
     let mut auditor = Auditor::default();
     let mut outcomes: BTreeMap<u64, Decision> = BTreeMap::new();
     let mut made = BTreeSet::new();

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 use stenograph::changes::{Changes, Outcome};
 use stenograph::formats::FORMATS;
-use stenograph::model::{Body, Content, Event, Extra, Held, Input, Residue};
+use stenograph::model::{Body, Content, Event, Extra, ExtraFields, Held, Input};
 use stenograph::text::quote;
 
 /// A folder that goes when it is dropped.
@@ -301,7 +301,7 @@ fn first_sight(changes: &mut Changes, base: &str) {
     let told = format!(r#"{{"file":{{"content":{content},"startLine":1,"numLines":{length},"totalLines":{length}}}}}"#);
     let formats = FORMATS.iter().map(|format| format.info());
     let info = formats.filter(|info| info.effects_call.is_none()).find(|info| !info.effects.is_empty()).unwrap();
-    let residue = Residue(vec![(info.effects[0].into(), Held::Raw(told.into()))]);
+    let residue = ExtraFields(vec![(info.effects[0].into(), Held::Raw(told.into()))]);
     let result = Body::ToolResult { call, name: None, content: Content::text("shown"), error: None };
     changes.add(&Event { extra: Extra::of(info, residue), ..Event::new(result) });
 }

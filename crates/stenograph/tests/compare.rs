@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 
 use libtest_mimic::Failed;
-use stenograph::compare::{Class, How, IsInSpine, Strand, Turn, Vocabulary, Weaving, compare, relate};
+use stenograph::compare::{Class, ConversationBuilder, How, IsInSpine, Strand, Turn, Vocabulary, compare, relate};
 use stenograph::convert::{Carry, convert};
 use stenograph::format::Format;
 use stenograph::formats::FORMATS;
@@ -86,7 +86,7 @@ fn seen(events: &[Event<'_>]) -> (Vec<Turn>, Strand) {
     let mut spine = Spine::default();
     events.iter().for_each(|event| spine.add(event));
     spine.decide();
-    let mut weaving = Weaving::new(&spine);
+    let mut weaving = ConversationBuilder::new(&spine);
     let mut turns = Vec::new();
     for (number, event) in (1..).zip(events) {
         let left_out = spine.left_out(event);

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use stenograph::format::{Detected, Format, detect};
-use stenograph::ledger::{Book, Calls, Counting, Entry, Ledger, Page, State, Tools};
+use stenograph::ledger::{Calls, Counting, Entry, Ledger, LedgerBuilder, SourceUsage, State, Tools};
 use stenograph::model::Event;
 use stenograph::text::quote;
 use stenograph::{read, wire};
@@ -70,11 +70,11 @@ impl Source {
         Ok(Source { name, format, bytes, events })
     }
 
-    fn page(&self, calls: Calls) -> Page {
+    fn page(&self, calls: Calls) -> SourceUsage {
         self.page_of(&self.events, calls, State::default())
     }
 
-    fn page_of(&self, events: &[Event<'static>], calls: Calls, state: State) -> Page {
+    fn page_of(&self, events: &[Event<'static>], calls: Calls, state: State) -> SourceUsage {
         let mut counting = Counting::resumed(self.format.info().agent, calls, state);
         events.iter().for_each(|event| counting.add(event));
         counting.page()
@@ -108,8 +108,8 @@ fn sources(folder: &Path) -> Result<Vec<Source>, Failed> {
         .collect()
 }
 
-fn ledger<'s>(pages: impl IntoIterator<Item = (&'s Source, Page)>) -> Ledger {
-    let mut book = Book::default();
+fn ledger<'s>(pages: impl IntoIterator<Item = (&'s Source, SourceUsage)>) -> Ledger {
+    let mut book = LedgerBuilder::default();
     for (source, page) in pages {
         book.add(&source.name, Some(source.session()), 0, page);
     }

@@ -11,8 +11,8 @@ use stenograph::format::Format;
 use stenograph::formats::FORMATS;
 use stenograph::frame::Framing;
 use stenograph::model::{
-    Body, Content, Data, Event, Extra, ForkOrigin, Held, Input, Kind, NoteKind, Outline, Part, Piece, PieceKind,
-    Residue, Role, Usage,
+    Body, Content, Data, Event, Extra, ExtraFields, ForkOrigin, Held, Input, Kind, NoteKind, Outline, Part, Piece,
+    PieceKind, Role, Usage,
 };
 use stenograph::text::Text;
 use stenograph::time::{Time, Unit};
@@ -324,7 +324,7 @@ fn piece() -> BoxedStrategy<Piece<'static>> {
         1 => (prop::option::of(name()), data).prop_map(|(media, data)| PieceKind::Blob { media, data }),
         1 => raw().prop_map(PieceKind::Other),
     ];
-    kind.prop_map(|kind| Piece { kind, extra: Residue::default() }).boxed()
+    kind.prop_map(|kind| Piece { kind, extra: ExtraFields::default() }).boxed()
 }
 
 /// JSON values, in spellings a serialiser would not choose.
@@ -388,7 +388,7 @@ fn extra(origin: BoxedStrategy<&'static str>) -> BoxedStrategy<Extra<'static>> {
         prop::sample::select(vec!["type", "role", "content", "message", "payload", "id"]).prop_map(Cow::Borrowed),
         name()
     ];
-    let residue = prop::collection::vec((key, held), 0..4).prop_map(Residue);
+    let residue = prop::collection::vec((key, held), 0..4).prop_map(ExtraFields);
     prop::option::of((origin, residue))
         .prop_map(|found| {
             let mut extra = Extra::default();

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 use stenograph::model::{Body, Content, Event, Input, Role};
-use stenograph::query::{Query, SessionFacts, Today, Trail, Words, is_near, words};
+use stenograph::query::{EntryBuilder, Query, SessionFacts, Today, Words, is_near, words};
 
 /// How many are tried of each.
 const CASES: u32 = 2000;
@@ -118,7 +118,7 @@ fn a_snippet_is_one_short_line_with_marks_in_order() {
         let input =
             Input::Json(format!("[{},{}]", stenograph::text::quote(&one), stenograph::text::quote(&other)).into());
         let event = Event::new(Body::ToolCall { call: None, name: "t".into(), input });
-        let Some(entry) = Trail::default().entry(&event) else { return Ok(()) };
+        let Some(entry) = EntryBuilder::default().entry(&event) else { return Ok(()) };
         let snippet = query.snippet(&entry, length_max, None);
         prop_assert!(snippet.text.chars().count() <= length_max, "{:?}", snippet);
         prop_assert!(!snippet.text.contains(char::is_control), "{:?}", snippet);
@@ -140,7 +140,7 @@ fn a_snippet_is_one_short_line_with_marks_in_order() {
 fn a_trail_that_was_saved_goes_on_as_if_it_was_not() {
     let event = (0_u8..6, prop::option::of(0_u8..4), "[a-c\"\\\\]{0,3}");
     for_any(&prop::collection::vec(event, 0..40), |events| {
-        let (mut whole, mut saved) = (Trail::default(), Trail::default());
+        let (mut whole, mut saved) = (EntryBuilder::default(), EntryBuilder::default());
         for (kind, id, text) in events {
             let call = id.map(|id| Cow::Owned(id.to_string()));
             let body = match kind {
@@ -149,7 +149,7 @@ fn a_trail_that_was_saved_goes_on_as_if_it_was_not() {
                 _ => Body::Message { role: Role::User, content: Content::text(text) },
             };
             let event = Event { model: id.map(|id| format!("model {id}").into()), ..Event::new(body) };
-            saved = Trail::restore(&saved.save());
+            saved = EntryBuilder::restore(&saved.save());
             prop_assert_eq!(whole.entry(&event), saved.entry(&event));
         }
         Ok(())

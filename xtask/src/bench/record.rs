@@ -12,7 +12,7 @@ use stenograph::model::{Body, Content, Event, Role};
 use stenograph::wire;
 use stenograph_store::Recorder;
 use stenograph_store::journal::End;
-use stenograph_store::layouts::{Site, Target, layout_named};
+use stenograph_store::layouts::{Environment, Target, layout_named};
 use stenograph_store::log::Durability;
 
 use super::{Failure, again_in_release};
@@ -112,7 +112,7 @@ fn one_round(way: Way, path: &Path, options: &Options, measured: &mut Measured) 
         Way::Bare(durability) => {
             let count = count(durability, 1, options);
             // The same bytes as a recorder writes, which stamps the time on the event.
-            let stamped = Event { time: Some((Site::default().clock)()), ..event.clone() };
+            let stamped = Event { time: Some((Environment::default().clock)()), ..event.clone() };
             let line = wire::event(&stamped) + "\n";
             let mut file = File::options().create_new(true).append(true).open(path)?;
             let start = Instant::now();
@@ -129,7 +129,7 @@ fn one_round(way: Way, path: &Path, options: &Options, measured: &mut Measured) 
         Way::Recorder { durability, appenders } => {
             let layout = layout_named(wire::NAME).ok_or("there is no native layout")?;
             let target = Target { path: Some(path.to_owned()), ..Target::default() };
-            let recorder = Recorder::open(layout, &target, Site { durability, ..Site::default() })?;
+            let recorder = Recorder::open(layout, &target, Environment { durability, ..Environment::default() })?;
             let count = count(durability, appenders, options);
             let start = Instant::now();
             let waits = appended(&recorder, &event, appenders, count)?;

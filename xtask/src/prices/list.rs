@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::value::RawValue;
-use stenograph::ledger::{Counter, Money, Pace, Rates};
+use stenograph::ledger::{Counter, Money, Rates, ServiceTier};
 
 use crate::Failure;
 
@@ -86,7 +86,7 @@ fn is_taken(name: &str, fields: &Fields<'_>) -> bool {
 }
 
 /// The prices of a model at one pace, from one size of the context on.
-type Blocks = BTreeMap<(Pace, u64), Rates>;
+type Blocks = BTreeMap<(ServiceTier, u64), Rates>;
 
 /// What is written behind a model's name; `None` where the list states no price. It also says 0 where it does not know one.
 fn row(fields: &Fields<'_>) -> Option<String> {
@@ -100,23 +100,23 @@ fn row(fields: &Fields<'_>) -> Option<String> {
     if let Some(raw) = fields.get("input_cost_per_token_cache_hit")
         && !fields.contains_key("cache_read_input_token_cost")
     {
-        put(&mut blocks, Pace::Standard, 0, Counter::CacheRead, raw);
+        put(&mut blocks, ServiceTier::Standard, 0, Counter::CacheRead, raw);
     }
     let tiers = fields.get("tiered_pricing").and_then(|raw| serde_json::from_str::<Vec<Fields<'_>>>(raw.get()).ok());
     for tier in tiers.iter().flatten() {
         let range = tier.get("range").and_then(|raw| serde_json::from_str::<Vec<&RawValue>>(raw.get()).ok())?;
         let over = range.first()?.get().trim_end_matches(".0").parse().ok()?;
         for (key, raw) in tier {
-            if let Some((counter, Pace::Standard, 0)) = meaning(key) {
-                put(&mut blocks, Pace::Standard, over, counter, raw);
+            if let Some((counter, ServiceTier::Standard, 0)) = meaning(key) {
+                put(&mut blocks, ServiceTier::Standard, over, counter, raw);
             }
         }
     }
     if let Some(rate) = search(fields) {
-        blocks.entry((Pace::Standard, 0)).or_default().set(Counter::Search, Some(rate));
+        blocks.entry((ServiceTier::Standard, 0)).or_default().set(Counter::Search, Some(rate));
     }
     add_fast(fields, &mut blocks);
-    let usual = blocks.get(&(Pace::Standard, 0))?;
+    let usual = blocks.get(&(ServiceTier::Standard, 0))?;
     let is_priced = |counter| usual.of(counter).is_some_and(|rate: Money| !rate.is_zero());
     if usual.of(Counter::Input).is_none() || !is_priced(Counter::Output) {
         return None;
@@ -126,14 +126,14 @@ fn row(fields: &Fields<'_>) -> Option<String> {
     Some(blocks.iter().map(|((pace, over), rates)| spell(*pace, *over, rates)).collect::<Vec<_>>().join("; "))
 }
 
-fn put(blocks: &mut Blocks, pace: Pace, over: u64, counter: Counter, raw: &RawValue) {
+fn put(blocks: &mut Blocks, pace: ServiceTier, over: u64, counter: Counter, raw: &RawValue) {
     if let Some(rate) = Money::parse(raw.get().trim_matches('"')) {
         blocks.entry((pace, over)).or_default().set(counter, Some(rate));
     }
 }
 
 /// What a key of the list states the price of, at which pace, and above which size.
-fn meaning(key: &str) -> Option<(Counter, Pace, u64)> {
+fn meaning(key: &str) -> Option<(Counter, ServiceTier, u64)> {
     const STEMS: [(&str, Counter); 6] = [
         ("cache_creation_input_token_cost_above_1hr", Counter::CacheWriteHour),
         ("cache_creation_input_token_cost", Counter::CacheWrite),
@@ -148,10 +148,10 @@ fn meaning(key: &str) -> Option<(Counter, Pace, u64)> {
         None => (0, rest),
     };
     let pace = match rest {
-        "" => Pace::Standard,
-        "_batches" => Pace::Batch,
-        "_flex" => Pace::Flex,
-        "_priority" => Pace::Priority,
+        "" => ServiceTier::Standard,
+        "_batches" => ServiceTier::Batch,
+        "_flex" => ServiceTier::Flex,
+        "_priority" => ServiceTier::Priority,
         _ => return None,
     };
     Some((counter, pace, over))
@@ -177,21 +177,24 @@ fn add_fast(fields: &Fields<'_>, blocks: &mut Blocks) {
     let entry: Option<Fields<'_>> = entry.and_then(|raw| serde_json::from_str(raw.get()).ok());
     let times = entry.as_ref().and_then(|entry| entry.get("fast")).map(|raw| raw.get().trim_end_matches(".0"));
     let Some(times) = times.and_then(|times| times.parse::<u64>().ok()) else { return };
-    let usual: Vec<_> =
-        blocks.iter().filter(|((pace, _), _)| *pace == Pace::Standard).map(|(at, rates)| (at.1, *rates)).collect();
+    let usual: Vec<_> = blocks
+        .iter()
+        .filter(|((pace, _), _)| *pace == ServiceTier::Standard)
+        .map(|(at, rates)| (at.1, *rates))
+        .collect();
     for (over, rates) in usual {
         let mut fast = Rates::default();
         for counter in Counter::ALL.into_iter().filter(|counter| *counter != Counter::Search) {
             fast.set(counter, rates.of(counter).and_then(|rate| rate.times(times)));
         }
-        blocks.insert((Pace::Fast, over), fast);
+        blocks.insert((ServiceTier::Fast, over), fast);
     }
 }
 
 /// A block as the table has it.
-fn spell(pace: Pace, over: u64, rates: &Rates) -> String {
+fn spell(pace: ServiceTier, over: u64, rates: &Rates) -> String {
     let mut label = Vec::new();
-    if pace != Pace::Standard {
+    if pace != ServiceTier::Standard {
         label.push(pace.name().to_owned());
     }
     if over > 0 {

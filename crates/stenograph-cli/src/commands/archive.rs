@@ -15,7 +15,7 @@ use stenograph::json::Draft;
 use stenograph_store::archive::{Archive, ArchiveWriter, CopyInfo};
 use stenograph_store::files::Disk;
 use stenograph_store::index::Store;
-use stenograph_store::{Problem, Remark};
+use stenograph_store::{Problem, Warning};
 
 use crate::error::{CommandError, Status};
 use crate::output::{self, Output};
@@ -53,7 +53,7 @@ enum Action {
     Unforget(unforget::Options),
 }
 
-/// How many remarks are told.
+/// How many warnings are told.
 const REMARKS_MAX: usize = 20;
 
 /// Runs it.
@@ -79,13 +79,13 @@ pub(super) fn archive_writer(store: &Store) -> Result<ArchiveWriter, CommandErro
 }
 
 /// Tells what is odd, if not too much of it.
-pub(super) fn tell_remarks(remarks: &[Remark], output: &mut Output<'_>) {
-    for remark in remarks.iter().take(REMARKS_MAX) {
-        let (path, text) = (remark.path.display().to_string(), &remark.text);
+pub(super) fn tell_remarks(warnings: &[Warning], output: &mut Output<'_>) {
+    for warning in warnings.iter().take(REMARKS_MAX) {
+        let (path, text) = (warning.path.display().to_string(), &warning.text);
         output.say(&format!("note: {}: {}", output::harmless_line(&path), output::harmless_line(text)));
     }
-    if remarks.len() > REMARKS_MAX {
-        output.say(&format!("note: and {} more", remarks.len() - REMARKS_MAX));
+    if warnings.len() > REMARKS_MAX {
+        output.say(&format!("note: and {} more", warnings.len() - REMARKS_MAX));
     }
 }
 
@@ -109,14 +109,14 @@ pub(super) fn strings_json(strings: &[String]) -> String {
     format!("[{}]", strings.iter().map(|text| stenograph::text::quote(text)).collect::<Vec<_>>().join(","))
 }
 
-fn remarks_json(remarks: &[Remark]) -> String {
-    let remark = |remark: &Remark| {
+fn remarks_json(warnings: &[Warning]) -> String {
+    let warning = |warning: &Warning| {
         let mut draft = Draft::new();
-        draft.set_str("path", &remark.path.display().to_string());
-        draft.set_str("text", &remark.text);
+        draft.set_str("path", &warning.path.display().to_string());
+        draft.set_str("text", &warning.text);
         draft.render(None)
     };
-    format!("[{}]", remarks.iter().map(remark).collect::<Vec<_>>().join(","))
+    format!("[{}]", warnings.iter().map(warning).collect::<Vec<_>>().join(","))
 }
 
 /// The copies that a word means: of the file of that name, or of the session that begins so. The archive answers where the index cannot.

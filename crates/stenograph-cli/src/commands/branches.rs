@@ -6,7 +6,7 @@ mod view;
 
 use std::path::PathBuf;
 
-use stenograph::compare::{IsInSpine, Relation, Strand, Weaving, relate};
+use stenograph::compare::{ConversationBuilder, IsInSpine, Relation, Strand, relate};
 
 use crate::conversation::Conversation;
 use crate::error::{CommandError, Status};
@@ -109,7 +109,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
 /// Reads one conversation. What could be read of a damaged one counts.
 fn read(mut conversation: Conversation) -> Result<Member, CommandError> {
     let mut overview = conversation.overview();
-    let mut weaving = Weaving::new(&overview.spine);
+    let mut weaving = ConversationBuilder::new(&overview.spine);
     let spine = &mut overview.spine;
     let read = conversation.again(&mut |event| {
         let is_in_spine = if spine.left_out(event).is_none() { IsInSpine::Yes } else { IsInSpine::No };

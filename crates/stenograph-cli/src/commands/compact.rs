@@ -187,7 +187,7 @@ fn compact_context(options: &Options, context: &Context, output: &mut Output<'_>
     };
     let summary = Summary { each: &mut told, origin: choice.origin() }.make(&options.summary)?;
     let changed = window.compact(&choice, &summary)?;
-    changed.remarks.iter().for_each(|remark| say(remark, output));
+    changed.warnings.iter().for_each(|warning| say(warning, output));
     report.summary(&summary);
     report.archived(context.window(), changed.transcript);
     report.done(&target, output)
@@ -205,6 +205,6 @@ fn undo_context(options: &Options, context: &Context, output: &mut Output<'_>) -
         return Err(CommandError::nothing(format!("{}: there is no compaction to undo", context.folder.display()))
             .hint("compactions are undone one by one, the last one first, until the context is cleared"));
     };
-    changed.remarks.iter().for_each(|remark| say(remark, output));
+    changed.warnings.iter().for_each(|warning| say(warning, output));
     report::brought_back(options, context, &changed, output)
 }

@@ -199,7 +199,7 @@ impl Change {
     }
 
     fn tell(&self, context: &Context, changed: &Changed, output: &mut Output<'_>) -> Result<Status, CommandError> {
-        changed.remarks.iter().for_each(|remark| say(remark, output));
+        changed.warnings.iter().for_each(|warning| say(warning, output));
         let anchor = changed.anchor.as_ref().and_then(|anchor| anchor.entry_type.as_deref());
         if self.json {
             output.line(&harmless_json(&report(context, changed.archived, changed.entries, anchor)))?;

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use stenograph::evidence::nested_events;
-use stenograph::ledger::{Book, Calls, Counting, Ledger};
+use stenograph::ledger::{Calls, Counting, Ledger, LedgerBuilder};
 use stenograph::model::{Event, LeftOut};
 use stenograph::render::{Document, Markdown, Shown, Turns};
 use stenograph_store::{Error, Problem};
@@ -225,7 +225,7 @@ fn json(options: &Options, chapters: &mut [Chapter], out: &mut dyn Write) -> Res
 
 /// The model calls of all chapters, each once.
 fn counted_calls(options: &Options, chapters: &mut [Chapter]) -> Result<Ledger, CommandError> {
-    let mut book = Book::default();
+    let mut book = LedgerBuilder::default();
     for chapter in chapters {
         let agent = chapter.conversation.format().map_or("", |format| format.info().agent);
         let mut counting = Counting::new(agent, Calls::Tools);

@@ -98,8 +98,8 @@ impl Send {
         let new = !context.exists();
         let text = text(given)?;
         let stamp = Stamp::random(crate::clock::seconds());
-        let remarks = inbox::send(&Disk, &context.folder, (&self.from, &context.name), &text, &stamp)?;
-        remarks.iter().for_each(|remark| say(remark, output));
+        let warnings = inbox::send(&Disk, &context.folder, (&self.from, &context.name), &text, &stamp)?;
+        warnings.iter().for_each(|warning| say(warning, output));
         if new {
             output.say(&format!("note: {}: the context is new", context.folder.display()));
         }
@@ -195,7 +195,7 @@ impl Look {
     }
 
     fn end(&self, mail: &Mail, context: &Context, output: &mut Output<'_>) -> Result<Status, CommandError> {
-        mail.remarks.iter().for_each(|remark| say(remark, output));
+        mail.warnings.iter().for_each(|warning| say(warning, output));
         if mail.more {
             let many = counted(mail.messages.len() as u64, "message");
             output.say(&format!("note: these are {many}, and more wait: do it again"));

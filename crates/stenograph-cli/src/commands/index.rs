@@ -293,11 +293,11 @@ fn tell(report: &Report, options: &Options, output: &mut Output<'_>) -> Result<(
     if options.json {
         return output.line(&harmless_json(&json(report)));
     }
-    for remark in report.remarks.iter().take(REMARKS_MAX) {
-        output.say(&format!("note: {}: {}", remark.path.display(), remark.text));
+    for warning in report.warnings.iter().take(REMARKS_MAX) {
+        output.say(&format!("note: {}: {}", warning.path.display(), warning.text));
     }
-    if report.remarks.len() > REMARKS_MAX {
-        output.say(&format!("note: and {} more", report.remarks.len() - REMARKS_MAX));
+    if report.warnings.len() > REMARKS_MAX {
+        output.say(&format!("note: and {} more", report.warnings.len() - REMARKS_MAX));
     }
     tell_continued(&report.continued, output);
     let counts = [
@@ -332,7 +332,7 @@ fn tell(report: &Report, options: &Options, output: &mut Output<'_>) -> Result<(
     Ok(())
 }
 
-/// How many remarks are told.
+/// How many warnings are told.
 const REMARKS_MAX: usize = 20;
 
 fn tell_drift(
@@ -379,10 +379,10 @@ fn json(report: &Report) -> String {
         Some(Made::First) => "\"first\"".to_owned(),
         Some(Made::Again(reason)) => quote(reason),
     };
-    let remarks: Vec<String> = report
-        .remarks
+    let warnings: Vec<String> = report
+        .warnings
         .iter()
-        .map(|remark| format!("{{\"path\":{},\"text\":{}}}", store::path_json(&remark.path), quote(&remark.text)))
+        .map(|warning| format!("{{\"path\":{},\"text\":{}}}", store::path_json(&warning.path), quote(&warning.text)))
         .collect();
     format!(
         "{{\"found\":{},\"new\":{},\"grown\":{},\"rewritten\":{},\"moved\":{},\"copies\":{},\"gone\":{},\"unchanged\":{},\
@@ -404,7 +404,7 @@ fn json(report: &Report) -> String {
         report.stopped,
         drift_json(&report.unknown, &report.unrecognised),
         passed_over_json(&report.passed_over),
-        remarks.join(","),
+        warnings.join(","),
     )
 }
 

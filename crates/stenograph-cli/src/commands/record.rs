@@ -2,11 +2,11 @@
 //! `record/feed.rs`, how bytes become events in `record/intake.rs` and `known.rs`, where they go in `record/desk.rs`. The limits
 //! of a conversation that goes on are in `record/limits.rs`.
 
-mod desk;
 mod feed;
 mod intake;
 mod known;
 mod limits;
+mod recorders;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -19,10 +19,10 @@ use stenograph_store::log::Durability;
 use crate::error::{CommandError, Status};
 use crate::input;
 use crate::output::Output;
-use desk::Desk;
-pub use desk::{say, site};
 use feed::{Arrival, Feed};
 use intake::Intake;
+use recorders::Recorders;
+pub use recorders::{say, site};
 
 /// Record what an agent does, as it happens
 ///
@@ -104,7 +104,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
     if let Some(program) = options.command.first() {
         feed::look_for(program)?;
     }
-    let mut desk = Desk::open(options)?;
+    let mut desk = Recorders::open(options)?;
     match attend(options, &mut desk, output) {
         Ok(Ended { end, code }) => {
             desk.finish(&end)?.report(options, output)?;
@@ -124,7 +124,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
 }
 
 /// From the first event to the last.
-fn attend(options: &Options, desk: &mut Desk, output: &mut Output<'_>) -> Result<Ended, CommandError> {
+fn attend(options: &Options, desk: &mut Recorders, output: &mut Output<'_>) -> Result<Ended, CommandError> {
     desk.load(options.load.as_deref(), output)?;
     let mut intake = Intake::new(options.from.as_deref(), &options.command)?;
     let mut feed = match options.command.split_first() {
@@ -144,7 +144,7 @@ struct Ended {
 fn listen(
     feed: &mut Feed,
     intake: &mut Intake,
-    desk: &mut Desk,
+    desk: &mut Recorders,
     output: &mut Output<'_>,
 ) -> Result<Ended, CommandError> {
     loop {

@@ -43,24 +43,24 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
             Ok(done) if options.json => {
                 let text = |path: &PathBuf| quote(&path.display().to_string());
                 let journals: Vec<String> = done.journals.iter().map(text).collect();
-                let remarks = done.remarks.iter();
-                let remarks: Vec<String> = remarks
-                    .map(|remark| format!("{{\"path\":{},\"text\":{}}}", text(&remark.path), quote(&remark.text)))
+                let warnings = done.warnings.iter();
+                let warnings: Vec<String> = warnings
+                    .map(|warning| format!("{{\"path\":{},\"text\":{}}}", text(&warning.path), quote(&warning.text)))
                     .collect();
                 let json = format!(
                     "{{\"path\":{},\"journals\":[{}],\"remarks\":[{}]}}",
                     text(path),
                     journals.join(","),
-                    remarks.join(",")
+                    warnings.join(",")
                 );
                 output.line(&harmless_json(&json))?;
             }
             Ok(done) => {
-                done.remarks.iter().for_each(|remark| say(remark, output));
+                done.warnings.iter().for_each(|warning| say(warning, output));
                 let (place, journals) = (path.display(), counted(done.journals.len() as u64, "journal"));
                 let said = match () {
                     () if done.failed => "not everything is completed",
-                    () if done.remarks.is_empty() => "nothing was left to do",
+                    () if done.warnings.is_empty() => "nothing was left to do",
                     () => "complete",
                 };
                 output.say(&format!("{place}: {said} ({journals})"));

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use stenograph::status::{Patience, State};
 use stenograph_store::discover::Found;
-use stenograph_store::follow::Bell;
+use stenograph_store::follow::ChangeSignal;
 use stenograph_store::index::FilesAtRest;
 
 use crate::error::{CommandError, Status};
@@ -83,7 +83,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
     }
     let mut runs = options.look(output)?;
     if options.wait {
-        let bell = Bell::over(&runs.runs.iter().map(|run| run.path.clone()).collect::<Vec<_>>());
+        let bell = ChangeSignal::over(&runs.runs.iter().map(|run| run.path.clone()).collect::<Vec<_>>());
         while runs.runs.iter().any(|run| run.status.state == State::Running) {
             bell.wait(SWEEP);
             runs = options.look(output)?;
@@ -285,7 +285,7 @@ fn watch(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandEr
             options.show(&news, output)?;
         }
         output.flush()?;
-        let bell = Bell::over(&runs.iter().map(|run| run.path.clone()).collect::<Vec<_>>());
+        let bell = ChangeSignal::over(&runs.iter().map(|run| run.path.clone()).collect::<Vec<_>>());
         bell.wait(SWEEP);
         before = runs;
     }

@@ -7,7 +7,7 @@ use stenograph::model::{Event, Note};
 use stenograph::read::Sink;
 use stenograph::repeat::{IsRepeat, RepeatQueue, SpokenWords};
 use stenograph::wire;
-use stenograph_store::follow::{Bell, Follow, Last, LastLine, Listener, SWEEP, Turn};
+use stenograph_store::follow::{ChangeSignal, Follow, Last, LastLine, Listener, SWEEP, Turn};
 use stenograph_store::journal::{self, Author};
 use stenograph_store::{Passes, Source};
 
@@ -77,13 +77,13 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
     let open = if options.follow { Follow::wait_for } else { Follow::open_recognized };
     let mut follow = open(&path, recognized)?;
     // The bell is hung before the first look, so that nothing is missed in between.
-    let bell = options.follow.then(|| Bell::over(std::slice::from_ref(&path)));
+    let bell = options.follow.then(|| ChangeSignal::over(std::slice::from_ref(&path)));
     let last_line = if options.follow { LastLine::Held } else { LastLine::Given };
     let (last, queue) = last_shown(&mut follow, options.last, last_line, &mut |event| manner.shown(event))?;
     for text in &last.kept {
         write!(output.data(), "{text}")?;
     }
-    remark(&last, &name, output);
+    warning(&last, &name, output);
     output.flush()?;
     let Some(bell) = bell else { return Ok(Status::Done) };
     let mut showing = Showing { manner, name, output, queue, came: false, failed: None };
@@ -102,7 +102,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
 }
 
 /// What should be known of the end of a file.
-fn remark<T>(last: &Last<T>, name: &str, output: &mut Output<'_>) {
+fn warning<T>(last: &Last<T>, name: &str, output: &mut Output<'_>) {
     if let Some(note) = &last.torn {
         let (length, offset) = (counted(note.at.length, "byte"), grouped(note.at.offset));
         output.say(&format!(

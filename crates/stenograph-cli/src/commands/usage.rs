@@ -12,11 +12,11 @@ use std::sync::atomic::AtomicBool;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use jiff::tz::TimeZone;
-use stenograph::ledger::{self, Book, By, Calls, Entry, Ledger, Prices, Question, Reason, Report};
+use stenograph::ledger::{self, By, Calls, Entry, Ledger, LedgerBuilder, Prices, Question, Reason, Report};
 use stenograph::query::{SPELLINGS, Today, has_in_name, moment};
 use stenograph_store::discover::{Machine, Places};
 use stenograph_store::project::Project;
-use stenograph_store::tail::Remark;
+use stenograph_store::tail::Warning;
 use stenograph_store::usage::{Asked, Strangers, UseIndex, pages};
 
 use crate::clock;
@@ -167,7 +167,7 @@ struct Left {
     /// Files that are of no format that is read.
     strangers: Strangers,
     /// What could not be read.
-    unread: Vec<Remark>,
+    unread: Vec<Warning>,
 }
 
 /// So many calls are.
@@ -329,21 +329,21 @@ impl Options {
             calls: if self.by == By::Tool { Calls::Tools } else { Calls::Numbers },
             threads: cores,
         };
-        let mut book = Book::default();
+        let mut book = LedgerBuilder::default();
         let mut bar = Bar::new("counting", &stop);
         let report = pages(&asked, &mut bar, &mut |told| {
             book.add(&told.path.to_string_lossy(), told.session.as_deref(), told.written, told.page);
         })?;
         drop(bar);
-        let remarks = report.remarks.iter().map(|remark| format!("{}: {}", remark.path.display(), remark.text));
-        say_some(remarks, output);
+        let warnings = report.warnings.iter().map(|warning| format!("{}: {}", warning.path.display(), warning.text));
+        say_some(warnings, output);
         if report.stopped {
             output.say(STOPPED);
             return Ok(None);
         }
         Ok(Some((
             book.close(),
-            Left { forgotten: report.forgotten, strangers: report.strangers, unread: report.remarks },
+            Left { forgotten: report.forgotten, strangers: report.strangers, unread: report.warnings },
         )))
     }
 
@@ -380,14 +380,14 @@ impl Options {
 /// What is said when somebody ended it early.
 const STOPPED: &str = "stopped before everything was counted";
 
-/// How many remarks are told.
+/// How many warnings are told.
 const REMARKS_MAX: usize = 5;
 
-/// Says the first remarks, and how many there are beside.
-fn say_some(remarks: impl ExactSizeIterator<Item = String>, output: &mut Output<'_>) {
-    let more = remarks.len().saturating_sub(REMARKS_MAX);
-    for remark in remarks.take(REMARKS_MAX) {
-        output.say(&format!("note: {}", harmless_line(&remark)));
+/// Says the first warnings, and how many there are beside.
+fn say_some(warnings: impl ExactSizeIterator<Item = String>, output: &mut Output<'_>) {
+    let more = warnings.len().saturating_sub(REMARKS_MAX);
+    for warning in warnings.take(REMARKS_MAX) {
+        output.say(&format!("note: {}", harmless_line(&warning)));
     }
     if more > 0 {
         output.say(&format!("note: and {more} more"));

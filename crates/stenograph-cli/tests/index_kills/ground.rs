@@ -77,8 +77,8 @@ impl Ground {
             (reason, _) => return Err(format!("the index was made anew: {reason}")),
         }
         self.is_made = true;
-        let is_expected = |remark: &Value| self.is_of_recovery(remark);
-        if !report["remarks"].as_array().is_some_and(|remarks| remarks.iter().all(is_expected)) {
+        let is_expected = |warning: &Value| self.is_of_recovery(warning);
+        if !report["remarks"].as_array().is_some_and(|warnings| warnings.iter().all(is_expected)) {
             return Err(format!("remarks: {}", report["remarks"]));
         }
         self.check_words()?;
@@ -87,12 +87,12 @@ impl Ground {
         Ok(())
     }
 
-    /// Whether a remark says that the last commit of the archive, which was interrupted, was completed or does not count. Nothing is
+    /// Whether a warning says that the last commit of the archive, which was interrupted, was completed or does not count. Nothing is
     /// lost then; a run tells it all the same. More than one commit is never interrupted.
-    fn is_of_recovery(&self, remark: &Value) -> bool {
-        let text = remark["text"].as_str().unwrap_or_default();
+    fn is_of_recovery(&self, warning: &Value) -> bool {
+        let text = warning["text"].as_str().unwrap_or_default();
         let is_of_log =
-            remark["path"].as_str().is_some_and(|path| Path::new(path) == self.store().join("archive/log.jsonl"));
+            warning["path"].as_str().is_some_and(|path| Path::new(path) == self.store().join("archive/log.jsonl"));
         is_of_log
             && (text.starts_with("1 of ") && text.ends_with(" commits are missing from the log; the packs have them")
                 || text.starts_with("commit ") && text.ends_with(" is incomplete and does not count")

@@ -11,7 +11,7 @@ use super::packs::{Walk, log_path, present};
 use super::state::State;
 use crate::error::{Error, Problem};
 use crate::files::Files;
-use crate::tail::Remark;
+use crate::tail::Warning;
 
 /// What the log says.
 #[derive(Clone, Debug, Default)]
@@ -25,7 +25,7 @@ pub(super) struct History {
     pub ahead: Vec<Commit>,
     /// How far the log alone knows each pack.
     pub logged: BTreeMap<u32, u64>,
-    pub remarks: Vec<Remark>,
+    pub warnings: Vec<Warning>,
 }
 
 impl History {
@@ -110,7 +110,7 @@ impl History {
             };
             if is_last && !commit.pieces().all(|piece| is_there(&piece)) {
                 let text = format!("commit {} is incomplete and does not count", commit.head.commit);
-                self.remarks.push(Remark::new(&path, text));
+                self.warnings.push(Warning::new(&path, text));
                 continue;
             }
             self.follow(&path, &commit)?;
@@ -127,7 +127,7 @@ impl History {
         if !self.ahead.is_empty() {
             let (count, all) = (self.ahead.len(), self.state.commits);
             let text = format!("{count} of {all} commits are missing from the log; the packs have them");
-            self.remarks.push(Remark::new(&path, text));
+            self.warnings.push(Warning::new(&path, text));
         }
         Ok(())
     }

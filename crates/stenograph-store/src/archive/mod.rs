@@ -33,7 +33,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use crate::error::{Error, Problem};
 use crate::files::Files;
 use crate::output::{Existing, NewFile};
-use crate::tail::Remark;
+use crate::tail::Warning;
 use history::History;
 use packs::{Packs, present};
 use state::{Held, State};
@@ -134,16 +134,16 @@ pub struct Archive {
     folder: PathBuf,
     state: State,
     log_length: u64,
-    remarks: Vec<Remark>,
+    warnings: Vec<Warning>,
     packs: Packs,
 }
 
 impl Archive {
     /// Opens the archive in a folder. Where there is none yet it is empty.
     pub fn open(files: Arc<dyn Files>, folder: &Path) -> Result<Archive, Error> {
-        let History { state, good, remarks, .. } = History::load(files.as_ref(), folder)?;
+        let History { state, good, warnings, .. } = History::load(files.as_ref(), folder)?;
         let packs = Packs::new(Arc::clone(&files), folder);
-        Ok(Archive { files, folder: folder.to_owned(), state, log_length: good, remarks, packs })
+        Ok(Archive { files, folder: folder.to_owned(), state, log_length: good, warnings, packs })
     }
 
     /// Sees what was committed since.
@@ -153,8 +153,8 @@ impl Archive {
     }
 
     /// What is odd about the log.
-    pub fn remarks(&self) -> &[Remark] {
-        &self.remarks
+    pub fn warnings(&self) -> &[Warning] {
+        &self.warnings
     }
 
     /// All copies, in the order they were first kept in.

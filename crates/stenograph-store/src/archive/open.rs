@@ -14,7 +14,7 @@ use crate::error::{Error, Problem};
 use crate::files::{Files, make_folder, write_again};
 use crate::lock::Lock;
 use crate::log::{Durability, Log};
-use crate::tail::{Remark, Tail, move_aside};
+use crate::tail::{Tail, Warning, move_aside};
 
 impl ArchiveWriter {
     /// Opens the archive in a folder to write to it, and makes it where there is none.
@@ -46,7 +46,7 @@ impl ArchiveWriter {
             }
         }
         let mut writer = ArchiveWriter::new(files, folder, history, log, lock)?;
-        writer.remarks.extend(aside);
+        writer.warnings.extend(aside);
         writer.look_at_packs()?;
         Ok(writer)
     }
@@ -70,7 +70,7 @@ impl ArchiveWriter {
                 Some(_) => continue,
             };
             let text = format!("{text}; sources that still exist are archived again");
-            self.remarks.push(Remark::new(&pack_path(&self.folder, *pack), text));
+            self.warnings.push(Warning::new(&pack_path(&self.folder, *pack), text));
         }
         match present.last() {
             // Blocks of a process that was killed may follow what is known; then a new pack begins.
@@ -106,7 +106,7 @@ pub(super) fn take_lock(files: &dyn Files, folder: &Path) -> Result<Lock, Error>
 }
 
 /// Moves an incomplete commit at the end of the log aside: it was never acknowledged.
-fn cut_incomplete(files: &dyn Files, path: &Path, history: &History) -> Result<Option<Remark>, Error> {
+fn cut_incomplete(files: &dyn Files, path: &Path, history: &History) -> Result<Option<Warning>, Error> {
     if history.length <= history.good {
         return Ok(None);
     }
@@ -117,5 +117,5 @@ fn cut_incomplete(files: &dyn Files, path: &Path, history: &History) -> Result<O
     });
     let aside = moved.map_err(|error| Error::at(path, Problem::Unwritable, error))?;
     let text = format!("moved an incomplete commit of {} bytes at the end to {}", rest.len(), aside.display());
-    Ok(Some(Remark::new(path, text)))
+    Ok(Some(Warning::new(path, text)))
 }

@@ -8,7 +8,7 @@ use super::pack_writer::Written;
 use super::packs::{Walk, pack_path};
 use super::writer::{ArchiveWriter, fail};
 use crate::error::{Error, Problem};
-use crate::tail::Remark;
+use crate::tail::Warning;
 
 /// What was freed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub struct Reclaimed {
     /// How many bytes these took up.
     pub before: u64,
     /// What could not be done, and stays as it is.
-    pub remarks: Vec<Remark>,
+    pub warnings: Vec<Warning>,
 }
 
 impl ArchiveWriter {
@@ -31,8 +31,8 @@ impl ArchiveWriter {
             self.packs.leave_pack();
         }
         for (pack, length) in wasteful {
-            if let Some(remark) = self.move_out(pack)? {
-                reclaimed.remarks.push(remark);
+            if let Some(warning) = self.move_out(pack)? {
+                reclaimed.warnings.push(warning);
                 continue;
             }
             self.write(Line::Drop { pack })?;
@@ -60,7 +60,7 @@ impl ArchiveWriter {
     }
 
     /// Stores what is needed of a pack elsewhere: pieces, and commits of the log. A pack that is damaged stays as it is.
-    fn move_out(&mut self, pack: u32) -> Result<Option<Remark>, Error> {
+    fn move_out(&mut self, pack: u32) -> Result<Option<Warning>, Error> {
         let used = self.state.used();
         let needed: std::collections::HashMap<u64, u32> = (0..)
             .zip(&self.state.pieces)
@@ -79,7 +79,7 @@ impl ArchiveWriter {
         })?;
         if !is_sound || found < needed.len() {
             let text = "some of what it holds is damaged, so it stays as it is: steno archive verify says what";
-            return Ok(Some(Remark::new(&pack_path(&self.folder, pack), text)));
+            return Ok(Some(Warning::new(&pack_path(&self.folder, pack), text)));
         }
         let (mut commits, mut moved) = (Vec::new(), 0);
         self.walk(pack, |writer, at, header, body| {

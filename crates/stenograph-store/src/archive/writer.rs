@@ -21,7 +21,7 @@ use crate::error::{Error, Place, Problem};
 use crate::files::Files;
 use crate::lock::Lock;
 use crate::log::Log;
-use crate::tail::Remark;
+use crate::tail::Warning;
 
 /// Writes to an archive; there is one at a time.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ pub struct ArchiveWriter {
     touched: Vec<u32>,
     pub(super) failed: Option<Failed>,
     buffer: Vec<u8>,
-    pub(super) remarks: Vec<Remark>,
+    pub(super) warnings: Vec<Warning>,
     pub(super) _lock: Lock,
 }
 
@@ -121,7 +121,7 @@ impl ArchiveWriter {
             touched: Vec::new(),
             failed: None,
             buffer: Vec::new(),
-            remarks: history.remarks,
+            warnings: history.warnings,
             _lock: lock,
         })
     }
@@ -376,8 +376,8 @@ impl ArchiveWriter {
     }
 
     /// What was odd when the archive was opened.
-    pub fn remarks(&self) -> &[Remark] {
-        &self.remarks
+    pub fn warnings(&self) -> &[Warning] {
+        &self.warnings
     }
 
     /// Makes durable all changes since the last commit. After a failure none of them count, unless the error says that this is in

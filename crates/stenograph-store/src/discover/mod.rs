@@ -13,7 +13,7 @@ use std::{fs, io};
 
 use stenograph::format::Format;
 
-use crate::tail::Remark;
+use crate::tail::Warning;
 pub use machine::{Machine, Platform, Variables};
 pub(crate) use pattern::Pattern;
 
@@ -128,12 +128,12 @@ impl Stat {
 /// Gives every file that may be a source, once, under whatever names it has. What could not be looked into is remarked.
 ///
 /// Homes come first, so that a file is found by the place that says most of it; the same places always give the same order.
-pub fn discover(places: &Places, each: &mut dyn FnMut(Found)) -> Vec<Remark> {
+pub fn discover(places: &Places, each: &mut dyn FnMut(Found)) -> Vec<Warning> {
     walk::walk(places, &mut |_| {}, each)
 }
 
 /// The same, and gives every file that no source is called like, in folders that are walked whole.
-pub fn discover_all(places: &Places, ignored: &mut dyn FnMut(&Path), each: &mut dyn FnMut(Found)) -> Vec<Remark> {
+pub fn discover_all(places: &Places, ignored: &mut dyn FnMut(&Path), each: &mut dyn FnMut(Found)) -> Vec<Warning> {
     walk::walk(places, ignored, each)
 }
 

@@ -12,12 +12,12 @@ use super::state::State;
 use super::trie::{At, Leaf, Map, absolute};
 use super::{FileId, Found, Machine, Named, Places, Stat};
 use crate::recover;
-use crate::tail::Remark;
+use crate::tail::Warning;
 
 /// How deep a folder is walked that is walked whole. Nobody keeps a transcript deeper, and a mount may lead in circles.
 const DEPTH_MAX: usize = 48;
 
-/// How many remarks there are at most: one disk that fails must not fill the memory.
+/// How many warnings there are at most: one disk that fails must not fill the memory.
 const REMARKS_MAX: usize = 100;
 
 /// Folders that hold what others made and can make again: versions, packages, what was built, caches.
@@ -57,7 +57,7 @@ const MADE_UP: [&str; 0] = [];
 const CONTAINERS: [&str; 2] = [".gz", ".zst"];
 
 /// Walks all places.
-pub(super) fn walk(places: &Places, ignored: &mut dyn FnMut(&Path), each: &mut dyn FnMut(Found)) -> Vec<Remark> {
+pub(super) fn walk(places: &Places, ignored: &mut dyn FnMut(&Path), each: &mut dyn FnMut(Found)) -> Vec<Warning> {
     let map = Map::of(places);
     let mut walk = Walk {
         map: &map,
@@ -66,7 +66,7 @@ pub(super) fn walk(places: &Places, ignored: &mut dyn FnMut(&Path), each: &mut d
         passed_over: places.passed_over.iter().filter_map(|path| folder_id(path)).collect(),
         files: HashSet::new(),
         folders: HashSet::new(),
-        remarks: Vec::new(),
+        warnings: Vec::new(),
         unsaid: 0,
         ignored,
         each,
@@ -153,7 +153,7 @@ struct Walk<'w> {
     passed_over: Vec<FileId>,
     files: HashSet<FileId>,
     folders: HashSet<FileId>,
-    remarks: Vec<Remark>,
+    warnings: Vec<Warning>,
     unsaid: usize,
     ignored: &'w mut dyn FnMut(&Path),
     each: &'w mut dyn FnMut(Found),
@@ -202,7 +202,7 @@ impl Walk<'_> {
             Ok(metadata) if metadata.is_file() => self.file(folder, &metadata, Named::default()),
             Ok(_) => self.folder(folder, &[], Reach::Whole(0)),
             // A place that somebody named is expected to be there.
-            Err(error) => self.remark(folder, &unreadable(&error)),
+            Err(error) => self.warning(folder, &unreadable(&error)),
         }
     }
 
@@ -243,7 +243,7 @@ impl Walk<'_> {
     fn within_bounds(&mut self, path: &Path, reach: Reach) -> (Option<FileId>, Reach) {
         let Reach::Whole(depth) = reach else { return (None, reach) };
         if depth > DEPTH_MAX {
-            self.remark(path, "lies too deep, and is not looked into");
+            self.warning(path, "lies too deep, and is not looked into");
             return (None, Reach::Homes);
         }
         let Some(id) = folder_id(path) else { return (None, reach) };
@@ -350,23 +350,23 @@ impl Walk<'_> {
     /// What cannot be looked at is remarked, unless it is not there: nobody has every agent, and files come and go.
     fn vanished(&mut self, path: &Path, error: &io::Error) {
         if !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) {
-            self.remark(path, &unreadable(error));
+            self.warning(path, &unreadable(error));
         }
     }
 
-    fn remark(&mut self, path: &Path, text: &str) {
-        if self.remarks.len() < REMARKS_MAX {
-            self.remarks.push(Remark::new(path, text));
+    fn warning(&mut self, path: &Path, text: &str) {
+        if self.warnings.len() < REMARKS_MAX {
+            self.warnings.push(Warning::new(path, text));
         } else {
             self.unsaid += 1;
         }
     }
 
-    fn end(mut self) -> Vec<Remark> {
-        if let (Some(last), 1..) = (self.remarks.last().map(|remark| remark.path.clone()), self.unsaid) {
-            self.remarks.push(Remark::new(&last, format!("and {} more could not be looked into", self.unsaid)));
+    fn end(mut self) -> Vec<Warning> {
+        if let (Some(last), 1..) = (self.warnings.last().map(|warning| warning.path.clone()), self.unsaid) {
+            self.warnings.push(Warning::new(&last, format!("and {} more could not be looked into", self.unsaid)));
         }
-        self.remarks
+        self.warnings
     }
 }
 

@@ -1,11 +1,11 @@
 //! The end of a file, and what comes after it: the last events without the rest, then live, over growth, rename, truncation and rotation.
-//! A file that is followed is only read. Nothing here waits: whoever follows looks now and then, and a [`Bell`] says when that is worth it.
+//! A file that is followed is only read. Nothing here waits: whoever follows looks now and then, and a [`ChangeSignal`] says when that is worth it.
 //!
 //! A plain file of lines whose format can be read in pieces is read from its end ([`lines`]): what that costs does not depend on how
 //! large the file is. Everything else (documents, text for people, gzip, zstd) is read from its beginning, and again whenever it has
 //! changed ([`whole`]).
 
-mod bell;
+mod change_signal;
 mod lines;
 #[cfg(test)]
 mod tests;
@@ -20,7 +20,7 @@ use stenograph::format::{Format, Head};
 use stenograph::model::{Event, Note, NoteKind};
 use stenograph::read::Sink;
 
-pub use bell::{Bell, Rang, SWEEP};
+pub use change_signal::{ChangeSignal, SWEEP, Wake};
 
 use crate::decode::Container;
 use crate::discover::{Named, place_of};

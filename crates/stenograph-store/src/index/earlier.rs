@@ -6,17 +6,17 @@ use std::collections::HashSet;
 use stenograph::format::{Format, Want};
 use stenograph::ledger::State;
 use stenograph::model::{Event, Note};
-use stenograph::query::Trail;
+use stenograph::query::EntryBuilder;
 use stenograph::read::{Reading, Sink};
 
+use super::archive_worker::{Kept, copy_of};
 use super::catalogue::SourceRow;
 use super::intake::Intake;
-use super::keeper::{Kept, copy_of};
 use super::run::{Report, Run};
 use super::source::Start;
 use crate::archive::{CopyId, CopyInfo};
 use crate::decode::{Counter, Guard, decode};
-use crate::tail::Remark;
+use crate::tail::Warning;
 use crate::{Error, Passes, Place, Source};
 
 impl Run<'_> {
@@ -44,7 +44,7 @@ impl Run<'_> {
         let writer = self.take_writer()?;
         let mut vanished = Vanished {
             intake: Intake::resumed(&writer, format, self.batch, &fresh, State::default()),
-            trail: Trail::default().through(format),
+            trail: EntryBuilder::default().through(format),
             said,
             count: 0,
         };
@@ -57,7 +57,7 @@ impl Run<'_> {
         }
         if let Err(error) = read {
             let text = format!("version {version} is not searchable: {error}");
-            report.remarks.push(Remark::new(&row.path, text));
+            report.warnings.push(Warning::new(&row.path, text));
         }
         if count > 0 {
             self.catalogue.put_earlier(lot, row.id, version)?;
@@ -73,7 +73,7 @@ impl Run<'_> {
             let Some(row) = self.catalogue.source_at(&copy.path)?.filter(|row| row.copy_of.is_none()) else { continue };
             let Some(format) = stenograph::format::named(&row.format) else { continue };
             let mut said = HashSet::new();
-            let mut keys = Keys { trail: Trail::default().through(format), said: &mut said };
+            let mut keys = Keys { trail: EntryBuilder::default().through(format), said: &mut said };
             if let Ok(mut source) = Source::open(&row.path, Passes::Many)
                 && let Ok(mut pass) = source.pass()
             {
@@ -86,13 +86,13 @@ impl Run<'_> {
             if said.is_empty()
                 && let Some(last) = versions.pop()
             {
-                let mut keys = Keys { trail: Trail::default().through(format), said: &mut said };
+                let mut keys = Keys { trail: EntryBuilder::default().through(format), said: &mut said };
                 let archive = self.archive()?;
                 let _ = read_version(archive, &row, copy.id, last, format, &mut keys);
             }
             for version in versions.into_iter().rev() {
                 if self.catalogue.has_earlier(row.id, version)? {
-                    let mut keys = Keys { trail: Trail::default().through(format), said: &mut said };
+                    let mut keys = Keys { trail: EntryBuilder::default().through(format), said: &mut said };
                     let _ = read_version(self.archive()?, &row, copy.id, version, format, &mut keys);
                 } else {
                     self.take_in_version(&row, copy.id, version, &mut said, report)?;
@@ -123,7 +123,7 @@ fn read_version(
 /// Takes the events that nothing later says.
 struct Vanished<'v, 'w> {
     intake: Intake<'w>,
-    trail: Trail,
+    trail: EntryBuilder,
     said: &'v mut HashSet<u64>,
     count: u64,
 }
@@ -145,7 +145,7 @@ impl Sink for Vanished<'_, '_> {
 
 /// Takes the keys of events.
 struct Keys<'k> {
-    trail: Trail,
+    trail: EntryBuilder,
     said: &'k mut HashSet<u64>,
 }
 

@@ -1,8 +1,8 @@
 //! Opens a source that the catalogue knows, where it stands, or as it was kept when it is gone. What it says is for readers.
 
 use super::Store;
+use super::archive_worker::{Kept, copy_of};
 use super::catalogue::SourceRow;
-use super::keeper::{Kept, copy_of};
 use crate::{Error, Passes, Place, Problem, Source};
 
 /// Where the bytes of a source come from.

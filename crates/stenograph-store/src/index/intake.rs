@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, HashSet};
 
 use stenograph::evidence::nested_events;
 use stenograph::format::Format;
-use stenograph::ledger::{Calls, Counting, Page, State};
+use stenograph::ledger::{Calls, Counting, SourceUsage, State};
 use stenograph::model::{Body, Event, Kind, Note, Role};
-use stenograph::query::{Entry, Has, Is, Touch, Trail};
+use stenograph::query::{Entry, EntryBuilder, Has, Is, Touch};
 use stenograph::read::Sink;
 use stenograph::repeat::{IsRepeat, RepeatCheck, RepeatVerdict, SpokenWords};
 
@@ -40,7 +40,7 @@ pub(super) struct Intake<'w> {
     /// The number of the next event.
     pub event: u64,
     /// What is known from the events so far.
-    pub trail: Trail,
+    pub trail: EntryBuilder,
     /// What was counted.
     pub tally: Tally,
     /// Which records only repeat others. The claims of a log are trusted: it has the whole conversation again and again.
@@ -73,7 +73,7 @@ impl<'w> Intake<'w> {
             lot,
             counting: Counting::resumed(agent, Calls::Tools, ledger),
             event: 0,
-            trail: Trail::default(),
+            trail: EntryBuilder::default(),
             tally: Tally::default(),
             repeats: None,
             touches: Vec::new(),
@@ -224,7 +224,7 @@ impl<'w> Intake<'w> {
         }
         Intake {
             event: row.lot_events,
-            trail: Trail::restore(trail).through(format),
+            trail: EntryBuilder::restore(trail).through(format),
             tally,
             repeats: repeats.map(|check| check.restore(saved.next().unwrap_or_default())),
             first_key: row.first_key,
@@ -238,7 +238,7 @@ impl<'w> Intake<'w> {
     }
 
     /// The page of the ledger that the events so far have filled. The next ones begin another.
-    pub(super) fn turn_page(&mut self) -> Page {
+    pub(super) fn turn_page(&mut self) -> SourceUsage {
         self.counting.turn()
     }
 

@@ -1,13 +1,13 @@
 //! The index: what was said where, derived from sources and archive, and deletable at any time. [`catalogue`] is the authority,
 //! [`text`] finds words; [`run`] brings both up to date and [`search`] asks them. `docs/design/011` says how the two commit as one.
 
+mod archive_worker;
 mod at_rest;
 pub mod catalogue;
 mod change;
 mod earlier;
 mod held;
 mod intake;
-mod keeper;
 mod passed;
 mod place;
 mod private;
@@ -124,7 +124,7 @@ impl Store {
 
     /// The folders that the user added.
     pub fn added_folders(&self) -> Result<Vec<PathBuf>, Error> {
-        Ok(keeper::Kept::open(self)?.folders())
+        Ok(archive_worker::Kept::open(self)?.folders())
     }
 
     /// Takes the right to write the index. Waits as long as another process has it, unless `watch` wants to stop: then there is none.

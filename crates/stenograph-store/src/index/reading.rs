@@ -24,7 +24,7 @@ use crate::discover::Named;
 use crate::fingerprint::FINGERPRINT_SIZE;
 use crate::recover;
 use crate::session_files::Tells;
-use crate::tail::Remark;
+use crate::tail::Warning;
 use crate::{Error, Passes, Place, Problem, Source};
 
 /// How much is read at a time.
@@ -391,7 +391,7 @@ impl Run<'_> {
     }
 }
 
-/// Reads a stream to its end. What is damaged further on is still a source up to there, with a remark.
+/// Reads a stream to its end. What is damaged further on is still a source up to there, with a warning.
 fn read_through(
     format: &'static dyn Format,
     stream: Result<impl Read, Error>,
@@ -405,7 +405,7 @@ fn read_through(
         Err(error) => Err(error.to_string()),
     };
     if let Err(error) = read {
-        report.remarks.push(Remark::new(&job.path, error));
+        report.warnings.push(Warning::new(&job.path, error));
     }
     reading.end(intake);
     intake.failed.take().map_or(Ok(()), Err)

@@ -4,15 +4,15 @@
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
+use super::archive_worker::{ArchiveWorker, Kept};
 use super::catalogue::{Catalogue, Gone, SessionId, SourceId, SourceRow, Stamp, Stamped, Unknown};
 use super::change;
-use super::keeper::{Keeper, Kept};
 use super::passed::{PassedOver, PassedOverReason};
 use super::seal::Seal;
 use super::text::{TextIndex, TextWriter};
 use super::{Behind, Check, Made, Pair, Store};
 use crate::discover::{Found, Named, Places, Stat, discover_all, place_of};
-use crate::tail::Remark;
+use crate::tail::Warning;
 use crate::{Error, Problem};
 
 /// What is to be indexed, and how.
@@ -125,7 +125,7 @@ pub struct Report {
     /// Files that were passed over: no transcripts by their names, or by what they say.
     pub passed_over: PassedOver,
     /// What could not be read, and anything else worth a word.
-    pub remarks: Vec<Remark>,
+    pub warnings: Vec<Warning>,
     /// Why the index was made, where it was.
     pub made: Option<Made>,
     /// Whether somebody ended the run before everything was read.
@@ -182,7 +182,7 @@ fn attempt(store: &Store, plan: &Plan<'_>, watch: &mut dyn Watch, pair: Pair) ->
     // A damaged archive is told before anything that it should have been asked about.
     let archive = Kept::open(store)?;
     if plan.keep == Keep::Yes {
-        archive.reconcile(&catalogue, &mut report.remarks)?;
+        archive.reconcile(&catalogue, &mut report.warnings)?;
     }
     let (mut jobs, gone) = survey(&catalogue, plan, &mut report)?;
     // What is new is wanted first, should somebody end the run early.
@@ -218,7 +218,7 @@ fn survey(catalogue: &Catalogue, plan: &Plan<'_>, report: &mut Report) -> Result
     let strangers = catalogue.strangers()?;
     let mut jobs = Vec::new();
     let mut ignored = PassedOver::default();
-    let remarks =
+    let warnings =
         discover_all(plan.places, &mut |path| ignored.add(path, PassedOverReason::Ending), &mut |found: Found| {
             report.found += 1;
             let stamp = Stamp::from(found.stat);
@@ -234,7 +234,7 @@ fn survey(catalogue: &Catalogue, plan: &Plan<'_>, report: &mut Report) -> Result
                 None => jobs.push(Job { path: found.path, stamp, named: found.named, known: None }),
             }
         });
-    report.remarks.extend(remarks);
+    report.warnings.extend(warnings);
     report.passed_over.append(ignored);
     let missing = known.into_iter().filter(|(path, known)| known.gone == Gone::There && is_missing(path));
     let gone = missing.map(|(_, known)| known.id).collect();
@@ -291,7 +291,7 @@ pub(super) struct Run<'r> {
     text: &'r TextIndex,
     pub plan: &'r Plan<'r>,
     writer: Option<TextWriter>,
-    pub keeper: Keeper,
+    pub keeper: ArchiveWorker,
     /// The number of the batch at hand.
     pub batch: u64,
     /// Bytes read since the last commit.
@@ -335,7 +335,7 @@ impl<'r> Run<'r> {
             text,
             plan,
             writer: None,
-            keeper: Keeper::new(store, plan),
+            keeper: ArchiveWorker::new(store, plan),
             batch: catalogue.batch_number()? + 1,
             read: 0,
             dead: catalogue.dead_lots()?,
@@ -443,7 +443,7 @@ impl<'r> Run<'r> {
         }
         self.commit()?;
         report.kept = self.keeper.added();
-        report.remarks.append(&mut self.keeper.remarks);
+        report.warnings.append(&mut self.keeper.warnings);
         Ok(())
     }
 

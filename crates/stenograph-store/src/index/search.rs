@@ -26,7 +26,7 @@ use ranked::Columns;
 use super::catalogue::{Catalogue, Lots, Session, SessionId, SourceId, SourceRow};
 use super::seal::Part;
 use super::text::{self, Fields, TextIndex, of_engine};
-use super::{Store, keeper};
+use super::{Store, archive_worker};
 use crate::{Error, Place, Problem};
 
 /// In which order hits come.
@@ -130,7 +130,7 @@ pub struct Searcher {
     lots: Arc<Lots>,
     sessions: HashMap<SessionId, Session>,
     sources: HashMap<SourceId, SourceRow>,
-    archive: Option<keeper::Kept>,
+    archive: Option<archive_worker::Kept>,
 }
 
 impl std::fmt::Debug for Searcher {

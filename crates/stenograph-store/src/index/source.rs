@@ -15,7 +15,7 @@ use crate::discover::{Named, Stat, place_of};
 use crate::fingerprint::{FINGERPRINT_SIZE, Fingerprint, head_of, tail_of};
 use crate::identity::session_of;
 use crate::source_file::Access;
-use crate::tail::Remark;
+use crate::tail::Warning;
 use crate::{Error, Passes, Place, Problem, Source};
 
 /// Where reading begins.
@@ -33,7 +33,7 @@ pub(super) enum Reach {
 }
 
 impl Run<'_> {
-    /// Brings one source up to date. What is wrong with a file is a remark; an error is the store's own.
+    /// Brings one source up to date. What is wrong with a file is a warning; an error is the store's own.
     pub(super) fn take_in(
         &mut self,
         job: &Job,
@@ -46,7 +46,7 @@ impl Run<'_> {
         match self.try_take_in(job, report, progress, watch) {
             Ok(()) => self.catalogue.unmark(),
             Err(error) if error.place == Place::Path(job.path.clone()) => {
-                report.remarks.push(Remark::new(&job.path, error.to_string()));
+                report.warnings.push(Warning::new(&job.path, error.to_string()));
                 self.catalogue.take_back(self.reading)
             }
             Err(error) => Err(error),
@@ -65,7 +65,7 @@ impl Run<'_> {
         let mut file = match File::open(&job.path) {
             Ok(file) => file,
             Err(error) => {
-                report.remarks.push(Remark::new(&job.path, unreadable(error).to_string()));
+                report.warnings.push(Warning::new(&job.path, unreadable(error).to_string()));
                 return Ok(());
             }
         };
@@ -342,7 +342,7 @@ impl Run<'_> {
         let source = match Source::open(&job.path, Passes::Many) {
             Ok(source) => source,
             Err(error) => {
-                report.remarks.push(Remark::new(&job.path, error.to_string()));
+                report.warnings.push(Warning::new(&job.path, error.to_string()));
                 return Ok(None);
             }
         };

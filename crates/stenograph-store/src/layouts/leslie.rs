@@ -2,7 +2,7 @@
 //! What a text cannot say whole has its journal beside it, named after it, and goes with it. Until a recording ends everything is
 //! in its own journal. How a unit is told is in `leslie/unit.rs`, where it is put in `leslie/shelf.rs`.
 
-mod shelf;
+mod transcript_dir;
 mod unit;
 
 use std::path::{Path, PathBuf};
@@ -10,13 +10,13 @@ use std::path::{Path, PathBuf};
 use stenograph::format::{Format, named};
 use stenograph::model::Event;
 
-use super::{Finished, Given, Ground, Info, Journal, Layout, Opened, Site, Target};
+use super::{Environment, Finished, Info, Journal, Layout, LockedJournal, Opened, StatedFields, Target};
 use crate::error::{Error, Problem};
 use crate::files::{Files, folder_of};
 use crate::journal::{Header, Recorded, Settings};
 use crate::lock::{self, Lock, safe_component};
 use crate::recover;
-use shelf::Shelf;
+use transcript_dir::TranscriptDir;
 use unit::Unit;
 
 /// The layout.
@@ -55,7 +55,7 @@ impl Layout for Leslie {
         }
     }
 
-    fn open(&self, target: &Target, site: &Site) -> Result<Opened, Error> {
+    fn open(&self, target: &Target, site: &Environment) -> Result<Opened, Error> {
         let mut settings = target.settings.clone();
         let mode = settings.get(MODE).map_or(MODE_DEFAULT, String::as_str);
         if !MODES.contains(&mode) {
@@ -68,12 +68,12 @@ impl Layout for Leslie {
         let folder = transcripts(target.path.as_deref().unwrap_or(Path::new(".")), safe_component(&thread)?);
         let clock = (site.clock)().wall("%Y%m%d-%H%M%S").unwrap_or_default();
         let journal = folder.join(format!("{RECORDING}{clock}-{}.{}", number(), recover::ENDING));
-        let ground = Ground::of_journal(&journal, site)?;
+        let ground = LockedJournal::of_journal(&journal, site)?;
         let header = Header { layout: NAME.to_owned(), settings, ..Header::default() };
         Ok(Opened::new(ground, header, Box::new(Documents { site: site.clone() })))
     }
 
-    fn resume(&self, _recorded: &Recorded, site: &Site) -> Result<Box<dyn super::Documents>, Error> {
+    fn resume(&self, _recorded: &Recorded, site: &Environment) -> Result<Box<dyn super::Documents>, Error> {
         Ok(Box::new(Documents { site: site.clone() }))
     }
 
@@ -83,7 +83,7 @@ impl Layout for Leslie {
 
     fn reads(&self, folder: &Path, files: &dyn Files) -> Option<Vec<PathBuf>> {
         let found: Vec<PathBuf> =
-            folders_at(folder, files).iter().flat_map(|folder| shelf::reads(folder, files)).collect();
+            folders_at(folder, files).iter().flat_map(|folder| transcript_dir::reads(folder, files)).collect();
         (!found.is_empty()).then_some(found)
     }
 }
@@ -125,25 +125,25 @@ fn folders_at(path: &Path, files: &dyn Files) -> Vec<PathBuf> {
 
 /// The texts of a recording. They are made when it ends: until then everything is in the journal.
 struct Documents {
-    site: Site,
+    site: Environment,
 }
 
 impl super::Documents for Documents {
     fn add(&mut self, _event: &Event<'_>) {}
 
-    fn finish(&mut self, recorded: &Recorded, given: Given) -> Result<Finished, Error> {
+    fn finish(&mut self, recorded: &Recorded, given: StatedFields) -> Result<Finished, Error> {
         let folder = folder_of(&recorded.journal);
         // Names are chosen and old files removed by one at a time.
         let _lock = Lock::wait(&lock::beside(folder))?;
-        let mut shelf = Shelf::new(self.site.files.as_ref(), folder);
+        let mut shelf = TranscriptDir::new(self.site.files.as_ref(), folder);
         let units = Unit::split(recorded)?;
-        let surplus = units.len().saturating_sub(shelf::TEXTS_MAX);
+        let surplus = units.len().saturating_sub(transcript_dir::TEXTS_MAX);
         let (untold, told) = units.split_at_checked(surplus).unwrap_or((&[], &units));
         shelf.put_untold(untold)?;
         told.iter().try_for_each(|unit| shelf.put(unit, given))?;
-        let (written, remarks) = shelf.tidy()?;
+        let (written, warnings) = shelf.tidy()?;
         // Every unit stands on the shelf, whole: in its text, or in the journal beside it.
-        Ok(Finished { journal: Journal::Redundant, written, remarks })
+        Ok(Finished { journal: Journal::Redundant, written, warnings })
     }
 }
 

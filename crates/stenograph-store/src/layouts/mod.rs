@@ -24,7 +24,7 @@ use crate::journal::{Header, Recorded, Settings};
 use crate::lock::Lock;
 use crate::log::Durability;
 use crate::recover;
-use crate::tail::{self, LastLine, Remark, Tail};
+use crate::tail::{self, LastLine, Tail, Warning};
 
 /// Every layout.
 pub static LAYOUTS: &[&dyn Layout] =
@@ -42,14 +42,14 @@ pub trait Layout: Sync {
 
     /// Begins a recording: says where its journal is and what documents are kept in step with it. Nothing is acknowledged
     /// before this is done.
-    fn open(&self, target: &Target, site: &Site) -> Result<Opened, Error>;
+    fn open(&self, target: &Target, site: &Environment) -> Result<Opened, Error>;
 
     /// The documents of a recording that was cut off, to be completed. They have seen none of its events yet.
-    fn resume(&self, recorded: &Recorded, site: &Site) -> Result<Box<dyn Documents>, Error>;
+    fn resume(&self, recorded: &Recorded, site: &Environment) -> Result<Box<dyn Documents>, Error>;
 
     /// The folders that completing a recording reads and writes, by where its journal is. What the journal says has no part in
     /// that: anybody may have written it. `named` is the folder that the user named, which may be far above the journal.
-    fn folders(&self, journal: &Path, _named: Option<&Path>, _site: &Site) -> Vec<PathBuf> {
+    fn folders(&self, journal: &Path, _named: Option<&Path>, _site: &Environment) -> Vec<PathBuf> {
         vec![folder_of(journal).to_owned()]
     }
 
@@ -68,7 +68,7 @@ pub trait Layout: Sync {
     fn reads(&self, folder: &Path, files: &dyn Files) -> Option<Vec<PathBuf>>;
 
     /// The damaged files of this folder in whose place others are read.
-    fn passed_over(&self, _folder: &Path) -> Vec<Remark> {
+    fn passed_over(&self, _folder: &Path) -> Vec<Warning> {
         Vec::new()
     }
 
@@ -116,13 +116,13 @@ pub fn run_summary(path: &Path) -> Option<RunSummary> {
 }
 
 /// The damaged files at this path in whose place others are read.
-pub fn passed_over(path: &Path) -> Vec<Remark> {
+pub fn passed_over(path: &Path) -> Vec<Warning> {
     LAYOUTS.iter().flat_map(|layout| layout.passed_over(path)).collect()
 }
 
 /// Says that a recording does not begin a file.
-fn appended(path: &Path) -> Remark {
-    Remark::new(
+fn appended(path: &Path) -> Warning {
+    Warning::new(
         path,
         "holds a recording already; this one is appended to it (to keep them apart, give --to another path)",
     )
@@ -188,9 +188,9 @@ impl Exchange {
 /// A clock: the moment, with the offset of the place where the recording is made.
 pub type Clock = Arc<dyn Fn() -> Time<'static> + Send + Sync>;
 
-/// What a recording stands on.
+/// The environment of a recording: its disk, clock, durability and home folder.
 #[derive(Clone)]
-pub struct Site {
+pub struct Environment {
     /// The disk.
     pub files: Arc<dyn Files>,
     /// The clock.
@@ -201,10 +201,10 @@ pub struct Site {
     pub home: Option<PathBuf>,
 }
 
-impl Default for Site {
+impl Default for Environment {
     /// The disk of this machine, its clock in UTC, everything on disk before it is acknowledged, and no home folder.
-    fn default() -> Site {
-        Site { files: Arc::new(Disk), clock: Arc::new(utc), durability: Durability::Always, home: None }
+    fn default() -> Environment {
+        Environment { files: Arc::new(Disk), clock: Arc::new(utc), durability: Durability::Always, home: None }
     }
 }
 
@@ -213,57 +213,57 @@ fn utc() -> Time<'static> {
     Time { text: since.as_millis().to_string().into(), unit: stenograph::time::Unit::Millis }
 }
 
-impl std::fmt::Debug for Site {
+impl std::fmt::Debug for Environment {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Site").field("files", &self.files).finish_non_exhaustive()
+        formatter.debug_struct("Environment").field("files", &self.files).finish_non_exhaustive()
     }
 }
 
-/// The ground of a recording: its authoritative file, locked and whole. A layout takes it before it looks at any document, for what
+/// The journal of a recording, locked and whole. A layout takes it before it looks at any document, for what
 /// an earlier recording left unfinished changes them.
 #[derive(Debug)]
-pub struct Ground {
+pub struct LockedJournal {
     /// The authoritative file.
     pub journal: PathBuf,
     /// How it ends.
     pub tail: Tail,
     /// What was found.
-    pub remarks: Vec<Remark>,
+    pub warnings: Vec<Warning>,
     /// Nobody else writes there.
     pub lock: Lock,
 }
 
-impl Ground {
+impl LockedJournal {
     /// Locks a journal, moves half a line aside, and completes the recording that was cut off there. This is also what comes before
     /// anything that changes the documents of a journal in another way.
-    pub fn of_journal(journal: &Path, site: &Site) -> Result<Ground, Error> {
-        Ground::of_journal_in(journal, None, site)
+    pub fn of_journal(journal: &Path, site: &Environment) -> Result<LockedJournal, Error> {
+        LockedJournal::of_journal_in(journal, None, site)
     }
 
     /// The same, where the user named a folder: completing the recording may write there, too.
-    pub fn of_journal_in(journal: &Path, named: Option<&Path>, site: &Site) -> Result<Ground, Error> {
-        let mut ground = Ground::of_stream(journal, LastLine::EndsWithNewline, site)?;
+    pub fn of_journal_in(journal: &Path, named: Option<&Path>, site: &Environment) -> Result<LockedJournal, Error> {
+        let mut ground = LockedJournal::of_stream(journal, LastLine::EndsWithNewline, site)?;
         if ground.tail.length > 0 {
-            ground.remarks.extend(recover::complete_journal(journal, named, site)?);
+            ground.warnings.extend(recover::complete_journal(journal, named, site)?);
             ground.tail = tail::settle(site.files.as_ref(), journal, LastLine::EndsWithNewline)?;
         }
         Ok(ground)
     }
 
     /// Locks a stream and moves half a line aside.
-    pub fn of_stream(path: &Path, last_line: LastLine, site: &Site) -> Result<Ground, Error> {
+    pub fn of_stream(path: &Path, last_line: LastLine, site: &Environment) -> Result<LockedJournal, Error> {
         let made = make_folder(site.files.as_ref(), folder_of(path));
         made.map_err(|error| Error::at(path, Problem::Unwritable, error))?;
         let lock = Lock::on(path)?;
         let tail = tail::settle(site.files.as_ref(), path, last_line)?;
-        Ok(Ground { journal: path.to_owned(), remarks: tail.remark.clone().into_iter().collect(), tail, lock })
+        Ok(LockedJournal { journal: path.to_owned(), warnings: tail.warning.clone().into_iter().collect(), tail, lock })
     }
 }
 
 /// A recording that was begun.
 pub struct Opened {
     /// What it stands on.
-    pub ground: Ground,
+    pub ground: LockedJournal,
     /// What kind of file the authoritative one is.
     pub kind: JournalKind,
     /// What is kept in step with it.
@@ -277,12 +277,12 @@ pub struct Opened {
     /// Locks that are held as long as the recording goes on, besides the one on the journal.
     pub locks: Vec<Box<dyn std::any::Any + Send + Sync>>,
     /// What there is to say.
-    pub remarks: Vec<Remark>,
+    pub warnings: Vec<Warning>,
 }
 
 impl Opened {
     /// A recording with a journal that has nothing special about it.
-    pub fn new(ground: Ground, header: Header, documents: Box<dyn Documents>) -> Opened {
+    pub fn new(ground: LockedJournal, header: Header, documents: Box<dyn Documents>) -> Opened {
         Opened {
             ground,
             kind: JournalKind::Journal(header),
@@ -291,7 +291,7 @@ impl Opened {
             stamps: Stamps::Time,
             loaded: Loaded::ToBeRecorded,
             locks: Vec::new(),
-            remarks: Vec::new(),
+            warnings: Vec::new(),
         }
     }
 
@@ -332,7 +332,7 @@ pub enum Loaded {
 /// The documents of a recording under way, kept in step with its journal.
 pub trait Documents: Send {
     /// Begins: the header is in the journal, whose lock is held, and no event came yet. What fails here is remarked.
-    fn begin(&mut self) -> Vec<Remark> {
+    fn begin(&mut self) -> Vec<Warning> {
         Vec::new()
     }
 
@@ -340,7 +340,7 @@ pub trait Documents: Send {
     fn add(&mut self, event: &Event<'_>);
 
     /// Completes the documents, whatever state they are in, and makes them durable.
-    fn finish(&mut self, recorded: &Recorded, given: Given) -> Result<Finished, Error>;
+    fn finish(&mut self, recorded: &Recorded, given: StatedFields) -> Result<Finished, Error>;
 
     /// Removes what beginning made, after a recording into which nothing was recorded. The journal and all locks are gone.
     fn discard(&mut self) -> Result<(), Error> {
@@ -348,18 +348,18 @@ pub trait Documents: Send {
     }
 }
 
-/// What the events of a recording had before anything was stamped on them. After a crash nobody knows, and all counts as given.
+/// The fields that the events of a recording stated before the recorder added its own. After a crash nobody knows, and every field counts as stated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Given {
+pub struct StatedFields {
     /// Whether any event had a time.
     pub time: bool,
     /// Whether any event had an id.
     pub id: bool,
 }
 
-impl Given {
+impl StatedFields {
     /// When nobody knows.
-    pub const UNKNOWN: Given = Given { time: true, id: true };
+    pub const UNKNOWN: StatedFields = StatedFields { time: true, id: true };
 }
 
 /// What came of the documents.
@@ -370,7 +370,7 @@ pub struct Finished {
     /// The documents that were made.
     pub written: Vec<PathBuf>,
     /// What there is to say.
-    pub remarks: Vec<Remark>,
+    pub warnings: Vec<Warning>,
 }
 
 /// What a journal is good for when its recording has ended.

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use stenograph::format::{Detected, Head, detect};
 use stenograph::wire;
 
-use super::{Documents, Ground, Info, JournalKind, Layout, Loaded, Opened, Site, Stamps, Target, appended};
+use super::{
+    Documents, Environment, Info, JournalKind, Layout, Loaded, LockedJournal, Opened, Stamps, Target, appended,
+};
 use crate::error::{Error, Problem};
 use crate::files::Files;
 use crate::journal::Recorded;
@@ -26,15 +28,15 @@ impl Layout for Steno {
         }
     }
 
-    fn open(&self, target: &Target, site: &Site) -> Result<Opened, Error> {
+    fn open(&self, target: &Target, site: &Environment) -> Result<Opened, Error> {
         let given = target.path.clone().unwrap_or_else(|| PathBuf::from("."));
         // A name that ends like a folder's is one, even if it is not there yet.
         let folder = given.is_dir() || given.as_os_str().to_string_lossy().ends_with(std::path::is_separator);
         let path = if folder { given.join(new_name(site)) } else { given };
         refuse_others(&path, site)?;
         let same = target.load.as_deref().is_some_and(|load| crate::identity::is_same(load, &path));
-        let ground = Ground::of_stream(&path, LastLine::MayLackNewline, site)?;
-        let remarks = (ground.tail.length > 0 && !same).then(|| appended(&path)).into_iter().collect();
+        let ground = LockedJournal::of_stream(&path, LastLine::MayLackNewline, site)?;
+        let warnings = (ground.tail.length > 0 && !same).then(|| appended(&path)).into_iter().collect();
         Ok(Opened {
             ground,
             kind: JournalKind::Stream,
@@ -43,11 +45,11 @@ impl Layout for Steno {
             stamps: Stamps::Time,
             loaded: if same { Loaded::InPlace } else { Loaded::ToBeRecorded },
             locks: Vec::new(),
-            remarks,
+            warnings,
         })
     }
 
-    fn resume(&self, recorded: &Recorded, _site: &Site) -> Result<Box<dyn Documents>, Error> {
+    fn resume(&self, recorded: &Recorded, _site: &Environment) -> Result<Box<dyn Documents>, Error> {
         // A stream has no documents beside it, and says so in no header.
         Err(Error::about(&recorded.journal, Problem::NoLayout))
     }
@@ -61,7 +63,7 @@ impl Layout for Steno {
 }
 
 /// Refuses a file that is something else: lines of ours would spoil it.
-fn refuse_others(path: &Path, site: &Site) -> Result<(), Error> {
+fn refuse_others(path: &Path, site: &Environment) -> Result<(), Error> {
     const START: &[u8] = b"{\"v\":";
     let mut head = Vec::new();
     let read = match site.files.reader(path, 0) {
@@ -76,7 +78,7 @@ fn refuse_others(path: &Path, site: &Site) -> Result<(), Error> {
     if ours { Ok(()) } else { Err(Error::about(path, Problem::NotNative)) }
 }
 
-fn new_name(site: &Site) -> String {
+fn new_name(site: &Environment) -> String {
     let clock = (site.clock)().wall("%Y%m%d-%H%M%S-%3f").unwrap_or_default();
     let number = uuid::Uuid::new_v4().simple().to_string();
     format!("{clock}-{}{}", number.get(..8).unwrap_or_default(), recover::STREAM_ENDING)

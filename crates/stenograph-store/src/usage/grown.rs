@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use stenograph::format::{Format, Want, named};
-use stenograph::ledger::{Calls, Counting, Page, State};
+use stenograph::ledger::{Calls, Counting, SourceUsage, State};
 use stenograph::model::Span;
 use stenograph::read::Reading;
 
@@ -21,7 +21,7 @@ pub(super) struct Grown {
     /// The end of what the index settled.
     at: Span,
     /// The pages up to there.
-    pages: Vec<Page>,
+    pages: Vec<SourceUsage>,
     /// The state of the count there.
     state: State,
     /// The session of the source.
@@ -56,7 +56,7 @@ impl Grown {
     }
 
     /// The pages of the whole source.
-    pub fn read(&self, path: &Path, calls: Calls, buffer: &mut [u8], done: &AtomicU64) -> io::Result<Vec<Page>> {
+    pub fn read(&self, path: &Path, calls: Calls, buffer: &mut [u8], done: &AtomicU64) -> io::Result<Vec<SourceUsage>> {
         let mut file = File::open(path)?;
         file.seek(SeekFrom::Start(self.at.offset))?;
         let want = match calls {

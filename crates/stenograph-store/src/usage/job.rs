@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use stenograph::format::{Format, Head, Want};
-use stenograph::ledger::{Calls, Counting, Page};
+use stenograph::ledger::{Calls, Counting, SourceUsage};
 use stenograph::read::Reading;
 
 use super::grown::Grown;
@@ -16,7 +16,7 @@ use crate::decode::{Container, Counter, Guard, decode};
 use crate::discover::Named;
 use crate::identity::session_of;
 use crate::source_file::recognize_after;
-use crate::tail::Remark;
+use crate::tail::Warning;
 use crate::{Error, Place, Problem};
 
 /// How much is read at a time.
@@ -86,12 +86,12 @@ impl Job {
                         page,
                     });
                 }
-                report.remarks.extend(damage.map(|damage| Remark::new(self.path(), said(self.path(), &damage))));
+                report.warnings.extend(damage.map(|damage| Warning::new(self.path(), said(self.path(), &damage))));
             }
             Ok(Outcome::Stranger | Outcome::Shown(_)) => report.strangers.add(self.path()),
             Ok(Outcome::Forgotten) => report.forgotten += 1,
             Ok(Outcome::Nothing) => {}
-            Err(error) => report.remarks.push(Remark::new(self.path(), said(self.path(), &error))),
+            Err(error) => report.warnings.push(Warning::new(self.path(), said(self.path(), &error))),
         }
     }
 
@@ -175,7 +175,7 @@ impl Job {
 /// What came of a source.
 pub(super) enum Outcome {
     /// Its pages, and what ended them before it did.
-    Counted { pages: Vec<Page>, damage: Option<io::Error> },
+    Counted { pages: Vec<SourceUsage>, damage: Option<io::Error> },
     /// It has to be read again, as what shows behind its first record, which is too long to show it.
     Shown(&'static dyn Format),
     /// It is of no format that is read.

@@ -4,13 +4,13 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::sync_channel;
 
-use stenograph::ledger::Page;
+use stenograph::ledger::SourceUsage;
 
 use super::job::Job;
 use super::{QUEUE, Report, Told};
 use crate::Error;
 use crate::index::catalogue::{Catalogue, Paged, Pages, Stamped};
-use crate::tail::Remark;
+use crate::tail::Warning;
 
 /// A source that the index knows as it is.
 pub(super) enum Known {
@@ -41,7 +41,13 @@ impl Known {
     }
 
     /// Gives its pages. If they cannot be read in the index, it has to be read itself.
-    fn hand_in(self, pages: Option<Vec<Page>>, give: &mut dyn FnMut(Told), jobs: &mut Vec<Job>, report: &mut Report) {
+    fn hand_in(
+        self,
+        pages: Option<Vec<SourceUsage>>,
+        give: &mut dyn FnMut(Told),
+        jobs: &mut Vec<Job>,
+        report: &mut Report,
+    ) {
         match (pages, self) {
             (Some(pages), known) => {
                 match known {
@@ -57,7 +63,7 @@ impl Known {
             (None, Known::There { job, .. }) => jobs.push(job),
             (None, Known::Gone { path, .. }) => {
                 let said = "its page of the ledger is damaged; --no-index reads what is kept";
-                report.remarks.push(Remark::new(&path, said));
+                report.warnings.push(Warning::new(&path, said));
             }
         }
     }

@@ -71,7 +71,7 @@ fn a_flipped_bit_in_a_pack_costs_one_source_and_adding_it_again_heals_it() {
     let mut keeper = place.keeper();
     keeper.forget(&[copies[0].id, copies[2].id, copies[3].id], "").unwrap();
     let reclaimed = keeper.reclaim(1).unwrap();
-    assert_eq!((reclaimed.packs, reclaimed.remarks.len()), (0, 1));
+    assert_eq!((reclaimed.packs, reclaimed.warnings.len()), (0, 1));
     assert!(fs::read(pack).unwrap().starts_with(&bad));
     // The source is still there, but nobody knows of the damage until the verification is remembered.
     let path = place.path("1.jsonl");
@@ -109,7 +109,7 @@ fn pieces_of_a_missing_or_truncated_pack_are_not_reused_but_stored_again() {
         }
         assert_eq!(place.archive().intact().unwrap().len(), 0);
         let mut keeper = place.keeper();
-        assert_eq!(keeper.remarks().len(), 1, "{:?}", keeper.remarks());
+        assert_eq!(keeper.warnings().len(), 1, "{:?}", keeper.warnings());
         // A copy of what is lost is stored, and heals the copy it is of.
         let twin = place.keep(&mut keeper, "twin.jsonl", &bytes);
         assert_eq!(twin.added, twin.length);
@@ -166,12 +166,12 @@ fn an_incomplete_last_commit_is_moved_aside_with_a_word_and_nothing_is_lost() {
             let copies = 1 + usize::from(pack_is_whole);
             let archive = place.archive();
             assert_eq!(archive.copies().count(), copies);
-            assert_eq!(archive.remarks().len(), usize::from(pack_is_whole));
+            assert_eq!(archive.warnings().len(), usize::from(pack_is_whole));
             assert_eq!(last(&archive, &place.path("a.jsonl")), lines(1, 500));
             assert_eq!(fs::read(log(&place)).unwrap().len(), end);
             let keeper = place.keeper();
-            let remarks = usize::from(pack_is_whole) + usize::from(end > good.len());
-            assert_eq!(keeper.remarks().len(), remarks, "{:?}", keeper.remarks());
+            let warnings = usize::from(pack_is_whole) + usize::from(end > good.len());
+            assert_eq!(keeper.warnings().len(), warnings, "{:?}", keeper.warnings());
             assert_eq!(keeper.copies().count(), copies);
             drop(keeper);
             assert_eq!(fs::read(log(&place)).unwrap(), if pack_is_whole { &longer } else { &good }.as_slice());
@@ -233,7 +233,7 @@ fn a_log_that_is_gone_or_older_is_read_from_the_packs_and_what_was_forgotten_sta
             fs::remove_file(log(&place)).unwrap();
         }
         let archive = place.archive();
-        assert_eq!(archive.remarks().len(), 1);
+        assert_eq!(archive.warnings().len(), 1);
         assert_eq!(archive.copies().map(|copy| copy.id.0).collect::<Vec<_>>(), [4, 5, 6]);
         let mut keeper = place.keeper();
         assert_eq!(fs::read(log(&place)).unwrap(), good);
@@ -305,7 +305,7 @@ fn blocks_that_no_commit_mentions_are_counted() {
     assert_eq!((verified.unmentioned, verified.damaged.len()), (1, 0));
     // The next writer leaves them alone, and stores the source again.
     let mut keeper = place.keeper();
-    assert!(keeper.remarks().is_empty());
+    assert!(keeper.warnings().is_empty());
     place.keep(&mut keeper, "b.jsonl", &lines(2, 500));
     assert_eq!(last(&place.archive(), &path), lines(2, 500));
     assert_eq!(place.archive().verify(&mut |_| true).unwrap().unmentioned, 1);

@@ -105,7 +105,7 @@ fn room_is_given_back_when_an_eighth_of_a_pack_is_garbage_and_not_before() {
         if reopened {
             drop(keeper);
             keeper = place.keeper();
-            assert!(keeper.remarks().is_empty(), "{:?}", keeper.remarks());
+            assert!(keeper.warnings().is_empty(), "{:?}", keeper.warnings());
         }
         let archive = place.archive();
         assert_eq!(

@@ -68,7 +68,7 @@ fn a_source_that_grows_by_single_lines_stays_compact() {
     assert!(added < 5 * bytes.len() as u64, "{added} for {}", bytes.len());
     let before = place.stored();
     let reclaimed = keeper.reclaim(9_000_000).unwrap();
-    assert!(reclaimed.packs > 0 && reclaimed.remarks.is_empty(), "{reclaimed:?}");
+    assert!(reclaimed.packs > 0 && reclaimed.warnings.is_empty(), "{reclaimed:?}");
     assert!(place.stored() < before / 2, "{} of {before}", place.stored());
     let archive = place.archive();
     assert_eq!(last(&archive, &place.path("a.jsonl")), bytes);
@@ -197,7 +197,7 @@ fn a_source_that_is_kept_twice_before_a_commit_is_kept_once() {
     assert_eq!(last(&place.archive(), &path), bytes);
     drop(keeper);
     let mut keeper = place.keeper();
-    assert!(keeper.remarks().is_empty());
+    assert!(keeper.warnings().is_empty());
     assert_change(add(&mut keeper, &path, &label("a")).unwrap(), Change::Same);
 }
 

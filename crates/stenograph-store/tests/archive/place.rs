@@ -89,7 +89,7 @@ pub fn last(archive: &Archive, path: &Path) -> Vec<u8> {
 pub fn assert_whole(archive: &Archive) {
     let verified = archive.verify(&mut |_| true).unwrap();
     assert!(verified.damaged.is_empty() && verified.single_commits == 0, "{verified:?}");
-    assert!(archive.remarks().is_empty(), "{:?}", archive.remarks());
+    assert!(archive.warnings().is_empty(), "{:?}", archive.warnings());
 }
 
 /// Lines like those of a session: they differ, and much of them repeats.

@@ -88,7 +88,7 @@ fn every_version_reads_back_as_it_was_whatever_happens() {
                     keeper.commit(step).unwrap();
                     drop(keeper);
                     keeper = place.keeper();
-                    assert!(keeper.remarks().is_empty(), "{:?}", keeper.remarks());
+                    assert!(keeper.warnings().is_empty(), "{:?}", keeper.warnings());
                 }
                 1..5 => keeper.commit(step).unwrap(),
                 5 => _ = keeper.reclaim(step).unwrap(),
@@ -107,6 +107,6 @@ fn every_version_reads_back_as_it_was_whatever_happens() {
         keeper.reclaim(1_001).unwrap();
         check(&place, &expected);
         drop(keeper);
-        assert!(place.keeper().remarks().is_empty());
+        assert!(place.keeper().warnings().is_empty());
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use stenograph_store::files::Files;
 use stenograph_store::log::{Durability, Log};
 use stenograph_store::tail::{LastLine, settle};
-use stenograph_store::{Error, Problem, Remark};
+use stenograph_store::{Error, Problem, Warning};
 
 use crate::disk::{FaultyDisk, files_below, memory};
 use crate::plan::{Call, Lasts, Planned, every_failure, rounds, seed, some_failures};
@@ -35,7 +35,7 @@ struct Told {
     shaken: BTreeSet<usize>,
     /// Lines of a log that was closed before they were on disk: nobody hears what becomes of them.
     unheard: BTreeSet<usize>,
-    remarks: Vec<Remark>,
+    warnings: Vec<Warning>,
 }
 
 impl Told {
@@ -85,7 +85,7 @@ impl Recording {
     fn open(&mut self) -> Result<(), Error> {
         let files: Arc<dyn Files> = Arc::new(self.disk.clone());
         let tail = settle(files.as_ref(), &self.path, LastLine::EndsWithNewline)?;
-        self.told.remarks.extend(tail.remark.clone());
+        self.told.warnings.extend(tail.warning.clone());
         self.log = Some(Log::open(files, &self.path, &tail, self.durability)?);
         Ok(())
     }
@@ -275,7 +275,7 @@ fn check_after_power_cut(durability: Durability, plan: &[Planned], cut_at: usize
         possible.extend(&told.doubtful);
         assert!(found.iter().all(|line| *line == 90 || possible.contains(line)), "{said}: {told:?} {found:?}");
         assert!(torn(path.parent().unwrap()) <= 1, "{said}");
-        assert_eq!(torn(path.parent().unwrap()), again.told.remarks.len() + told.remarks.len(), "{said}");
+        assert_eq!(torn(path.parent().unwrap()), again.told.warnings.len() + told.warnings.len(), "{said}");
     }
 }
 

@@ -49,7 +49,7 @@ fn recovered(disk: &FaultyDisk, root: &std::path::Path, said: &str) {
     let before = contents(root);
     if place(root).exists() {
         let again = recover::recover(&place(root), &site).unwrap();
-        assert_eq!(again.remarks, [], "{said}: completed twice");
+        assert_eq!(again.warnings, [], "{said}: completed twice");
     }
     assert!(before == contents(root), "{said}: completing twice changes something");
 }
@@ -309,7 +309,7 @@ fn a_folder_deleted_underneath_is_told_and_not_written_to_in_vain() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().join("disk");
         fs::create_dir_all(&root).unwrap();
-        let real = stenograph_store::layouts::Site::default();
+        let real = stenograph_store::layouts::Environment::default();
         let mut session = Session::new(layout, &root, real.clone());
         session.append(0).unwrap();
         fs::remove_dir_all(&root).unwrap();

@@ -12,7 +12,7 @@ use stenograph::read::{Collected, Reading};
 use stenograph::time::{Time, Unit};
 use stenograph_store::files::Files;
 use stenograph_store::journal::End;
-use stenograph_store::layouts::{Layout, Site, Target};
+use stenograph_store::layouts::{Environment, Layout, Target};
 use stenograph_store::log::Durability;
 use stenograph_store::{Error, Problem, Recorder, folder};
 
@@ -42,7 +42,7 @@ impl Told {
 pub struct Session {
     layout: &'static dyn Layout,
     target: Target,
-    site: Site,
+    site: Environment,
     pub recorder: Option<Recorder>,
     pub told: Told,
 }
@@ -62,13 +62,13 @@ pub fn unsteady(start_ms: i64) -> impl Fn() -> Time<'static> + Send + Sync {
     }
 }
 
-pub fn site(disk: &FaultyDisk, durability: Durability) -> Site {
+pub fn site(disk: &FaultyDisk, durability: Durability) -> Environment {
     let files: Arc<dyn Files> = Arc::new(disk.clone());
-    Site { files, clock: Arc::new(unsteady(1_772_442_845_000)), durability, home: None }
+    Environment { files, clock: Arc::new(unsteady(1_772_442_845_000)), durability, home: None }
 }
 
 impl Session {
-    pub fn new(layout: &'static dyn Layout, root: &Path, site: Site) -> Session {
+    pub fn new(layout: &'static dyn Layout, root: &Path, site: Environment) -> Session {
         let target = Target { path: Some(place(root)), ..Target::default() };
         Session { layout, target, site, recorder: None, told: Told::default() }
     }

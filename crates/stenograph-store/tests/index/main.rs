@@ -270,7 +270,7 @@ fn a_file_whose_place_a_folder_takes_is_gone() {
     fs::remove_file(&path).unwrap();
     fs::create_dir(&path).unwrap();
     let report = ground.index();
-    assert_eq!((report.gone, report.remarks.len()), (1, 0));
+    assert_eq!((report.gone, report.warnings.len()), (1, 0));
     assert_eq!(ground.find("walrus"), ["a walrus"]);
     fs::remove_dir(&path).unwrap();
     let folder = path.parent().unwrap();

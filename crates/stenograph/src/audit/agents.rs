@@ -6,13 +6,13 @@ use std::collections::HashMap;
 
 use super::answer::Answer;
 use super::keys::Task;
-use super::report::{Agent, AgentState, CallOutcome, Kept, Place};
+use super::report::{Agent, AgentState, CallOutcome, Capped, Place};
 use super::thread::Course;
 
 /// Agents and other work that goes on.
 #[derive(Debug, Default)]
 pub(super) struct Agents {
-    pub kept: Kept<Agent>,
+    pub kept: Capped<Agent>,
     /// The conversations that gave them their tasks, one for each.
     givers: Vec<usize>,
     /// Fingerprints of their tasks, one for each.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::answer::Answer;
 use super::keys::Keys;
-use super::report::{Call, CallOutcome, Kept, Place, Tool};
+use super::report::{Call, CallOutcome, Capped, Place, Tool};
 use crate::calls::{Calls as Fold, Decision, OutcomeRule};
 use crate::query::Touch;
 use crate::text::beginning;
@@ -14,7 +14,7 @@ use crate::text::beginning;
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     pub tools: Vec<Tool>,
-    pub kept: Kept<Call>,
+    pub kept: Capped<Call>,
     names: HashMap<String, usize>,
     /// How many bytes the kept calls have.
     size: usize,

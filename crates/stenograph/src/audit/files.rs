@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::report::{CallOutcome, Change, File, Kept, Place};
+use super::report::{CallOutcome, Capped, Change, File, Place};
 use crate::query::{Touch, TouchHow};
 
 /// How many files are kept. Who touches more runs a command for it.
@@ -11,7 +11,7 @@ const FILES_MAX: usize = 50_000;
 /// The files of a session.
 #[derive(Debug, Default)]
 pub(super) struct Files {
-    pub kept: Kept<File>,
+    pub kept: Capped<File>,
     paths: HashMap<String, usize>,
 }
 

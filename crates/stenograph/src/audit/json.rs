@@ -2,7 +2,7 @@
 //! made up.
 
 use super::report::{
-    Agent, Approval, Audit, Call, CallOutcome, Compaction, Context, Failure, Fault, File, Kept, Phase, Place, Step,
+    Agent, Approval, Audit, Call, CallOutcome, Capped, Compaction, Context, Failure, Fault, File, Phase, Place, Step,
     Tool,
 };
 use super::thread_name;
@@ -304,7 +304,7 @@ fn list<T>(items: &[T], each: impl Fn(&T) -> String) -> String {
     array(items.iter().map(each))
 }
 
-fn more<T>(kept: &Kept<T>) -> Option<u64> {
+fn more<T>(kept: &Capped<T>) -> Option<u64> {
     Some(kept.more).filter(|more| *more > 0)
 }
 

@@ -41,8 +41,8 @@ use files::Files;
 pub use json::{Part, Parts};
 use keys::Keys;
 pub use report::{
-    Agent, AgentState, Approval, Audit, Call, CallOutcome, Change, Compaction, Context, End, Failure, Fault, FaultKind,
-    File, Kept, Last, OutcomeRule, Phase, PhaseKind, Place, Step, Thread, Todo, Todos, Tool,
+    Agent, AgentState, Approval, Audit, Call, CallOutcome, Capped, Change, Compaction, Context, End, Failure, Fault,
+    FaultKind, File, Last, OutcomeRule, Phase, PhaseKind, Place, Step, Thread, Todo, Todos, Tool,
 };
 use thread::Course;
 

@@ -23,22 +23,22 @@ pub struct Place {
     pub time_ms: Option<i64>,
 }
 
-/// As much of a list as is kept, and how much more there was.
+/// The first items of a list, and how many more there were.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Kept<T> {
+pub struct Capped<T> {
     /// The first ones.
     pub items: Vec<T>,
     /// How many more there were.
     pub more: u64,
 }
 
-impl<T> Default for Kept<T> {
+impl<T> Default for Capped<T> {
     fn default() -> Self {
-        Kept { items: Vec::new(), more: 0 }
+        Capped { items: Vec::new(), more: 0 }
     }
 }
 
-impl<T> Kept<T> {
+impl<T> Capped<T> {
     /// Keeps one more, if there is room; gives its place in the list.
     pub(super) fn push(&mut self, item: T, most: usize) -> Option<usize> {
         if self.items.len() >= most {
@@ -85,25 +85,25 @@ pub struct Audit {
     /// The tools, as they were first called.
     pub tools: Vec<Tool>,
     /// The calls.
-    pub calls: Kept<Call>,
+    pub calls: Capped<Call>,
     /// How many of all calls ran a command.
     pub commands: u64,
     /// The files.
-    pub files: Kept<File>,
+    pub files: Capped<File>,
     /// What was said last.
     pub last: Option<Last>,
     /// What went wrong and was no tool's failure.
-    pub errors: Kept<Fault>,
+    pub errors: Capped<Fault>,
     /// Who allowed or forbade what.
-    pub approvals: Kept<Approval>,
+    pub approvals: Capped<Approval>,
     /// The agents that were given a task.
-    pub agents: Kept<Agent>,
+    pub agents: Capped<Agent>,
     /// The last list of what is to do.
     pub todos: Option<Todos>,
     /// Where it got nowhere.
-    pub phases: Kept<Phase>,
+    pub phases: Capped<Phase>,
     /// Where what was said was put aside.
-    pub compactions: Kept<Compaction>,
+    pub compactions: Capped<Compaction>,
     /// How much the model was given, over time.
     pub context: Context,
     /// Why it failed, if it did.

@@ -1,6 +1,6 @@
 //! What messages, errors and compactions mean for the conversation that they stand in. Calls are in `mod.rs`, their answers in `settle.rs`.
 
-use super::report::{Compaction, Fault, FaultKind, Kept, Step};
+use super::report::{Capped, Compaction, Fault, FaultKind, Step};
 use super::thread::Course;
 use super::trouble::{self, Trouble};
 use super::window::{Preserved, PutAside};
@@ -105,7 +105,7 @@ impl Auditor {
         }
         let PutAside { events, messages, calls, files, commands, kept_messages, kept_calls } =
             course.window.compact(&preserved(&details));
-        let mut names = Kept::default();
+        let mut names = Capped::default();
         for file in files {
             let path = self.files.kept.items.get(file).map(|file| file.path.clone());
             names.push(path.unwrap_or_default(), PUT_ASIDE_MAX);

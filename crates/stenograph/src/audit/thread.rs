@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::report::{CallOutcome, Context, Last, Phase, PhaseKind, Place, Step};
-use super::trouble::Troubles;
+use super::trouble::OpenFailures;
 use super::window::Window;
 use crate::status::Watch;
 use crate::text::beginning;
@@ -23,7 +23,7 @@ pub(super) struct Course {
     pub said: Said,
     pub window: Window,
     pub phases: Phases,
-    pub troubles: Troubles,
+    pub troubles: OpenFailures,
     /// A fingerprint of what it was asked first.
     pub asked: Option<u64>,
     /// Whether anything was said or done in it.

@@ -6,14 +6,14 @@
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::calls::Open;
-use super::report::{End, Failure, Fault, FaultKind, Kept, Place, Step};
+use super::report::{Capped, End, Failure, Fault, FaultKind, Place, Step};
 use crate::calls::program;
 use crate::query::TouchHow;
 use crate::status::{State, Why};
 
-/// What was not made good yet, the oldest first.
+/// Failures that nothing has recovered yet, oldest first.
 #[derive(Debug, Default)]
-pub(super) struct Troubles {
+pub(super) struct OpenFailures {
     list: Vec<Held>,
     /// The kind of the last result, if it went wrong.
     last: Option<u64>,
@@ -34,7 +34,7 @@ pub(super) struct Trouble {
 struct Held {
     trouble: Trouble,
     times: u64,
-    after: Kept<Step>,
+    after: Capped<Step>,
 }
 
 /// How many things that went wrong are followed up.
@@ -43,7 +43,7 @@ const TROUBLES_MAX: usize = 64;
 /// How many steps after something are told.
 const AFTER_MAX: usize = 5;
 
-impl Troubles {
+impl OpenFailures {
     /// Something went wrong.
     pub fn add(&mut self, trouble: Trouble) {
         let is_tool = matches!(trouble.fault.kind, FaultKind::Tool | FaultKind::Denied);
@@ -53,7 +53,7 @@ impl Troubles {
         } else if self.list.len() >= TROUBLES_MAX {
             self.more += 1;
         } else {
-            self.list.push(Held { trouble, times: 1, after: Kept::default() });
+            self.list.push(Held { trouble, times: 1, after: Capped::default() });
         }
     }
 
@@ -72,7 +72,7 @@ impl Troubles {
 
     /// Somebody asked for something else.
     pub fn asked(&mut self) {
-        *self = Troubles::default();
+        *self = OpenFailures::default();
     }
 
     /// A step was taken after all of it.
@@ -131,7 +131,7 @@ impl Ending<'_> {
         let name = Some(self.end.word.clone().unwrap_or_else(|| self.end.why.name().to_owned()));
         let place = call.as_ref().map_or(self.place, |call| call.place);
         let fault = Fault { place, thread: self.thread, kind, name, text: String::new(), is_recovered: false };
-        Failure { fault, call, input, times: 1, before: self.steps, after: Kept::default(), others }
+        Failure { fault, call, input, times: 1, before: self.steps, after: Capped::default(), others }
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet, VecDeque};
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::report::Kept;
+use super::report::Capped;
 use crate::text::beginning;
 
 /// What stands before the model.
@@ -16,7 +16,7 @@ pub(super) struct Window {
     calls: u64,
     /// Files, with the number of the event that touched them last.
     files: BTreeMap<usize, u64>,
-    commands: Kept<(u64, String)>,
+    commands: Capped<(u64, String)>,
     /// The last events.
     traces: VecDeque<Trace>,
     /// How many events there were, those that are gone too.
@@ -58,7 +58,7 @@ pub(super) struct PutAside {
     pub messages: u64,
     pub calls: u64,
     pub files: Vec<usize>,
-    pub commands: Kept<String>,
+    pub commands: Capped<String>,
     pub kept_messages: u64,
     pub kept_calls: u64,
 }

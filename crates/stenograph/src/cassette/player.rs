@@ -3,8 +3,8 @@
 
 use std::collections::HashSet;
 
-use super::beside::{Habit, is_beside};
 use super::drift::{Drift, KEPT_MAX, Remark, beside, drifts, remarks};
+use super::side_requests::{OffersTools, is_beside};
 use super::tape::Tape;
 use super::vendor::Request;
 use crate::json::Draft;
@@ -20,7 +20,7 @@ pub struct Player {
     requests: u64,
     drifted: u64,
     beside: u64,
-    habit: Habit,
+    habit: OffersTools,
     found: Vec<(u64, Drift)>,
     remarks: Vec<(u64, Remark)>,
     /// What was told already: a difference stays in every request after the one it first stood in.
@@ -81,7 +81,7 @@ impl Player {
             requests: 0,
             drifted: 0,
             beside: 0,
-            habit: Habit::default(),
+            habit: OffersTools::default(),
             found: Vec::new(),
             remarks: Vec::new(),
             known: HashSet::new(),
@@ -153,7 +153,7 @@ impl Player {
             self.next += 1;
         }
         if !request.tools.is_empty() {
-            self.habit = Habit::Tools;
+            self.habit = OffersTools::Tools;
         }
         let count = found.len();
         self.drifted += u64::from(count > 0);

@@ -7,7 +7,7 @@ use super::tape::{Answer, Stop};
 use super::vendor::{Delivery, Form, Frame, Frames, Request, deltas, id, model, number};
 use crate::formats::chat::address;
 use crate::json::{Draft, Object, items};
-use crate::model::{Body, Content, Input, Piece, PieceKind, Residue, Role};
+use crate::model::{Body, Content, ExtraFields, Input, Piece, PieceKind, Role};
 use crate::text::{Text, quote};
 
 /// Reads a request.
@@ -82,7 +82,7 @@ fn content(raw: &str) -> Option<Content<'_>> {
             let (media, data) = address(url.into_owned());
             Some(PieceKind::Blob { media, data })
         });
-        Piece { kind: kind.unwrap_or_else(|| PieceKind::Other(raw.to_owned().into())), extra: Residue::default() }
+        Piece { kind: kind.unwrap_or_else(|| PieceKind::Other(raw.to_owned().into())), extra: ExtraFields::default() }
     };
     Some(Content::Pieces(items(raw)?.into_iter().map(piece).collect()))
 }

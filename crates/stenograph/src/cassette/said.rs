@@ -280,7 +280,7 @@ mod tests {
     fn a_changed_picture_is_seen_without_being_kept() {
         let picture = |data: &'static str| {
             let kind = PieceKind::Blob { media: Some("image/png".into()), data: Data::Inline(data.into()) };
-            let piece = crate::model::Piece { kind, extra: crate::model::Residue::default() };
+            let piece = crate::model::Piece { kind, extra: crate::model::ExtraFields::default() };
             let content = Content::Pieces(vec![crate::model::Piece::text("see"), piece]);
             Said::of(&Body::Message { role: Role::User, content }, "")
         };

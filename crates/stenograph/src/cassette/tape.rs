@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::said::{Said, left, normal};
-use crate::model::{Body, Event, Kind, Pairing, Residue, Role, Spine, Usage};
+use crate::model::{Body, Event, ExtraFields, Kind, Pairing, Role, Spine, Usage};
 use crate::time::Time;
 
 /// A recording in the order in which it is played.
@@ -109,7 +109,7 @@ const ID_LENGTH_MAX: usize = 64;
 impl Tape {
     /// The tape of these events: of the main conversation, or of the side conversation of that name.
     pub fn of(events: &[Event<'_>], thread: Option<&str>) -> Tape {
-        let mut taping = Taping::new(thread);
+        let mut taping = TapeBuilder::new(thread);
         events.iter().for_each(|event| taping.notice(event));
         taping.decide();
         events.iter().for_each(|event| taping.add(event));
@@ -157,9 +157,9 @@ enum Item {
     Cut,
 }
 
-/// A tape being made, in two passes over the events of a session: [`Taping::notice`] each, [`Taping::decide`], then [`Taping::add`] each.
+/// A tape being made, in two passes over the events of a session: [`TapeBuilder::notice`] each, [`TapeBuilder::decide`], then [`TapeBuilder::add`] each.
 #[derive(Default)]
-pub struct Taping {
+pub struct TapeBuilder {
     thread: Option<String>,
     errors: Errors,
     threads: Vec<String>,
@@ -188,21 +188,21 @@ enum State {
     Answered,
 }
 
-impl std::fmt::Debug for Taping {
+impl std::fmt::Debug for TapeBuilder {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Taping").field("answers", &self.answers.len()).finish_non_exhaustive()
+        formatter.debug_struct("TapeBuilder").field("answers", &self.answers.len()).finish_non_exhaustive()
     }
 }
 
-impl Taping {
+impl TapeBuilder {
     /// A tape of the main conversation, or of the side conversation of that name.
-    pub fn new(thread: Option<&str>) -> Taping {
-        Taping { thread: thread.map(str::to_owned), ..Taping::default() }
+    pub fn new(thread: Option<&str>) -> TapeBuilder {
+        TapeBuilder { thread: thread.map(str::to_owned), ..TapeBuilder::default() }
     }
 
     /// The same, with this done about errors of the service.
-    pub fn with_errors(self, errors: Errors) -> Taping {
-        Taping { errors, ..self }
+    pub fn with_errors(self, errors: Errors) -> TapeBuilder {
+        TapeBuilder { errors, ..self }
     }
 
     /// The event as one of the conversation that is taped, if it belongs to it.
@@ -334,7 +334,7 @@ impl Taping {
     /// An error of the service stands on the tape like an answer, if the status is known by which it was told.
     fn failure(&mut self, event: &Event<'_>, time_ms: Option<i64>) {
         let stated =
-            |(_, residue): (_, &Residue<'_>)| STATUS.iter().find_map(|path| residue.word_at(path)?.parse().ok());
+            |(_, residue): (_, &ExtraFields<'_>)| STATUS.iter().find_map(|path| residue.word_at(path)?.parse().ok());
         let Some(status) = event.extra.iter().find_map(stated).filter(|status| (400..600).contains(status)) else {
             return;
         };

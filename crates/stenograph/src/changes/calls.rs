@@ -5,7 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use super::file::Memory;
-use super::step::{self, Act, Blind, Plan, Step};
+use super::step::{self, Act, Opaque, Plan, Step};
 use super::told::{Told, told};
 use super::unseen::{Place, Why};
 use super::{Changes, answer};
@@ -83,7 +83,7 @@ impl Changes {
         if plan.steps.is_empty() {
             return;
         }
-        let is_command = plan.steps.iter().all(|step| step.act == Act::Blind(Blind::Command));
+        let is_command = plan.steps.iter().all(|step| step.act == Act::Opaque(Opaque::Command));
         let what = if is_command { line_of(input) } else { name.to_owned() };
         let size = input.len();
         let open = Open { plan, told: None, what, place, size, id: stated, print, told_paths: Vec::new() };
@@ -141,13 +141,13 @@ impl Changes {
             if open.told_paths.contains(&path) {
                 continue;
             }
-            if let [Act::Blind(blind)] = acts.as_slice() {
+            if let [Act::Opaque(blind)] = acts.as_slice() {
                 // A program with a patch in it is no riddle where other records tell what it did.
-                let is_told = *blind == Blind::Patch && !open.told_paths.is_empty();
+                let is_told = *blind == Opaque::Patch && !open.told_paths.is_empty();
                 // What a command did before it failed is done.
-                if !is_told && (worked || *blind == Blind::Command) {
+                if !is_told && (worked || *blind == Opaque::Command) {
                     let path = Some(path).filter(|path| !path.is_empty());
-                    self.blind(open.place, path, &open.what, Why::Blind(*blind));
+                    self.blind(open.place, path, &open.what, Why::Opaque(*blind));
                 }
             } else if worked {
                 // What is told of a call is told of its first file.

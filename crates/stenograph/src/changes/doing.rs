@@ -1,7 +1,7 @@
 //! Doing again what calls did, file by file, and saying where that cannot be done. What a single file makes of it is in `file.rs`.
 
-use super::file::{Came, File, Memory};
-use super::sheet::{Base, Before, Sheet};
+use super::contents::{Base, Before, FileContents};
+use super::file::{ApplyResult, File, Memory};
 use super::step::Act;
 use super::told::Told;
 use super::unseen::{Place, Unseen, Why};
@@ -25,13 +25,13 @@ impl Changes {
         told: Option<&Told>,
         memory: Memory,
         said: &str,
-    ) -> Came {
+    ) -> ApplyResult {
         if let [Act::Move(to)] = acts.as_slice() {
             self.rename(path, to.clone());
-            return Came::Followed;
+            return ApplyResult::Followed;
         }
         if !self.files.contains_key(path) && self.files.len() >= FILES_MAX {
-            return Came::TooLarge;
+            return ApplyResult::TooLarge;
         }
         let file = self.files.entry(path.to_owned()).or_default();
         let before = file.size();
@@ -57,7 +57,7 @@ impl Changes {
         if self.held > HELD_SIZE_MAX {
             let gone = self.files.remove(path);
             self.held -= gone.map_or(0, |file| file.size());
-            return Came::TooLarge;
+            return ApplyResult::TooLarge;
         }
         came
     }
@@ -66,24 +66,24 @@ impl Changes {
     fn rename(&mut self, path: &str, to: String) {
         let mut file = self.files.remove(path).unwrap_or_default();
         let origin = file.from.clone().unwrap_or_else(|| path.to_owned());
-        if let (Some(target), Sheet::Whole { now: Some(now), .. }) = (self.files.get_mut(&to), &mut file.sheet) {
+        if let (Some(target), FileContents::Whole { now: Some(now), .. }) = (self.files.get_mut(&to), &mut file.sheet) {
             target.sheet.write(std::mem::take(now), Before::Unknown);
             file.sheet.delete();
             self.files.insert(path.to_owned(), file);
             return;
         }
         // A file that was made here and then moved was made there.
-        let is_new = matches!(file.sheet, Sheet::Whole { base: Base::Absent, .. }) && file.closed.is_empty();
+        let is_new = matches!(file.sheet, FileContents::Whole { base: Base::Absent, .. }) && file.closed.is_empty();
         file.from = Some(origin).filter(|origin| !is_new && *origin != to);
         self.files.insert(to, file);
     }
 
-    pub(super) fn came(&mut self, came: Came, path: String, what: &str) {
+    pub(super) fn came(&mut self, came: ApplyResult, path: String, what: &str) {
         let why = match came {
-            Came::Followed => return,
-            Came::Elsewhere => Why::Elsewhere,
-            Came::Untold => Why::Untold,
-            Came::TooLarge => Why::Limit,
+            ApplyResult::Followed => return,
+            ApplyResult::Elsewhere => Why::Elsewhere,
+            ApplyResult::Untold => Why::Untold,
+            ApplyResult::TooLarge => Why::Limit,
         };
         self.blind(self.place, Some(path), what, why);
     }

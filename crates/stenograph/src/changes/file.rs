@@ -1,8 +1,8 @@
 //! One file through a session: what is done to it, one thing after the other, on what is known of it. Where what is known cannot be
 //! what there was, what was known so far is closed and something new begins.
 
+use super::contents::{Base, Before, FileContents, Fit, Hunk};
 use super::look;
-use super::sheet::{Base, Before, Fit, Hunk, Sheet};
 use super::step::Act;
 use super::told::{Told, Was};
 
@@ -18,15 +18,15 @@ pub(super) struct File {
     /// The path it had at the beginning, where it has another now.
     pub from: Option<String>,
     /// What was known before something that is not recorded happened.
-    pub closed: Vec<Sheet>,
+    pub closed: Vec<FileContents>,
     /// What is known.
-    pub sheet: Sheet,
-    undo: Vec<Sheet>,
+    pub sheet: FileContents,
+    undo: Vec<FileContents>,
 }
 
-/// What came of something that was done.
+/// The result of applying a change to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Came {
+pub(super) enum ApplyResult {
     /// It is followed.
     Followed,
     /// It is followed, but something that is not recorded changed the file before.
@@ -47,7 +47,7 @@ pub(super) enum Memory {
 impl File {
     /// How many bytes are held.
     pub fn size(&self) -> usize {
-        self.closed.iter().chain(&self.undo).map(Sheet::size).sum::<usize>() + self.sheet.size()
+        self.closed.iter().chain(&self.undo).map(FileContents::size).sum::<usize>() + self.sheet.size()
     }
 
     /// Whether nothing is known to have changed.
@@ -56,8 +56,8 @@ impl File {
     }
 
     /// Does what a call did, with what the record tells beside it.
-    pub fn act(&mut self, acts: &[Act], told: Option<&Told>, memory: Memory) -> Came {
-        let mut came = Came::Followed;
+    pub fn act(&mut self, acts: &[Act], told: Option<&Told>, memory: Memory) -> ApplyResult {
+        let mut came = ApplyResult::Followed;
         match told.and_then(|told| told.before.as_ref()) {
             Some(Was::Text(text)) => came = self.see(text),
             Some(Was::Absent) => self.absent(),
@@ -74,15 +74,15 @@ impl File {
         };
         let came = match fit {
             Fit::Fits => came,
-            Fit::Differs => Came::Elsewhere,
-            Fit::Contradicts if acts.contains(&Act::Undo) => Came::Untold,
+            Fit::Differs => ApplyResult::Elsewhere,
+            Fit::Contradicts if acts.contains(&Act::Undo) => ApplyResult::Untold,
             Fit::Contradicts => {
                 self.close();
                 match told_by_lines {
                     Some(told) => self.by_lines(acts, told),
                     None => self.all(acts),
                 };
-                Came::Elsewhere
+                ApplyResult::Elsewhere
             }
         };
         if let Some(after) = told.and_then(|told| told.after.as_ref()) {
@@ -94,7 +94,7 @@ impl File {
     /// Does what a record tells by its lines. What the tool says it did counts for more than what it was to do: some do a little more.
     /// And only the numbers of the lines tell where in a file it was of which not all is known.
     fn by_lines(&mut self, acts: &[Act], told: &Told) -> Fit {
-        let is_whole = matches!(self.sheet, Sheet::Whole { .. });
+        let is_whole = matches!(self.sheet, FileContents::Whole { .. });
         for hunks in spellings(&told.hunks, self.sheet.has_tabs() || acts.iter().any(has_tabs)) {
             let is_sure = acts.iter().all(|act| is_in(act, &hunks)) && (!is_whole || self.sheet.holds(&hunks));
             let mut next = self.sheet.clone();
@@ -128,14 +128,14 @@ impl File {
                 Fit::Fits
             }
             Act::Append(text) => match &mut self.sheet {
-                Sheet::Whole { now, .. } => {
+                FileContents::Whole { now, .. } => {
                     *now = Some(now.take().unwrap_or_default() + text);
                     Fit::Fits
                 }
-                Sheet::Parts(_) => self.sheet.replace("", text, super::sheet::Times::Once),
+                FileContents::Parts(_) => self.sheet.replace("", text, super::contents::Times::Once),
             },
             Act::Replace { old, new, times } => {
-                let is_new = old.is_empty() && self.sheet == Sheet::default();
+                let is_new = old.is_empty() && self.sheet == FileContents::default();
                 if is_new {
                     self.sheet.write(new.clone(), Before::Absent);
                     return Fit::Fits;
@@ -157,19 +157,19 @@ impl File {
             }
             Act::Cell { label, source } => self.sheet.cell(label, source.as_deref()),
             Act::See(text) => self.sheet.see(text),
-            Act::Look { .. } | Act::Move(_) | Act::Blind(_) => Fit::Fits,
+            Act::Look { .. } | Act::Move(_) | Act::Opaque(_) => Fit::Fits,
         }
     }
 
     /// All of it is seen.
-    pub fn see(&mut self, text: &str) -> Came {
+    pub fn see(&mut self, text: &str) -> ApplyResult {
         let came = match self.sheet.see(text) {
-            Fit::Fits => Came::Followed,
-            Fit::Differs => Came::Elsewhere,
+            Fit::Fits => ApplyResult::Followed,
+            Fit::Differs => ApplyResult::Elsewhere,
             Fit::Contradicts => {
                 self.close();
                 self.sheet.see(text);
-                Came::Elsewhere
+                ApplyResult::Elsewhere
             }
         };
         self.bounded(came)
@@ -178,41 +178,45 @@ impl File {
     /// What a call left is seen: whatever is known of it before, this came of the call.
     fn see_after(&mut self, text: &str) {
         match &mut self.sheet {
-            Sheet::Whole { now, .. } => *now = Some(text.to_owned()),
-            Sheet::Parts(_) => self.sheet = Sheet::Whole { base: Base::Unknown, now: Some(text.to_owned()) },
+            FileContents::Whole { now, .. } => *now = Some(text.to_owned()),
+            FileContents::Parts(_) => {
+                self.sheet = FileContents::Whole { base: Base::Unknown, now: Some(text.to_owned()) }
+            }
         }
     }
 
     /// Some lines of it are seen.
-    pub fn see_lines(&mut self, at: usize, text: &str) -> Came {
+    pub fn see_lines(&mut self, at: usize, text: &str) -> ApplyResult {
         let came = match self.sheet.see_lines(at, text) {
-            Fit::Fits | Fit::Differs => Came::Followed,
+            Fit::Fits | Fit::Differs => ApplyResult::Followed,
             Fit::Contradicts => {
                 self.close();
                 self.sheet.see_lines(at, text);
-                Came::Elsewhere
+                ApplyResult::Elsewhere
             }
         };
         self.bounded(came)
     }
 
     /// What a tool shows of it is seen; whether all of it was asked for.
-    pub fn look(&mut self, listing: &str, all: bool) -> Came {
+    pub fn look(&mut self, listing: &str, all: bool) -> ApplyResult {
         match look::numbered(listing) {
-            Some(shown) if all && shown.at == 1 && !shown.remark && self.sheet.is_now(&shown.text) => Came::Followed,
+            Some(shown) if all && shown.at == 1 && !shown.remark && self.sheet.is_now(&shown.text) => {
+                ApplyResult::Followed
+            }
             Some(shown) if all && shown.at == 1 && !shown.remark => self.see(shown.without_nothing()),
             Some(shown) => self.see_lines(shown.at, shown.without_nothing()),
             None => match look::plain(listing).filter(|_| all) {
                 Some(text) => self.see(text),
-                None => Came::Followed,
+                None => ApplyResult::Followed,
             },
         }
     }
 
     /// It is known not to be there.
     fn absent(&mut self) {
-        if self.sheet == Sheet::default() {
-            self.sheet = Sheet::Whole { base: Base::Absent, now: None };
+        if self.sheet == FileContents::default() {
+            self.sheet = FileContents::Whole { base: Base::Absent, now: None };
         }
     }
 
@@ -224,13 +228,13 @@ impl File {
         }
     }
 
-    fn bounded(&mut self, came: Came) -> Came {
+    fn bounded(&mut self, came: ApplyResult) -> ApplyResult {
         if self.size() > FILE_SIZE_MAX {
             self.undo.clear();
         }
         if self.size() > FILE_SIZE_MAX {
             *self = File { from: self.from.take(), ..File::default() };
-            return Came::TooLarge;
+            return ApplyResult::TooLarge;
         }
         came
     }

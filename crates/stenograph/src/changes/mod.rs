@@ -8,6 +8,7 @@
 
 mod answer;
 mod calls;
+mod contents;
 mod doing;
 mod file;
 mod lines;
@@ -15,7 +16,6 @@ mod look;
 mod parts;
 mod patch;
 mod report;
-mod sheet;
 mod shell;
 mod step;
 #[cfg(test)]
@@ -33,7 +33,7 @@ use file::File;
 use told::told;
 
 pub use report::{BaseKnown, ChangeHow, FileChange};
-pub use step::Blind;
+pub use step::Opaque;
 pub use unseen::{Place, Unseen, Why};
 
 /// Follows what events do to files. Give it the events of a session in order.

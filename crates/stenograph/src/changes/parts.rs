@@ -3,8 +3,8 @@
 
 use std::ops::Range;
 
+use super::contents::{Fit, Hunk, Times, replaced};
 use super::lines;
-use super::sheet::{Fit, Hunk, Times, replaced};
 
 /// A part of a file, at the beginning and now.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

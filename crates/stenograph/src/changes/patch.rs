@@ -1,6 +1,6 @@
 //! Reads patches as agents write them: the envelope that names its files in lines of their own, and unified diffs. It applies nothing.
 
-use super::sheet::Hunk;
+use super::contents::Hunk;
 
 /// What a patch does to one file.
 #[derive(Clone, Debug, PartialEq, Eq)]

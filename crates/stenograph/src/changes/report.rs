@@ -1,8 +1,8 @@
 //! What changed in one file, as people and programs read it: a diff, and what is known of it. It follows nothing.
 
+use super::contents::{Base, FileContents};
 use super::file::File;
 use super::parts::Part;
-use super::sheet::{Base, Sheet};
 use super::unified::{End, Hunks, Place, hunks, quoted};
 
 /// What became of a file.
@@ -96,7 +96,7 @@ pub(super) fn change(path: &str, file: &File, root: Option<&str>) -> Option<File
         exact: true,
     };
     let (old, new) = (below(change.from.as_deref().unwrap_or(path), root), below(path, root));
-    let mut first: Option<&Sheet> = None;
+    let mut first: Option<&FileContents> = None;
     for sheet in &file.closed {
         Section { sheet, old: &old, new: &old, is_first: first.is_none() }.write(&mut change);
         first = first.or(Some(sheet));
@@ -109,22 +109,22 @@ pub(super) fn change(path: &str, file: &File, root: Option<&str>) -> Option<File
     change.how = how(first, &file.sheet, change.from.is_some());
     change.base = match first {
         _ if !file.closed.is_empty() => BaseKnown::Parts,
-        Sheet::Whole { base: Base::Absent | Base::Text(_), .. } => BaseKnown::Whole,
-        Sheet::Whole { base: Base::Unknown, .. } => BaseKnown::Nothing,
-        Sheet::Parts(parts) if parts.all().iter().any(|part| part.at.is_some()) => BaseKnown::Parts,
-        Sheet::Parts(_) => BaseKnown::Nothing,
+        FileContents::Whole { base: Base::Absent | Base::Text(_), .. } => BaseKnown::Whole,
+        FileContents::Whole { base: Base::Unknown, .. } => BaseKnown::Nothing,
+        FileContents::Parts(parts) if parts.all().iter().any(|part| part.at.is_some()) => BaseKnown::Parts,
+        FileContents::Parts(_) => BaseKnown::Nothing,
     };
     Some(change)
 }
 
-fn how(first: &Sheet, last: &Sheet, is_moved: bool) -> ChangeHow {
-    let is_gone = matches!(last, Sheet::Whole { now: None, .. });
+fn how(first: &FileContents, last: &FileContents, is_moved: bool) -> ChangeHow {
+    let is_gone = matches!(last, FileContents::Whole { now: None, .. });
     match first {
         _ if is_gone => ChangeHow::Deleted,
-        Sheet::Whole { base: Base::Absent, .. } => ChangeHow::Created,
+        FileContents::Whole { base: Base::Absent, .. } => ChangeHow::Created,
         _ if is_moved => ChangeHow::Moved,
-        Sheet::Whole { base: Base::Unknown, .. } => ChangeHow::Written,
-        Sheet::Whole { base: Base::Text(_), .. } | Sheet::Parts(_) => ChangeHow::Changed,
+        FileContents::Whole { base: Base::Unknown, .. } => ChangeHow::Written,
+        FileContents::Whole { base: Base::Text(_), .. } | FileContents::Parts(_) => ChangeHow::Changed,
     }
 }
 
@@ -144,7 +144,7 @@ fn below(path: &str, root: Option<&str>) -> String {
 
 /// The diff of one sheet.
 struct Section<'a> {
-    sheet: &'a Sheet,
+    sheet: &'a FileContents,
     old: &'a str,
     new: &'a str,
     /// Only the first one begins with what the file was: what comes after it cannot be applied to the same file.
@@ -161,25 +161,25 @@ impl Section<'_> {
             head = format!("rename from {}\nrename to {}\n", quoted("", self.old), quoted("", self.new));
         }
         match self.sheet {
-            Sheet::Whole { base: Base::Text(base), now: Some(now) } => hunks(base, now, whole, &mut found),
-            Sheet::Whole { base: Base::Absent, now } => {
+            FileContents::Whole { base: Base::Text(base), now: Some(now) } => hunks(base, now, whole, &mut found),
+            FileContents::Whole { base: Base::Absent, now } => {
                 "new file mode 100644\n".clone_into(&mut head);
                 sides.0 = "/dev/null".to_owned();
                 hunks("", now.as_deref().unwrap_or_default(), whole, &mut found);
             }
-            Sheet::Whole { base: Base::Text(base), now: None } => {
+            FileContents::Whole { base: Base::Text(base), now: None } => {
                 "deleted file mode 100644\n".clone_into(&mut head);
                 sides.1 = "/dev/null".to_owned();
                 hunks(base, "", whole, &mut found);
             }
-            Sheet::Whole { base: Base::Unknown, now: Some(now) } => {
+            FileContents::Whole { base: Base::Unknown, now: Some(now) } => {
                 hunks("", now, Place { old: None, new: Some(1), end: End::OfFile }, &mut found);
             }
-            Sheet::Whole { base: Base::Unknown, now: None } => {
+            FileContents::Whole { base: Base::Unknown, now: None } => {
                 remark = "the file is deleted; what it held is not recorded";
                 sides.1 = "/dev/null".to_owned();
             }
-            Sheet::Parts(parts) => {
+            FileContents::Parts(parts) => {
                 let lines = parts.lines_alone();
                 for (part, line) in parts.all().iter().zip(lines).filter(|(part, _)| part.is_changed()) {
                     part_hunks(part, line.filter(|_| self.is_first), &mut found);

@@ -1,9 +1,9 @@
 //! Which commands of a shell look as if they write, and what can be told of them for certain: a patch that is handed over in the
 //! command. How commands fall into words is in [`crate::shell`]; nothing is run.
 
+use super::contents::Before;
 use super::patch;
-use super::sheet::Before;
-use super::step::{Act, Blind, Step, patched};
+use super::step::{Act, Opaque, Step, patched};
 use crate::query::{is_path, joined};
 use crate::shell::{CommandLine, Document, Word};
 
@@ -101,7 +101,7 @@ pub(super) fn read(command: &str, cwd: Option<&str>, steps: &mut Vec<Step>) {
     if writes || programs || is_opaque {
         let target = targets.into_iter().find(|target| is_path(target));
         let path = target.map(|target| joined(&target, cwd).into_owned()).unwrap_or_default();
-        steps.push(Step { path, act: Act::Blind(Blind::Command) });
+        steps.push(Step { path, act: Act::Opaque(Opaque::Command) });
     }
 }
 
@@ -231,7 +231,7 @@ mod tests {
         let mut steps = Vec::new();
         read(command, Some("/w"), &mut steps);
         let shown = |step: &Step| match &step.act {
-            Act::Blind(Blind::Command) => format!("? {}", step.path),
+            Act::Opaque(Opaque::Command) => format!("? {}", step.path),
             act => format!("{} {act:?}", step.path),
         };
         steps.iter().map(shown).collect::<Vec<_>>().join("; ")

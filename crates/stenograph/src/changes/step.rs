@@ -3,8 +3,8 @@
 
 use std::cell::Cell;
 
+use super::contents::{Before, Hunk, Times};
 use super::patch::{self, Deed, Patched};
-use super::sheet::{Before, Hunk, Times};
 use super::shell;
 use crate::json::{Object, items};
 use crate::model::Input;
@@ -46,12 +46,12 @@ pub(super) enum Act {
     /// A cell of a notebook gets another source; `None`: it goes.
     Cell { label: String, source: Option<String> },
     /// Something that cannot be followed.
-    Blind(Blind),
+    Opaque(Opaque),
 }
 
 /// Why something that may change files cannot be followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Blind {
+pub enum Opaque {
     /// A command of a shell that may write.
     Command,
     /// An edit whose shape is not known.
@@ -84,7 +84,7 @@ pub(super) fn plan(tool: &str, input: &Input<'_>, cwd: Option<&str>) -> Plan {
                 enveloped(&text, cwd, &mut plan.steps);
             } else if patch::envelope(&text).is_some() {
                 // A program with a patch in it: what becomes of it, only the program knows.
-                plan.steps.push(Step { path: String::new(), act: Act::Blind(Blind::Patch) });
+                plan.steps.push(Step { path: String::new(), act: Act::Opaque(Opaque::Patch) });
             }
         }
         Input::Json(raw) => {
@@ -101,7 +101,7 @@ pub(super) fn plan(tool: &str, input: &Input<'_>, cwd: Option<&str>) -> Plan {
 fn enveloped(text: &str, cwd: Option<&str>, steps: &mut Vec<Step>) {
     match patch::envelope(text) {
         Some(patch) => patched(patch::read_envelope(patch), cwd, steps),
-        None => steps.push(Step { path: String::new(), act: Act::Blind(Blind::Patch) }),
+        None => steps.push(Step { path: String::new(), act: Act::Opaque(Opaque::Patch) }),
     }
 }
 
@@ -194,7 +194,7 @@ impl Fields<'_> {
             self.acts(&path, how, &says, &mut acts);
         }
         if self.damaged.get() || acts.iter().any(is_binary) {
-            acts = vec![Act::Blind(Blind::Damaged)];
+            acts = vec![Act::Opaque(Opaque::Damaged)];
         }
         plan.steps.extend(acts.into_iter().map(|act| Step { path: path.clone(), act }));
     }
@@ -225,7 +225,7 @@ impl Fields<'_> {
         }
         if says("move") || says("rename") {
             let to = self.text(&TARGETS).filter(|to| is_path(to));
-            acts.push(to.map_or(Act::Blind(Blind::Shape), |to| Act::Move(joined(&to, self.cwd).into_owned())));
+            acts.push(to.map_or(Act::Opaque(Opaque::Shape), |to| Act::Move(joined(&to, self.cwd).into_owned())));
         } else if let Some(edits) = self.raw(&["edits"]).and_then(items) {
             acts.extend(edits.into_iter().map(|edit| self.edit(edit)));
         } else if let Some(label) = self.cell() {
@@ -243,7 +243,7 @@ impl Fields<'_> {
             let is_read = !steps.is_empty();
             acts.extend(steps.into_iter().map(|step| step.act));
             if !is_read {
-                acts.push(Act::Blind(Blind::Patch));
+                acts.push(Act::Opaque(Opaque::Patch));
             }
         } else if let Some(text) = whole.filter(|_| how == Some(TouchHow::Written) || !says("edit") && !says("append"))
         {
@@ -252,19 +252,19 @@ impl Fields<'_> {
         } else if let Some(text) = self.text(&WHOLE).filter(|_| says("append")) {
             acts.push(Act::Append(text));
         } else {
-            acts.push(Act::Blind(Blind::Shape));
+            acts.push(Act::Opaque(Opaque::Shape));
         }
     }
 
     /// One of several replacements.
     fn edit(&self, raw: &str) -> Act {
-        let Some(object) = Object::parse(raw) else { return Act::Blind(Blind::Shape) };
+        let Some(object) = Object::parse(raw) else { return Act::Opaque(Opaque::Shape) };
         let edit = Fields { object, tool: self.tool, cwd: self.cwd, damaged: Cell::new(false) };
         let texts = (edit.text(&OLD), edit.text(&NEW));
         self.damaged.set(self.damaged.get() || edit.damaged.get());
         match texts {
             (Some(old), Some(new)) => Act::Replace { old, new, times: edit.times() },
-            (Some(_) | None, _) => Act::Blind(Blind::Shape),
+            (Some(_) | None, _) => Act::Opaque(Opaque::Shape),
         }
     }
 
@@ -340,7 +340,7 @@ fn is_binary(act: &Act) -> bool {
         | Act::Move(_)
         | Act::Undo
         | Act::Cell { .. }
-        | Act::Blind(_) => false,
+        | Act::Opaque(_) => false,
     }
 }
 

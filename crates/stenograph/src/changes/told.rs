@@ -1,8 +1,8 @@
 //! What a record says of files in a shape for programs, beside the words for the model: what a file was before, which lines were
 //! changed, what was shown of it. Formats say where such a shape stands; what it says is told by its keys.
 
+use super::contents::Hunk;
 use super::patch::{Deed, Patched, add_line, read_unified};
-use super::sheet::Hunk;
 use crate::json::{Object, items};
 use crate::model::Event;
 use crate::text::Text;

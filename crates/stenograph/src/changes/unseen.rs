@@ -1,6 +1,6 @@
 //! What may have changed files and cannot be seen: where, and why. Plain values.
 
-use super::step::Blind;
+use super::step::Opaque;
 
 /// Where something happened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub struct Unseen {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Why {
     /// It is in a call that cannot be followed.
-    Blind(Blind),
+    Opaque(Opaque),
     /// The call was never answered: it may have been done.
     Unanswered,
     /// What is shown or replaced is not what the recorded calls add up to.
@@ -47,10 +47,10 @@ impl Why {
     /// The word on the wire.
     pub fn name(self) -> &'static str {
         match self {
-            Why::Blind(Blind::Command) => "command",
-            Why::Blind(Blind::Shape) => "unknown_shape",
-            Why::Blind(Blind::Patch) => "unreadable_patch",
-            Why::Blind(Blind::Damaged) => "no_text",
+            Why::Opaque(Opaque::Command) => "command",
+            Why::Opaque(Opaque::Shape) => "unknown_shape",
+            Why::Opaque(Opaque::Patch) => "unreadable_patch",
+            Why::Opaque(Opaque::Damaged) => "no_text",
             Why::Unanswered => "unanswered",
             Why::Elsewhere => "changed_elsewhere",
             Why::Untold => "nothing_to_undo",
@@ -62,10 +62,10 @@ impl Why {
     /// The reason as a sentence.
     pub fn sentence(self) -> &'static str {
         match self {
-            Why::Blind(Blind::Command) => "a command that may write files",
-            Why::Blind(Blind::Shape) => "an edit of a shape that is not known",
-            Why::Blind(Blind::Patch) => "a patch that cannot be read",
-            Why::Blind(Blind::Damaged) => "the content is no whole text",
+            Why::Opaque(Opaque::Command) => "a command that may write files",
+            Why::Opaque(Opaque::Shape) => "an edit of a shape that is not known",
+            Why::Opaque(Opaque::Patch) => "a patch that cannot be read",
+            Why::Opaque(Opaque::Damaged) => "the content is no whole text",
             Why::Unanswered => "the call was never answered",
             Why::Elsewhere => "something that is not recorded changed the file before",
             Why::Untold => "what was taken back is not recorded",

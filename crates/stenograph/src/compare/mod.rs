@@ -10,7 +10,7 @@ mod vocabulary;
 
 pub use align::{Aside, Change, Comparison, Counts, Side, compare};
 pub use lineage::{How, Relation, relate};
-pub use strand::{Branch, IsInSpine, Step, Strand, Weaving};
+pub use strand::{Branch, ConversationBuilder, IsInSpine, Step, Strand};
 pub use text::{Differing, differing};
 pub use turn::{Class, Turn, said, shown};
 pub use vocabulary::Vocabulary;

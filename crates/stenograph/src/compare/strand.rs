@@ -90,18 +90,18 @@ impl Strand {
     }
 }
 
-/// Makes a strand on the second way through a source, after the spine was decided.
+/// Makes the conversation of a source in a second pass, after the spine is decided.
 #[derive(Debug, Default)]
-pub struct Weaving {
+pub struct ConversationBuilder {
     strand: Strand,
     /// Which branches left from a record, and the last event of that record once it was seen.
     left: BTreeMap<u32, Vec<u32>>,
 }
 
-impl Weaving {
+impl ConversationBuilder {
     /// Begins.
-    pub fn new(spine: &Spine) -> Weaving {
-        let mut weaving = Weaving::default();
+    pub fn new(spine: &Spine) -> ConversationBuilder {
+        let mut weaving = ConversationBuilder::default();
         let branches = spine.left_from().iter().take(BRANCHES_MAX);
         for (branch, record) in (1..).zip(branches) {
             weaving.left.entry(*record).or_default().push(branch);

@@ -16,7 +16,7 @@ use crate::carry::{Carried, seal};
 use crate::edit::{Original, SIZE_MAX, apply};
 use crate::format::Format;
 use crate::loss::Comparison;
-use crate::model::{Body, Content, Event, Held, Piece, PieceKind, Residue, Span};
+use crate::model::{Body, Content, Event, ExtraFields, Held, Piece, PieceKind, Span};
 
 /// Puts the source together again, with what was done to the file that carries it.
 pub fn mend(
@@ -245,7 +245,7 @@ fn respelled(then: &[Piece<'static>], before: &Content<'static>, now: &[Piece<'s
         let own = then.iter().find(|own| own.kind == piece.kind).cloned();
         own.or_else(|| match &piece.kind {
             PieceKind::Text(_) => plain.clone().map(|extra| Piece { kind: piece.kind.clone(), extra }),
-            PieceKind::Blob { .. } => Some(Piece { kind: piece.kind.clone(), extra: Residue::default() }),
+            PieceKind::Blob { .. } => Some(Piece { kind: piece.kind.clone(), extra: ExtraFields::default() }),
             // Only the file's own format knows what it is.
             PieceKind::Other(_) => None,
         })
@@ -260,10 +260,10 @@ fn respelled(then: &[Piece<'static>], before: &Content<'static>, now: &[Piece<'s
 
 /// Of what is left of a text: what its element is called, and nothing that this text alone has. `None` where the text stands deeper
 /// within its element.
-fn type_only(extra: &Residue<'static>) -> Option<Residue<'static>> {
+fn type_only(extra: &ExtraFields<'static>) -> Option<ExtraFields<'static>> {
     if extra.0.iter().any(|(_, held)| matches!(held, Held::Object(_))) {
         return None;
     }
     let kept = extra.0.iter().filter(|(key, held)| key == "type" || matches!(held, Held::Hole));
-    Some(Residue(kept.cloned().collect()))
+    Some(ExtraFields(kept.cloned().collect()))
 }

@@ -5,7 +5,7 @@
 //! of the source. A source that returns to its own format is copied, byte for byte.
 
 mod alignment;
-mod bearer;
+mod carry_writer;
 mod early;
 mod mend;
 mod pass;
@@ -14,7 +14,7 @@ mod totals;
 
 use std::io::{self, Read, Write};
 
-use bearer::Bearer;
+use carry_writer::CarryWriter;
 use early::EarlyResultFinder;
 use pass::{Pass, Stream};
 use totals::RunningTotal;
@@ -252,9 +252,9 @@ fn rewrite(
         (Carry::Not, _) => None,
         // A source that is carried already is carried on, if nothing of it was touched.
         (Carry::Along, Some(of)) if restore::is_intact(from, source, of)? => {
-            Some(Bearer::forwarding(of, to.info().name))
+            Some(CarryWriter::forwarding(of, to.info().name))
         }
-        (Carry::Along, _) => Some(Bearer::new(from.info().name, to.info().name)),
+        (Carry::Along, _) => Some(CarryWriter::new(from.info().name, to.info().name)),
     };
     let (kept, native) = (to.info().name, to.info().name == crate::wire::NAME);
     let whole = own || native;

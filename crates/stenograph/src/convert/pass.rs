@@ -4,7 +4,7 @@
 use std::io::{self, Write};
 
 use super::NOTES_MAX;
-use super::bearer::Bearer;
+use super::carry_writer::CarryWriter;
 use super::early::EarlyResults;
 use super::totals::RunningTotal;
 use crate::evidence::{hosted_status, nested_events};
@@ -12,7 +12,7 @@ use crate::format::{Format, Want};
 use crate::loss::{Comparison, Report};
 use crate::model::{Body, Content, Event, Extra, LeftOut, Note, NoteKind, Outline, Span, Spine};
 use crate::read::{Reading, Sink};
-use crate::sheet::Sheet;
+use crate::record_schema::RecordSchema;
 use crate::text::Str;
 use crate::time::Time;
 use crate::write::{Writing, Written};
@@ -26,7 +26,7 @@ pub struct Pass<'o> {
     early: EarlyResults,
     stream: Stream,
     to: &'static str,
-    bearer: Option<Bearer>,
+    bearer: Option<CarryWriter>,
 }
 
 /// Where the output goes: to the caller, and into a reader of its own format.
@@ -34,7 +34,7 @@ struct Target<'o> {
     out: &'o mut dyn Write,
     reading: Option<Reading>,
     /// What the target's own reader demands of a record.
-    sheet: Sheet,
+    sheet: RecordSchema,
     /// How much was written.
     offset: u64,
     /// Whether what is written now was made here.
@@ -128,14 +128,14 @@ impl<'o> Pass<'o> {
         stream: Stream,
         spine: Spine,
         early: EarlyResults,
-        bearer: Option<Bearer>,
+        bearer: Option<CarryWriter>,
     ) -> Pass<'o> {
         let (name, native) = (to.info().name, to.info().name == crate::wire::NAME);
         let own = outline.origin == name;
         let target = Target {
             out,
             reading: Some(Reading::new(to, Want::All)),
-            sheet: if own { Sheet::default() } else { Sheet::new(to.info().sheet) },
+            sheet: if own { RecordSchema::default() } else { RecordSchema::new(to.info().sheet) },
             offset: 0,
             judges: true,
             back: ReadBack {

@@ -24,10 +24,10 @@ pub(crate) use report::CallReport;
 pub use result::Evidence;
 pub(crate) use result::{AgentEvidence, created_file};
 
-use crate::model::{CallWords, Event, Residue, ScriptWords};
+use crate::model::{CallWords, Event, ExtraFields, ScriptWords};
 
 /// The tables of the formats that an event is told in, each with what no field of the event has a place for.
-fn words<'e, 'a>(event: &'e Event<'a>) -> impl Iterator<Item = (&'static CallWords, &'e Residue<'a>)> {
+fn words<'e, 'a>(event: &'e Event<'a>) -> impl Iterator<Item = (&'static CallWords, &'e ExtraFields<'a>)> {
     event.extra.known().map(|(info, residue)| (&info.calls, residue))
 }
 

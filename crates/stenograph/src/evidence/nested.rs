@@ -82,7 +82,7 @@ mod tests {
     use super::*;
     use crate::formats::claude_code::ClaudeCode;
     use crate::model::Kind;
-    use crate::query::Trail;
+    use crate::query::EntryBuilder;
     use crate::read::all;
 
     const MESSAGE: &str = r#""message":{"role":"assistant","id":"m1","model":"m","content":[{"type":"text","text":"I look"},{"type":"tool_use","id":"t1","name":"Read","input":{"file_path":"/w/a"}}]},"uuid":"5b0c7f4e-0000-4000-8000-000000000001","timestamp":"2026-01-01T00:00:00.000Z""#;
@@ -117,7 +117,7 @@ mod tests {
         let own = all(&ClaudeCode, own.as_bytes()).events;
         let inner = nested_events(&all(&ClaudeCode, outer().as_bytes()).events[0]);
         let keys = |events: &[Event<'static>]| -> Vec<(u64, u64)> {
-            let mut trail = Trail::default();
+            let mut trail = EntryBuilder::default();
             events.iter().filter_map(|event| trail.entry(event).map(|entry| (entry.key, entry.twin))).collect()
         };
         assert_eq!(keys(&own).len(), 2);

@@ -5,14 +5,14 @@ use super::input::command_at;
 use super::result::Evidence;
 use super::words;
 use crate::json::{Object, word};
-use crate::model::{Body, Event, ReportPaths, Residue};
+use crate::model::{Body, Event, ExtraFields, ReportPaths};
 use crate::text::Str;
 
 /// What a fact reports on a call.
 #[derive(Debug)]
 pub(crate) struct CallReport<'e> {
     paths: &'static ReportPaths,
-    residue: &'e Residue<'e>,
+    residue: &'e ExtraFields<'e>,
 }
 
 /// The agent that a call started.

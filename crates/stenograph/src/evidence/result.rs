@@ -3,7 +3,7 @@
 use super::hosted::hosted_status;
 use super::words;
 use crate::json::{value_at, word};
-use crate::model::{Body, CallWords, Content, Event, ExitCodeAt, Residue, ScriptWords, Verdict};
+use crate::model::{Body, CallWords, Content, Event, ExitCodeAt, ExtraFields, ScriptWords, Verdict};
 use crate::text::{Str, beginning};
 
 /// What a record says about a call.
@@ -79,7 +79,7 @@ impl Evidence {
         }
     }
 
-    fn read_words(&mut self, words: &CallWords, residue: &Residue<'_>, text: &str, error: Option<bool>) {
+    fn read_words(&mut self, words: &CallWords, residue: &ExtraFields<'_>, text: &str, error: Option<bool>) {
         self.exit = self.exit.or_else(|| words.exit_codes.iter().find_map(|exit| exit_code(exit, residue, text)));
         let begins = |prefixes: &[&str]| prefixes.iter().any(|prefix| text.starts_with(prefix));
         // A tool may print such words itself; then the record says that all went well.
@@ -152,7 +152,7 @@ pub(crate) fn created_file(event: &Event<'_>) -> Option<bool> {
     })
 }
 
-fn exit_code(exit: &ExitCodeAt, residue: &Residue<'_>, text: &str) -> Option<i64> {
+fn exit_code(exit: &ExitCodeAt, residue: &ExtraFields<'_>, text: &str) -> Option<i64> {
     match exit {
         ExitCodeAt::First(words) => digits(text.strip_prefix(words)?),
         ExitCodeAt::Head(words) => {
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn an_exit_code_stands_where_the_format_says_and_nowhere_else() {
-        let residue = Residue::default();
+        let residue = ExtraFields::default();
         let head = ExitCodeAt::Head("Process exited with code ");
         let text = "Wall time: 1\nProcess exited with code 2\nOutput:\nProcess exited with code 7";
         assert_eq!(exit_code(&head, &residue, text), Some(2));

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use crate::json::{Draft, Object, items};
-use crate::model::{Body, Content, Data, Input, NoteKind, Piece, PieceKind, Residue, Role};
+use crate::model::{Body, Content, Data, ExtraFields, Input, NoteKind, Piece, PieceKind, Role};
 use crate::text::Text;
 use crate::write::Ownership;
 
@@ -115,7 +115,7 @@ fn piece<'a>(raw: &'a str, remarks: &mut Vec<Remark>) -> Piece<'a> {
         (Some(object), _) => piece_of(object, raw, remarks),
         // A bare string among blocks: nothing is left of it, and by that the writer knows it.
         (None, Some(text)) => Piece::text(text),
-        (None, None) => Piece { kind: PieceKind::Other(Cow::Borrowed(raw)), extra: Residue::default() },
+        (None, None) => Piece { kind: PieceKind::Other(Cow::Borrowed(raw)), extra: ExtraFields::default() },
     }
 }
 
@@ -130,7 +130,7 @@ fn piece_of<'a>(mut object: Object<'a>, raw: &'a str, remarks: &mut Vec<Remark>)
         return Piece { kind, extra: object.rest() };
     }
     remarks.extend(remark(name.as_deref(), &object));
-    Piece { kind: PieceKind::Other(Cow::Borrowed(raw)), extra: Residue::default() }
+    Piece { kind: PieceKind::Other(Cow::Borrowed(raw)), extra: ExtraFields::default() }
 }
 
 /// Why a block is kept whole; `None` for one that is meant to be.
@@ -244,7 +244,7 @@ fn blob_type(media: Option<&str>, piece: &Piece<'_>) -> Option<&'static str> {
     }
 }
 
-fn blob_block(media: Option<&str>, data: &Data<'_>, kind: &str, left: Option<&Residue<'_>>) -> Option<String> {
+fn blob_block(media: Option<&str>, data: &Data<'_>, kind: &str, left: Option<&ExtraFields<'_>>) -> Option<String> {
     let mut source = Draft::new();
     match data {
         Data::Inline(text) => {
@@ -274,7 +274,7 @@ fn blob_block(media: Option<&str>, data: &Data<'_>, kind: &str, left: Option<&Re
 
 /// The block of a thought, a call or a result; `None` for every other body. `left` is what is left of the block it came from,
 /// and `call` the id that ties call and result.
-pub fn block_of(body: &Body<'_>, call: Option<&str>, left: Option<&Residue<'_>>) -> Option<String> {
+pub fn block_of(body: &Body<'_>, call: Option<&str>, left: Option<&ExtraFields<'_>>) -> Option<String> {
     let ownership = if left.is_some() { Ownership::Own } else { Ownership::Foreign };
     let mut draft = Draft::new();
     match body {
@@ -317,7 +317,7 @@ pub fn block_of(body: &Body<'_>, call: Option<&str>, left: Option<&Residue<'_>>)
 }
 
 /// What is left below a key: of an object that was opened, or of one that nobody touched.
-pub fn below<'r>(left: &'r Residue<'_>, key: &str) -> Option<Residue<'r>> {
+pub fn below<'r>(left: &'r ExtraFields<'_>, key: &str) -> Option<ExtraFields<'r>> {
     if let Some(inner) = left.object(key) {
         return Some(inner.clone());
     }

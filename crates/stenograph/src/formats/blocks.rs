@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use crate::frame::{RECORD_SIZE_MAX, Record};
-use crate::model::{Body, Event, Held, Note, NoteKind, Residue, Span};
+use crate::model::{Body, Event, ExtraFields, Held, Note, NoteKind, Span};
 use crate::read::{Reader, Sink};
 use crate::text::Text;
 
@@ -294,19 +294,19 @@ pub fn emit_stray<K>(block: &Block<K>, out: &mut dyn Sink) {
 pub const SPELLED: &str = "spelled";
 
 /// What is left of a block that the format's writer would spell otherwise: its bytes. Nothing for all others.
-pub fn leftover(source: &[u8], usual: Option<&[u8]>) -> Residue<'static> {
+pub fn leftover(source: &[u8], usual: Option<&[u8]>) -> ExtraFields<'static> {
     if usual == Some(source) {
-        return Residue::default();
+        return ExtraFields::default();
     }
     let spelled = Text::from_bytes(source).to_json();
-    Residue(vec![(Cow::Borrowed(SPELLED), Held::Raw(Cow::Owned(spelled)))])
+    ExtraFields(vec![(Cow::Borrowed(SPELLED), Held::Raw(Cow::Owned(spelled)))])
 }
 
 /// The key under which a block keeps how the line after it is spelled, where that is not quite empty.
 pub const BLANK: &str = "blank";
 
 /// Keeps that the blank line at the end of a block, which belongs to no text, has a carriage return.
-pub fn leave_blank<K>(block: &Block<K>, end: usize, left: &mut Residue<'static>) {
+pub fn leave_blank<K>(block: &Block<K>, end: usize, left: &mut ExtraFields<'static>) {
     if end < block.len() && !block.text(end, block.len()).is_empty() {
         left.0.push((Cow::Borrowed(BLANK), Held::Raw(Cow::Borrowed("\"\\r\""))));
     }

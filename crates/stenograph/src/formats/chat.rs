@@ -20,7 +20,7 @@ pub use write::drafted;
 
 use std::borrow::Cow;
 
-use crate::model::{Held, Residue, Role};
+use crate::model::{ExtraFields, Held, Role};
 
 /// Who speaks in a message, or that it is a tool's answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +46,7 @@ impl Speaker {
 }
 
 /// What is left of an object below a key, whether it was opened by a reader or came back whole from a native stream.
-fn below<'r>(residue: &'r Residue<'_>, key: &str) -> Option<Cow<'r, Residue<'r>>> {
+fn below<'r>(residue: &'r ExtraFields<'_>, key: &str) -> Option<Cow<'r, ExtraFields<'r>>> {
     match residue.held(key)? {
         Held::Hole => None,
         Held::Raw(raw) => crate::json::Object::parse(raw).map(|object| Cow::Owned(object.rest())),

@@ -32,11 +32,11 @@ fn is_image(piece: &Piece<'_>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Data, Residue};
+    use crate::model::{Data, ExtraFields};
 
     fn blob(media: &'static str) -> Piece<'static> {
         let kind = PieceKind::Blob { media: Some(media.into()), data: Data::Inline("AAAA".into()) };
-        Piece { kind, extra: Residue::default() }
+        Piece { kind, extra: ExtraFields::default() }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! A JSON object being written: values from an event, merged with what was left of the record the event came from.
 
-use crate::model::{Held, Residue};
+use crate::model::{ExtraFields, Held};
 use crate::text::{Raw, Str, Text, quote};
 
 /// An object under construction.
@@ -89,13 +89,13 @@ impl<'a> Draft<'a> {
     }
 
     /// The object as one line of JSON, merged with what was left of its record.
-    pub fn render(&self, rest: Option<&Residue<'_>>) -> String {
+    pub fn render(&self, rest: Option<&ExtraFields<'_>>) -> String {
         let mut out = String::with_capacity(256);
         self.write(rest, Own::of(rest), &mut out);
         out
     }
 
-    fn write(&self, rest: Option<&Residue<'_>>, own: Own, out: &mut String) {
+    fn write(&self, rest: Option<&ExtraFields<'_>>, own: Own, out: &mut String) {
         out.push('{');
         let from = out.len();
         let mut done = vec![false; self.fields.len()];
@@ -187,7 +187,15 @@ impl<'a> Draft<'a> {
         })
     }
 
-    fn put(&self, at: usize, rest: Option<&Residue<'_>>, own: Own, done: &mut [bool], from: usize, out: &mut String) {
+    fn put(
+        &self,
+        at: usize,
+        rest: Option<&ExtraFields<'_>>,
+        own: Own,
+        done: &mut [bool],
+        from: usize,
+        out: &mut String,
+    ) {
         let (Some((key, value, _)), Some(done)) = (self.fields.get(at), done.get_mut(at)) else { return };
         *done = true;
         name_into(key, from, out);
@@ -212,7 +220,7 @@ enum Own {
 }
 
 impl Own {
-    fn of(rest: Option<&Residue<'_>>) -> Own {
+    fn of(rest: Option<&ExtraFields<'_>>) -> Own {
         if rest.is_some() { Own::Yes } else { Own::No }
     }
 }

@@ -9,7 +9,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::scan::{Escapes, Scan};
-use crate::model::{Dollars, Held, Residue, Usage};
+use crate::model::{Dollars, ExtraFields, Held, Usage};
 use crate::text::{Str, Text};
 use crate::time::{Time, Unit};
 
@@ -182,7 +182,7 @@ impl<'a> Object<'a> {
     /// An object in it that was opened as it was parsed.
     fn opened(&mut self, key: &str) -> Option<Object<'a>> {
         match std::mem::replace(self.held(key)?, Held::Hole) {
-            Held::Object(Residue(fields)) => Some(Object { fields }),
+            Held::Object(ExtraFields(fields)) => Some(Object { fields }),
             Held::Hole | Held::Raw(_) => None,
         }
     }
@@ -198,7 +198,7 @@ impl<'a> Object<'a> {
     }
 
     /// Gives back what is left of an opened object, already without what was taken.
-    pub fn close_with(&mut self, key: &str, rest: Residue<'a>) {
+    pub fn close_with(&mut self, key: &str, rest: ExtraFields<'a>) {
         if let Some(held) = self.held(key) {
             *held = Held::Object(rest);
         }
@@ -212,8 +212,8 @@ impl<'a> Object<'a> {
     }
 
     /// What nobody took.
-    pub fn rest(self) -> Residue<'a> {
-        Residue(self.fields)
+    pub fn rest(self) -> ExtraFields<'a> {
+        ExtraFields(self.fields)
     }
 }
 
@@ -236,7 +236,7 @@ fn members<'a>(scan: Scan<'a>, at: usize, path: &[&str], fields: &mut Vec<(Str<'
             [next, below @ ..] if key.spelled == *next => {
                 let mut fields = Vec::with_capacity(FIELDS);
                 let to = members(scan, from, below, &mut fields)?;
-                (Held::Object(Residue(fields)), to)
+                (Held::Object(ExtraFields(fields)), to)
             }
             _ => {
                 let to = scan.value(from)?;

@@ -5,9 +5,9 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::Tokens;
-use super::book::Entry;
-use super::page::Name;
+use super::builder::Entry;
 use super::row::How;
+use super::source_usage::Name;
 
 /// The time that two agents state for one call differs by less than this: one states when the answer begins, the other when it ends.
 const APART_MAX_MS: u64 = 10 * 60 * 1000;

@@ -8,10 +8,10 @@ use std::collections::HashMap;
 use xxhash_rust::xxh3::Xxh3DefaultBuilder;
 
 use super::key::{hash, key};
-use super::page::{Aside, LastAnswer, Name, Names, Page, Reason, Replay, State};
 use super::row::{How, Row, Tools};
-use super::told::{Inner, Retold, Told};
-use super::{Pace, Tokens};
+use super::source_usage::{Aside, LastAnswer, Name, Names, Reason, Replay, SourceUsage, State};
+use super::told::{ForwardedCall, NotACall, Told};
+use super::{ServiceTier, Tokens};
 use crate::model::{Body, Event, Note, Usage};
 use crate::read::{Sink, is_counted};
 use crate::time::Time;
@@ -108,9 +108,9 @@ impl Counting {
         let told = event.told();
         self.follow(event, &told);
         match told.aside {
-            Some(Retold::Synthetic) if event.usage.is_some() => return self.aside(Reason::Synthetic, line),
-            Some(Retold::Synthetic) => return,
-            Some(Retold::Sum) => self.aside(Reason::Sum, line),
+            Some(NotACall::Synthetic) if event.usage.is_some() => return self.aside(Reason::Synthetic, line),
+            Some(NotACall::Synthetic) => return,
+            Some(NotACall::Sum) => self.aside(Reason::Sum, line),
             None => {}
         }
         if told.odd {
@@ -147,14 +147,14 @@ impl Counting {
     }
 
     /// The page so far. What comes next goes on another.
-    pub fn turn(&mut self) -> Page {
+    pub fn turn(&mut self) -> SourceUsage {
         let page = std::mem::replace(self, Counting::new(self.agent, self.calls)).page();
         *self = Counting::resumed(self.agent, self.calls, page.state.clone());
         page
     }
 
     /// The page, when nothing more comes.
-    pub fn page(mut self) -> Page {
+    pub fn page(mut self) -> SourceUsage {
         if self.state.total.is_some() {
             self.leave_to_total();
         }
@@ -166,7 +166,7 @@ impl Counting {
             LastAnswer { group, key: *key, tools }
         });
         let Counting { names, rows, asides, origins, kin, state, .. } = self;
-        Page { names: names.list, rows, asides, origins, kin, state }
+        SourceUsage { names: names.list, rows, asides, origins, kin, state }
     }
 
     /// Remembers what the next records are of.
@@ -265,7 +265,7 @@ impl Counting {
     }
 
     /// A call that a record passes on.
-    fn inner(&mut self, event: &Event<'_>, inner: &Inner<'_>) {
+    fn inner(&mut self, event: &Event<'_>, inner: &ForwardedCall<'_>) {
         let mut row = self.row(event, How::Passed, inner.tokens);
         row.pace = inner.pace;
         row.thread = self.name(inner.thread.as_deref()).or(row.thread);
@@ -298,7 +298,7 @@ impl Counting {
             time: millis(event.time.as_ref()),
             told_at: millis(event.time.as_ref()).unwrap_or(i64::MAX),
             tokens,
-            pace: Pace::Standard,
+            pace: ServiceTier::Standard,
             stated: None,
             how,
             calls: 1,

@@ -7,10 +7,10 @@ use jiff::Timestamp;
 use jiff::civil::Weekday;
 use jiff::tz::TimeZone;
 
-use super::book::{Entry, Ledger};
-use super::page::Name;
+use super::builder::{Entry, Ledger};
 use super::row::{How, Row};
-use super::{Money, Pace, Price, Prices, Tokens};
+use super::source_usage::Name;
+use super::{Money, Price, Prices, ServiceTier, Tokens};
 
 /// By what calls are put together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -178,7 +178,7 @@ pub struct Unpriced {
     /// The model; `None` where sources name none.
     pub model: Option<String>,
     /// At which pace.
-    pub pace: Pace,
+    pub pace: ServiceTier,
     /// What of it has no price: nothing where the model is not known at all.
     pub missing: Vec<super::Counter>,
     /// How many calls.
@@ -356,8 +356,8 @@ fn day(time: i64, question: &Question<'_>) -> Option<String> {
 /// What calls cost, each price looked up once.
 struct Costs<'p> {
     prices: &'p Prices,
-    known: HashMap<(Option<Name>, Pace), Option<Price>>,
-    unpriced: HashMap<(Option<Name>, Pace), Unpriced>,
+    known: HashMap<(Option<Name>, ServiceTier), Option<Price>>,
+    unpriced: HashMap<(Option<Name>, ServiceTier), Unpriced>,
 }
 
 impl Costs<'_> {
@@ -384,7 +384,7 @@ impl Costs<'_> {
     }
 
     fn unpriced(self, ledger: &Ledger) -> Vec<Unpriced> {
-        let named = |((model, _), unpriced): ((Option<Name>, Pace), Unpriced)| Unpriced {
+        let named = |((model, _), unpriced): ((Option<Name>, ServiceTier), Unpriced)| Unpriced {
             model: ledger.name(model).map(str::to_owned),
             ..unpriced
         };

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::page::Name;
-use super::{Pace, Tokens};
+use super::source_usage::Name;
+use super::{ServiceTier, Tokens};
 
 /// One model call, as one source tells of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -31,7 +31,7 @@ pub struct Row {
     /// What it took.
     pub tokens: Tokens,
     /// At which pace.
-    pub pace: Pace,
+    pub pace: ServiceTier,
     /// What the source says that it cost, in US dollars.
     pub stated: Option<f64>,
     /// How the source tells of it.

@@ -1,9 +1,9 @@
 //! Rules by which other programs count, so that their totals can be told beside ours. What a rule makes of the lines of a format is
 //! in that format's folder; here are its name, what it says, and what all formats need to follow one.
 
-use super::page::{Name, Names};
 use super::row::{How, Row, Tools};
-use super::{Pace, Tokens};
+use super::source_usage::{Name, Names};
+use super::{ServiceTier, Tokens};
 use crate::time::Time;
 
 /// A rule by which another program counts.
@@ -101,7 +101,7 @@ pub struct Tallied {
     pub(super) names: Names,
     pub(crate) rows: Vec<(u32, Row)>,
     /// What there is to say about sources that the program does not count as people would think.
-    pub remarks: Vec<String>,
+    pub warnings: Vec<String>,
 }
 
 impl Tallied {
@@ -129,7 +129,7 @@ impl Tallied {
             time,
             told_at: time.unwrap_or(i64::MAX),
             tokens,
-            pace: Pace::Standard,
+            pace: ServiceTier::Standard,
             stated: None,
             how: How::Own,
             calls: 1,

@@ -4,10 +4,10 @@
 use std::collections::{HashMap, HashSet};
 
 use super::Tokens;
-use super::book::Entry;
+use super::builder::Entry;
 use super::conversions::{Origin, is_call};
-use super::page::Name;
 use super::row::{How, Row};
+use super::source_usage::Name;
 
 /// Two sums of costs that differ by less than this are equal: they are added up in different orders.
 const COST_MIN: f64 = 1e-9;

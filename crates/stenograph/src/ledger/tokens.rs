@@ -107,9 +107,9 @@ impl Tokens {
     }
 }
 
-/// At which pace a call was served, which decides what it costs.
+/// The service tier of a call; it decides the price.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Pace {
+pub enum ServiceTier {
     /// As usual.
     #[default]
     Standard,
@@ -123,23 +123,24 @@ pub enum Pace {
     Batch,
 }
 
-impl Pace {
+impl ServiceTier {
     /// Every pace.
-    pub const ALL: [Pace; 5] = [Pace::Standard, Pace::Fast, Pace::Priority, Pace::Flex, Pace::Batch];
+    pub const ALL: [ServiceTier; 5] =
+        [ServiceTier::Standard, ServiceTier::Fast, ServiceTier::Priority, ServiceTier::Flex, ServiceTier::Batch];
 
     /// The word for it.
     pub fn name(self) -> &'static str {
         match self {
-            Pace::Standard => "standard",
-            Pace::Fast => "fast",
-            Pace::Priority => "priority",
-            Pace::Flex => "flex",
-            Pace::Batch => "batch",
+            ServiceTier::Standard => "standard",
+            ServiceTier::Fast => "fast",
+            ServiceTier::Priority => "priority",
+            ServiceTier::Flex => "flex",
+            ServiceTier::Batch => "batch",
         }
     }
 
     /// The pace of that name.
-    pub fn named(name: &str) -> Option<Pace> {
-        Pace::ALL.into_iter().find(|pace| pace.name() == name)
+    pub fn named(name: &str) -> Option<ServiceTier> {
+        ServiceTier::ALL.into_iter().find(|pace| pace.name() == name)
     }
 }

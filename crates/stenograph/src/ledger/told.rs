@@ -1,7 +1,7 @@
 //! What a record tells about model calls in the words of its own format, where the model of events has no place for it. A format
 //! reads it out of what is left of its records; nothing here knows one.
 
-use super::{Pace, Tokens};
+use super::{ServiceTier, Tokens};
 use crate::text::Str;
 use crate::time::Time;
 
@@ -11,19 +11,19 @@ pub struct Told<'a> {
     /// The id of the request: with that of the answer it tells one call from another.
     pub request: Option<Str<'a>>,
     /// At which pace the call was served.
-    pub pace: Pace,
+    pub pace: ServiceTier,
     /// Counters that the usage of the event does not have. What it has is 0 here.
     pub more: Tokens,
     /// What the session has taken so far.
     pub total: Option<Total>,
     /// A call that the record tells of, and that is not its own.
-    pub inner: Option<Inner<'a>>,
+    pub inner: Option<ForwardedCall<'a>>,
     /// The session whose history the source begins with.
     pub parent: Option<Str<'a>>,
     /// Whether that history stands in another source, so that a running total begins with what is not told here.
     pub apart: bool,
     /// Why its numbers are no call, where they are none.
-    pub aside: Option<Retold>,
+    pub aside: Option<NotACall>,
     /// Whether it states a count that is none: negative, with a fraction, too large, or no number.
     pub odd: bool,
 }
@@ -62,9 +62,9 @@ pub enum Input {
     WithCache,
 }
 
-/// A call that a record tells of though it was made elsewhere: a sub-agent's, passed on to whoever watches.
+/// A model call of a sub-agent that a record of the main conversation forwards.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Inner<'a> {
+pub struct ForwardedCall<'a> {
     /// The id of the answer.
     pub group: Option<Str<'a>>,
     /// The id of the request.
@@ -78,14 +78,14 @@ pub struct Inner<'a> {
     /// When.
     pub time: Option<Time<'a>>,
     /// At which pace it was served.
-    pub pace: Pace,
+    pub pace: ServiceTier,
     /// What it took.
     pub tokens: Tokens,
 }
 
-/// Why numbers are no call of their own.
+/// Why a record that states usage is not a model call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Retold {
+pub enum NotACall {
     /// The agent itself put the words into the model's mouth.
     Synthetic,
     /// They add up calls that are told one by one.

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::Residue;
+use super::ExtraFields;
 use crate::text::{Raw, Str, Text};
 
 /// What a message, a result or a summary holds.
@@ -20,7 +20,7 @@ pub struct Piece<'a> {
     /// What it is.
     pub kind: PieceKind<'a>,
     /// The fields of its source record that nobody took.
-    pub extra: Residue<'a>,
+    pub extra: ExtraFields<'a>,
 }
 
 /// What an element of a content list is.
@@ -116,7 +116,7 @@ impl<'a> Content<'a> {
 impl<'a> Piece<'a> {
     /// A piece of text.
     pub fn text(text: impl Into<Text<'a>>) -> Piece<'a> {
-        Piece { kind: PieceKind::Text(text.into()), extra: Residue::default() }
+        Piece { kind: PieceKind::Text(text.into()), extra: ExtraFields::default() }
     }
 
     /// The text, if it is one.

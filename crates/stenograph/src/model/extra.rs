@@ -9,12 +9,12 @@ use crate::text::{Raw, Str};
 /// The fields nobody took, by the format whose words they are. An event read from an agent's file has one entry; one
 /// read from a native stream may have those of several formats.
 #[derive(Clone, Debug, PartialEq, Default)]
-pub struct Extra<'a>(Vec<(Origin<'a>, Residue<'a>)>);
+pub struct Extra<'a>(Vec<(Origin<'a>, ExtraFields<'a>)>);
 
-/// What is left of a JSON object after fields were taken. A taken field leaves a hole, so that a writer can put the value
+/// The fields of a JSON object that no field of an event has a place for. A taken field leaves a hole, so that a writer can put the value
 /// back where it stood.
 #[derive(Clone, Debug, Default)]
-pub struct Residue<'a>(pub Vec<(Str<'a>, Held<'a>)>);
+pub struct ExtraFields<'a>(pub Vec<(Str<'a>, Held<'a>)>);
 
 /// What a place in an object holds.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,34 +24,34 @@ pub enum Held<'a> {
     /// A value nobody took.
     Raw(Raw<'a>),
     /// An object of which parts were taken.
-    Object(Residue<'a>),
+    Object(ExtraFields<'a>),
 }
 
 impl<'a> Extra<'a> {
     /// An extra of one format.
-    pub fn of(format: &'static FormatInfo, residue: Residue<'a>) -> Extra<'a> {
+    pub fn of(format: &'static FormatInfo, residue: ExtraFields<'a>) -> Extra<'a> {
         Extra(vec![(Origin::Known(format), residue)])
     }
 
     /// Adds what is left in the words of `origin`.
-    pub fn add(&mut self, origin: Origin<'a>, residue: Residue<'a>) {
+    pub fn add(&mut self, origin: Origin<'a>, residue: ExtraFields<'a>) {
         // An empty residue is kept too: it says which format the record came from, and needs nothing else.
         self.0.push((origin, residue));
     }
 
     /// What is left in the words of `origin`.
-    pub fn get(&self, origin: &str) -> Option<&Residue<'a>> {
+    pub fn get(&self, origin: &str) -> Option<&ExtraFields<'a>> {
         self.0.iter().find(|(known, _)| known.name() == origin).map(|(_, residue)| residue)
     }
 
     /// All origins and what is left in their words.
-    pub fn iter(&self) -> impl Iterator<Item = (&Origin<'a>, &Residue<'a>)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&Origin<'a>, &ExtraFields<'a>)> {
         self.0.iter().map(|(origin, residue)| (origin, residue))
     }
 
     /// What is known of each format in whose words something is left, with what is left. A format that this program does not know is
     /// passed over.
-    pub fn known(&self) -> impl Iterator<Item = (&'static FormatInfo, &Residue<'a>)> {
+    pub fn known(&self) -> impl Iterator<Item = (&'static FormatInfo, &ExtraFields<'a>)> {
         self.0.iter().filter_map(|(origin, residue)| Some((origin.info()?, residue)))
     }
 
@@ -91,12 +91,12 @@ impl<'a> Extra<'a> {
 
     /// The same, borrowing nothing.
     pub fn into_owned(self) -> Extra<'static> {
-        let own = |(origin, residue): (Origin<'a>, Residue<'a>)| (origin.into_owned(), residue.into_owned());
+        let own = |(origin, residue): (Origin<'a>, ExtraFields<'a>)| (origin.into_owned(), residue.into_owned());
         Extra(self.0.into_iter().map(own).collect())
     }
 }
 
-impl<'a> Residue<'a> {
+impl<'a> ExtraFields<'a> {
     /// Whether nothing but holes is left.
     pub fn is_empty(&self) -> bool {
         self.0.iter().all(|(_, held)| match held {
@@ -149,7 +149,7 @@ impl<'a> Residue<'a> {
     }
 
     /// What is left of an object in it.
-    pub fn object(&self, key: &str) -> Option<&Residue<'a>> {
+    pub fn object(&self, key: &str) -> Option<&ExtraFields<'a>> {
         match self.held(key)? {
             Held::Object(inner) => Some(inner),
             Held::Hole | Held::Raw(_) => None,
@@ -157,7 +157,7 @@ impl<'a> Residue<'a> {
     }
 
     /// An object in it, whether parts of it were taken or it is still whole, as it is where a native stream holds it.
-    pub fn opened(&self, key: &str) -> Option<Cow<'_, Residue<'_>>> {
+    pub fn opened(&self, key: &str) -> Option<Cow<'_, ExtraFields<'_>>> {
         match self.object(key) {
             Some(inner) => Some(Cow::Borrowed(inner)),
             None => Some(Cow::Owned(crate::json::Object::parse(self.raw(key)?)?.rest())),
@@ -183,7 +183,7 @@ impl<'a> Residue<'a> {
     }
 
     /// Puts what a part holds into what its record holds: a part names its place by the path down to it.
-    fn overlay(&mut self, part: &Residue<'a>) {
+    fn overlay(&mut self, part: &ExtraFields<'a>) {
         for (key, held) in &part.0 {
             match (self.held_mut(key), held) {
                 (Some(Held::Object(base)), Held::Object(inner))
@@ -211,7 +211,7 @@ impl<'a> Residue<'a> {
     }
 
     /// The same, borrowing nothing.
-    pub fn into_owned(self) -> Residue<'static> {
+    pub fn into_owned(self) -> ExtraFields<'static> {
         let own = |(name, held): (Str<'a>, Held<'a>)| -> (Str<'static>, Held<'static>) {
             let held = match held {
                 Held::Hole => Held::Hole,
@@ -220,7 +220,7 @@ impl<'a> Residue<'a> {
             };
             (Cow::Owned(name.into_owned()), held)
         };
-        Residue(self.0.into_iter().map(own).collect())
+        ExtraFields(self.0.into_iter().map(own).collect())
     }
 
     /// Appends what is left as a JSON object; holes do not show.
@@ -252,14 +252,14 @@ impl<'a> Residue<'a> {
     }
 }
 
-impl PartialEq for Residue<'_> {
+impl PartialEq for ExtraFields<'_> {
     /// Holes and the order of keys are spelling, not content; so is whether an object was opened or left whole.
     fn eq(&self, other: &Self) -> bool {
         // Almost always nothing differs, not even the spelling.
         if self.0 == other.0 {
             return true;
         }
-        let spelled = |residue: &Residue<'_>| {
+        let spelled = |residue: &ExtraFields<'_>| {
             let mut json = String::new();
             residue.write_json(&mut json);
             crate::json::canonical(&json).into_owned()

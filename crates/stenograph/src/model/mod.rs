@@ -20,7 +20,7 @@ pub use call_words::{
 pub use content::{Content, Data, Input, Piece, PieceKind};
 pub use dollars::Dollars;
 pub use event::{Body, Event, ForkOrigin, Kind, Part, Role, Span, Usage};
-pub use extra::{Extra, Held, Residue};
+pub use extra::{Extra, ExtraFields, Held};
 pub use format_info::{FormatInfo, Traits};
 pub use note::{Note, NoteKind};
 pub use origin::Origin;

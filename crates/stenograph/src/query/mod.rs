@@ -3,6 +3,7 @@
 
 mod collapse;
 mod entry;
+mod entry_builder;
 mod expr;
 mod field;
 mod fuzzy;
@@ -11,11 +12,11 @@ mod moment;
 mod parse;
 mod snippet;
 mod touch;
-mod trail;
 mod words;
 
 pub use collapse::{Same, Shown, collapse, collapse_pieces};
 pub use entry::Entry;
+pub use entry_builder::EntryBuilder;
 pub use expr::{Expr, Field, Has, Is, Letters, Pattern, Query, Sought};
 pub use field::has_in_name;
 pub use fuzzy::is_near;
@@ -25,5 +26,4 @@ pub use parse::{Mistake, PHRASE_LENGTH_MAX, QUERY_SIZE_MAX};
 pub use snippet::Snippet;
 pub use touch::{Touch, TouchHow};
 pub(crate) use touch::{is_path, joined, parts, touches, verb};
-pub use trail::Trail;
 pub use words::{How, WORD_LENGTH_MAX, Word, Words, words};

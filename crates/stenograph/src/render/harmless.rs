@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 
 /// What a character does to a terminal or to a reader's eyes.
-enum Mischief {
+enum Unsafe {
     None,
     /// It has a picture.
     Pictured(char),
@@ -14,15 +14,15 @@ enum Mischief {
 }
 
 /// `before` is the character that stands before it.
-fn mischief(char: char, before: Option<char>) -> Mischief {
+fn mischief(char: char, before: Option<char>) -> Unsafe {
     match char {
-        '\n' | '\t' => Mischief::None,
-        '\0'..='\x1f' => Mischief::Pictured(char::from_u32(0x2400 + u32::from(char)).unwrap_or('\u{fffd}')),
-        '\x7f' => Mischief::Pictured('\u{2421}'),
+        '\n' | '\t' => Unsafe::None,
+        '\0'..='\x1f' => Unsafe::Pictured(char::from_u32(0x2400 + u32::from(char)).unwrap_or('\u{fffd}')),
+        '\x7f' => Unsafe::Pictured('\u{2421}'),
         // Joiners belong into some scripts and into pictures made of several. Elsewhere they only hide.
-        '\u{200c}' | '\u{200d}' if before.is_some_and(joins) => Mischief::None,
-        char if is_unseen(char) => Mischief::Spelled,
-        _ => Mischief::None,
+        '\u{200c}' | '\u{200d}' if before.is_some_and(joins) => Unsafe::None,
+        char if is_unseen(char) => Unsafe::Spelled,
+        _ => Unsafe::None,
     }
 }
 
@@ -53,11 +53,11 @@ fn is_unseen(char: char) -> bool {
 fn is_harmless(text: &str) -> bool {
     // Almost every text is plain ASCII, which is told apart much faster byte by byte.
     let plain = text.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\n' | b'\t'));
-    plain || looked_at(text).all(|(_, mischief)| matches!(mischief, Mischief::None))
+    plain || looked_at(text).all(|(_, mischief)| matches!(mischief, Unsafe::None))
 }
 
 /// Every character, with what it does.
-fn looked_at(text: &str) -> impl Iterator<Item = (char, Mischief)> {
+fn looked_at(text: &str) -> impl Iterator<Item = (char, Unsafe)> {
     let mut before = None;
     text.chars().map(move |char| (char, mischief(char, before.replace(char))))
 }
@@ -72,9 +72,9 @@ pub fn harmless(text: &str) -> Cow<'_, str> {
     while let Some((char, mischief)) = chars.next() {
         match mischief {
             _ if char == '\r' && chars.peek().is_some_and(|(next, _)| *next == '\n') => {}
-            Mischief::None => out.push(char),
-            Mischief::Pictured(picture) => out.push(picture),
-            Mischief::Spelled => out.extend(char.escape_unicode()),
+            Unsafe::None => out.push(char),
+            Unsafe::Pictured(picture) => out.push(picture),
+            Unsafe::Spelled => out.extend(char.escape_unicode()),
         }
     }
     Cow::Owned(out)
@@ -93,8 +93,8 @@ pub fn harmless_json(json: &str) -> Cow<'_, str> {
     let mut out = String::with_capacity(json.len() + 16);
     for (char, mischief) in looked_at(json) {
         match mischief {
-            Mischief::None => out.push(char),
-            Mischief::Pictured(_) | Mischief::Spelled => {
+            Unsafe::None => out.push(char),
+            Unsafe::Pictured(_) | Unsafe::Spelled => {
                 for unit in char.encode_utf16(&mut [0; 2]) {
                     let _ = write!(out, "\\u{unit:04x}");
                 }

@@ -1,7 +1,7 @@
 //! Whole documents, small enough to be read.
 
 use super::*;
-use crate::model::{Body, Content, Data, Event, Input, Outline, Piece, PieceKind, Residue, Role, Usage};
+use crate::model::{Body, Content, Data, Event, ExtraFields, Input, Outline, Piece, PieceKind, Role, Usage};
 use crate::time::Time;
 
 fn message(role: Role, text: &'static str) -> Event<'static> {
@@ -29,7 +29,7 @@ fn session() -> Vec<Event<'static>> {
     });
     let blob = Piece {
         kind: PieceKind::Blob { media: Some("image/png".into()), data: Data::Inline("x".repeat(1234).into()) },
-        extra: Residue::default(),
+        extra: ExtraFields::default(),
     };
     let mut last =
         Event::new(Body::Message { role: Role::Assistant, content: Content::Pieces(vec![Piece::text("Done."), blob]) });

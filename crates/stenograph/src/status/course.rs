@@ -35,7 +35,7 @@ pub(super) enum Phase {
 }
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Course {
+pub(super) struct ConversationState {
     pub phase: Phase,
     /// The tool that was called last.
     pub tool: Option<String>,
@@ -88,7 +88,7 @@ const EQUAL_MIN: usize = 5;
 /// So many steps that fail in a row are too many.
 const FAILING_MIN: u32 = 3;
 
-impl Course {
+impl ConversationState {
     pub fn is_empty(&self) -> bool {
         self.phase == Phase::Nothing
     }

@@ -6,7 +6,8 @@ use super::{NAME, VERSION};
 use crate::formats::steno::INFO;
 use crate::json::{Object, items};
 use crate::model::{
-    Body, Content, Data, Event, Extra, ForkOrigin, Held, Input, Origin, Part, Piece, PieceKind, Residue, Role, Usage,
+    Body, Content, Data, Event, Extra, ExtraFields, ForkOrigin, Held, Input, Origin, Part, Piece, PieceKind, Role,
+    Usage,
 };
 
 /// Reads an event; `None` when the object is not one of this version.
@@ -225,7 +226,7 @@ fn read_extra<'a>(object: &mut Object<'a>) -> Extra<'a> {
     }
     // What is in no format's words stays on the line, and an empty object with it.
     if !unread.is_empty() || extra.iter().next().is_none() {
-        object.close_with("extra", Residue(unread));
+        object.close_with("extra", ExtraFields(unread));
     }
     extra
 }
@@ -235,7 +236,7 @@ const ORIGINS_MAX: usize = 16;
 
 /// What is left of a line whose event was read, under the wire's own name. Where nobody could read what the event stands for,
 /// even nothing is left: it tells the event from bytes in this very file that are no line of it.
-pub fn leave<'a>(event: &mut Event<'a>, rest: Residue<'a>) {
+pub fn leave<'a>(event: &mut Event<'a>, rest: ExtraFields<'a>) {
     if !rest.is_empty() || matches!(event.body, Body::Other { .. }) {
         event.extra.add(Origin::Known(&INFO), rest);
     }

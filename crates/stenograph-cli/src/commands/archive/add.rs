@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use stenograph::json::Draft;
-use stenograph_store::Remark;
+use stenograph_store::Warning;
+use stenograph_store::archive_sources::{Gathered, gather};
 use stenograph_store::discover::{Found, Places, Stat, discover, place_of};
-use stenograph_store::gather::{Gathered, gather};
 use stenograph_store::index::Store;
 
 use super::{archive, remarks_json, strings_json, tell_continued, tell_remarks};
@@ -44,13 +44,13 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
     let store = options.place.store()?;
     let stop = Arc::new(AtomicBool::new(false));
     store::on_interrupt(&stop);
-    let mut remarks = Vec::new();
+    let mut warnings = Vec::new();
     let mut found = Vec::new();
     if options.paths.is_empty() {
-        remarks = discover(&options.place.places(&store)?, &mut |file| found.push(file));
+        warnings = discover(&options.place.places(&store)?, &mut |file| found.push(file));
     }
     for path in &options.paths {
-        remarks.extend(find(path, &store, &mut found)?);
+        warnings.extend(find(path, &store, &mut found)?);
     }
     let bar = Progress::rate("keeping", found.iter().map(|file| file.stat.size).sum());
     let gathered = gather(&store, &found, clock::millis(), &mut |done| {
@@ -58,22 +58,22 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
         !stop.load(Ordering::Relaxed)
     })?;
     drop(bar);
-    remarks.extend(gathered.remarks.iter().cloned());
+    warnings.extend(gathered.warnings.iter().cloned());
     if !options.paths.is_empty() {
         // Files that were named, however they were spelled; a folder may hold anything.
         let is_stranger =
             |path: &&PathBuf| std::fs::canonicalize(path).is_ok_and(|path| gathered.strangers.contains(&path));
         let strangers = options.paths.iter().filter(is_stranger);
-        remarks.extend(strangers.map(|path| Remark::new(path, "not kept: it is of no known format")));
+        warnings.extend(strangers.map(|path| Warning::new(path, "not kept: it is of no known format")));
     }
-    tell(options, &gathered, &remarks, &store, output)?;
+    tell(options, &gathered, &warnings, &store, output)?;
     let known = gathered.unchanged + gathered.renewed + gathered.forgotten + gathered.continued.len() as u64;
     let nothing = gathered.new + gathered.grown + gathered.rewritten + known == 0;
     Ok(if nothing && !gathered.stopped { Status::No } else { Status::Done })
 }
 
 /// What there is at a path: a file as it is, a folder with all that is below it.
-fn find(path: &Path, store: &Store, found: &mut Vec<Found>) -> Result<Vec<Remark>, CommandError> {
+fn find(path: &Path, store: &Store, found: &mut Vec<Found>) -> Result<Vec<Warning>, CommandError> {
     let whole = std::fs::canonicalize(path).map_err(|error| {
         CommandError::new(format!("{}: cannot be read: {error}", path.display()))
             .hint("check the spelling; steno archive add alone looks where agents write")
@@ -96,7 +96,7 @@ fn find(path: &Path, store: &Store, found: &mut Vec<Found>) -> Result<Vec<Remark
 fn tell(
     options: &Options,
     gathered: &Gathered,
-    remarks: &[Remark],
+    warnings: &[Warning],
     store: &Store,
     output: &mut Output<'_>,
 ) -> Result<(), CommandError> {
@@ -118,10 +118,10 @@ fn tell(
         numbers.into_iter().for_each(|(name, number)| draft.set_number(name, Some(number)));
         draft.set("continued", strings_json(&gathered.continued));
         draft.set("stopped", gathered.stopped.to_string());
-        draft.set("remarks", remarks_json(remarks));
+        draft.set("warnings", remarks_json(warnings));
         return output.line(&harmless_json(&draft.render(None)));
     }
-    tell_remarks(remarks, output);
+    tell_remarks(warnings, output);
     tell_continued(&gathered.continued, output);
     let counts = [
         (gathered.new, "new"),

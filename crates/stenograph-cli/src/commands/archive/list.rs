@@ -46,7 +46,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
     let root = options.place.root();
     let is_inside = |copy: &CopyInfo| root.as_ref().is_none_or(|root| copy.path.starts_with(root));
     let copies: Vec<CopyInfo> = archive.copies().filter(is_inside).collect();
-    tell_remarks(archive.remarks(), output);
+    tell_remarks(archive.warnings(), output);
     if copies.is_empty() {
         return Err(CommandError::nothing("nothing is kept yet")
             .hint("steno index keeps what it finds; so does steno archive add"));

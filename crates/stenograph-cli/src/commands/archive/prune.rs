@@ -141,7 +141,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
         drop(catalogue);
         unindex(options, &store, &decided)?;
         let reclaimed = writer.reclaim(clock::millis())?;
-        tell_remarks(&reclaimed.remarks, output);
+        tell_remarks(&reclaimed.warnings, output);
         after = super::archive(&store)?.size().stored;
     }
     end(options, &decided, before.saturating_sub(after), output)?;

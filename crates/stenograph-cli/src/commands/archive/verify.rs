@@ -65,7 +65,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
     let has_lost_commits = repaired.as_ref().is_some_and(|repaired| !repaired.lost.is_empty());
     let is_sound =
         verified.damaged.is_empty() && verified.single_commits == 0 && !has_lost_commits && missing.is_empty();
-    let status = if is_sound && archive.remarks().is_empty() { Status::Done } else { Status::No };
+    let status = if is_sound && archive.warnings().is_empty() { Status::Done } else { Status::No };
     if options.json {
         let mut draft = Draft::new();
         if let Some(repaired) = &repaired {
@@ -82,14 +82,14 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
         draft.set_number("unmentioned_bytes", Some(verified.unmentioned_bytes));
         draft.set_number("single_commits", Some(verified.single_commits));
         draft.set("stopped", is_stopped.to_string());
-        draft.set("remarks", remarks_json(archive.remarks()));
+        draft.set("warnings", remarks_json(archive.warnings()));
         output.line(&harmless_json(&draft.render(None)))?;
         return Ok(status);
     }
     if let Some(repaired) = &repaired {
         tell_repaired(repaired, output);
     }
-    tell_remarks(archive.remarks(), output);
+    tell_remarks(archive.warnings(), output);
     for damaged in &verified.damaged {
         output.line(&harmless_line(&line(damaged, &archive)))?;
     }

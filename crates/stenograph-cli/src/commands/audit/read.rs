@@ -9,7 +9,7 @@ use stenograph::model::{Event, Note};
 use stenograph::read::Sink;
 use stenograph::repeat::CheckRepeats;
 use stenograph_store::index::catalogue::{Catalogue, SessionId};
-use stenograph_store::{Passes, folder, sides};
+use stenograph_store::{Passes, folder, subagent_files};
 
 use super::{Options, merge};
 use crate::error::CommandError;
@@ -55,7 +55,7 @@ pub fn file(options: &Options, path: &Path, output: &mut Output<'_>) -> Result<A
         None => {
             let main = input::open(path, from, Passes::Once)?;
             let format = main.format;
-            let sides = sides::beside(path, format).into_iter().map(|side| {
+            let sides = subagent_files::beside(path, format).into_iter().map(|side| {
                 let shown = side.path.display().to_string();
                 (shown, move |_: &mut Output<'_>| input::open(&side.path, from, Passes::Once))
             });

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use stenograph::model::{Event, Note};
-use stenograph::query::{Entry, Query, Same, SessionFacts, Trail, collapse_pieces};
+use stenograph::query::{Entry, EntryBuilder, Query, Same, SessionFacts, collapse_pieces};
 use stenograph::read::Sink;
 use stenograph_store::Passes;
 use stenograph_store::index::catalogue::{Session, SourceRow};
@@ -68,7 +68,7 @@ fn scan(query: &Query, path: &Path, number: i64, found: &mut Vec<Shown>) -> Resu
         agent,
         name,
         projects: Vec::new(),
-        trail: Trail::default().through(input.format),
+        trail: EntryBuilder::default().through(input.format),
         event: 0,
         number,
         found: Vec::new(),
@@ -96,7 +96,7 @@ struct Scanning<'q> {
     agent: &'static str,
     name: String,
     projects: Vec<String>,
-    trail: Trail,
+    trail: EntryBuilder,
     event: u64,
     number: i64,
     found: Vec<(Hit, Seen)>,

@@ -7,7 +7,7 @@ use stenograph::format::Format;
 use stenograph::ledger::{Calls, Counting};
 use stenograph::model::{Event, Note, Outline, Spine, Usage};
 use stenograph::read::Sink;
-use stenograph_store::follow::{Bell, Follow, Listener, Turn};
+use stenograph_store::follow::{ChangeSignal, Follow, Listener, Turn};
 use stenograph_store::layouts::{RunSummary, run_summary};
 use stenograph_store::recall::Recall;
 use stenograph_store::source_file::Recognized;
@@ -33,7 +33,7 @@ pub struct Live {
     format: Option<&'static dyn Format>,
     follow: Follow,
     /// Rings when there may be more.
-    pub bell: Bell,
+    pub bell: ChangeSignal,
 }
 
 /// Somebody who is given events, until it is enough.
@@ -106,7 +106,7 @@ impl ReplaySource {
         }
         let path = live::named(&options.place, &options.file)?;
         let format = from.map(input::format_named).transpose()?;
-        let bell = Bell::over(std::slice::from_ref(&path));
+        let bell = ChangeSignal::over(std::slice::from_ref(&path));
         let follow = Follow::wait_for(&path, format.map(Recognized::certain))?;
         Ok(ReplaySource::Live(Box::new(Live { follow, path, format, bell })))
     }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crossterm::event::{self, Event as Input, KeyEventKind};
 use stenograph::replay::{Changed, Command, Player, State};
-use stenograph_store::follow::{Rang, SWEEP};
+use stenograph_store::follow::{SWEEP, Wake};
 
 use super::keys::{HELP, Keys, Scroll, Wish};
 use super::origin::{Live, Overview, ReplaySource};
@@ -133,7 +133,7 @@ impl Playing {
 
     /// Looks for what was written meanwhile, when something says so and now and then.
     fn look(&mut self, live: &mut Live) -> Result<Changed, CommandError> {
-        if live.bell.wait(Duration::ZERO) == Rang::No && self.looked.elapsed() < SWEEP {
+        if live.bell.wait(Duration::ZERO) == Wake::No && self.looked.elapsed() < SWEEP {
             return Ok(Changed::No);
         }
         self.looked = Instant::now();

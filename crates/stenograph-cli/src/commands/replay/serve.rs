@@ -4,9 +4,9 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use stenograph::cassette::{Errors, Manner, Played, Tape, Taping, Verdict};
+use stenograph::cassette::{Errors, Manner, Played, Tape, TapeBuilder, Verdict};
 use stenograph::json::Draft;
-use stenograph_web::{Account, Happening, Pace, Until};
+use stenograph_web::{Account, Pace, ServerEvent, Until};
 
 use crate::conversation::Conversation;
 use crate::error::{CommandError, Status};
@@ -53,7 +53,7 @@ pub fn run(options: &super::Options, output: &mut Output<'_>) -> Result<Status, 
 
 /// Makes the tape of a conversation.
 fn tape(options: &Serving, conversation: &mut Conversation, output: &mut Output<'_>) -> Result<Tape, CommandError> {
-    let mut taping = Taping::new(options.thread.as_deref()).with_errors(match options.errors {
+    let mut taping = TapeBuilder::new(options.thread.as_deref()).with_errors(match options.errors {
         true => Errors::Played,
         false => Errors::Left,
     });
@@ -128,15 +128,15 @@ struct Telling<'a, 'o> {
 }
 
 impl Telling<'_, '_> {
-    fn tell(&mut self, happening: &Happening) {
+    fn tell(&mut self, happening: &ServerEvent) {
         let told = match happening {
-            Happening::Listening(address) => self.listening(&format!("http://{address}")),
-            Happening::Played(played) => self.played(played),
-            Happening::Rejected { status, message } => {
+            ServerEvent::Listening(address) => self.listening(&format!("http://{address}")),
+            ServerEvent::Played(played) => self.played(played),
+            ServerEvent::Rejected { status, message } => {
                 self.output.say(&format!("a request was refused with {status}: {}", harmless_line(message)));
                 Ok(())
             }
-            Happening::Cut { request } => {
+            ServerEvent::Cut { request } => {
                 self.output.say(&format!("request {request}: the client went away before it had all of the answer"));
                 Ok(())
             }
@@ -171,8 +171,8 @@ impl Telling<'_, '_> {
             let more = counted((played.news.len() - TOLD_MAX) as u64, "difference");
             self.output.say(&format!("request {request}: drift: and {more} more"));
         }
-        for remark in &played.remarks {
-            self.output.say(&harmless_line(&format!("request {request}: {}", remark.line())));
+        for warning in &played.remarks {
+            self.output.say(&harmless_line(&format!("request {request}: {}", warning.line())));
         }
         if self.manner == Talk::Json {
             self.output.line(&harmless_json(&played_json(played)))?;
@@ -213,7 +213,7 @@ fn played_json(played: &Played) -> String {
     draft.set_number("answer", answer.map(|index| index as u64 + 1));
     draft.set_number("differences", Some(played.count as u64));
     draft.set("drift", list(played.news.iter().map(stenograph::cassette::Drift::json).collect()));
-    let remarks = played.remarks.iter().map(|remark| stenograph::text::quote(&remark.line())).collect();
-    draft.set("remarks", list(remarks));
+    let warnings = played.remarks.iter().map(|warning| stenograph::text::quote(&warning.line())).collect();
+    draft.set("remarks", list(warnings));
     draft.render(None)
 }

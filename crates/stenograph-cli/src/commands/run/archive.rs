@@ -1,7 +1,7 @@
 //! `steno run archive`: puts runs away.
 
 use stenograph_store::files::Disk;
-use stenograph_store::layouts::devflow::archive::House;
+use stenograph_store::layouts::devflow::archive::Maintenance;
 use stenograph_store::layouts::devflow::{Run, Status, index};
 
 use super::choice::Choice;
@@ -51,7 +51,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<error::Status, 
     let named = |run: &Run| options.runs.is_empty() || options.runs.contains(&run.id);
     let chosen: Vec<&Run> = all.iter().filter(|run| named(run) && options.choice.has(run)).collect();
     let house = match effect {
-        Effect::Real => Some(House::enter(&Disk, &base)?),
+        Effect::Real => Some(Maintenance::enter(&Disk, &base)?),
         Effect::DryRun => None,
     };
     let (mut done, mut running) = (0_u64, 0_u64);

@@ -2,7 +2,7 @@
 
 use stenograph_store::Error;
 use stenograph_store::files::Disk;
-use stenograph_store::layouts::devflow::archive::{self, Archived, House};
+use stenograph_store::layouts::devflow::archive::{self, Archived, Maintenance};
 use stenograph_store::layouts::devflow::retention::{Failed, Fate, Outdated, Policy, Reason, fates, is_outdated};
 use stenograph_store::layouts::devflow::{Base, Run, index};
 
@@ -63,7 +63,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<error::Status, 
     };
     let effect = if options.dry_run { Effect::DryRun } else { Effect::Real };
     let house = match effect {
-        Effect::Real => Some(House::enter(&Disk, &base)?),
+        Effect::Real => Some(Maintenance::enter(&Disk, &base)?),
         Effect::DryRun => None,
     };
     let now = crate::clock::now().to_seconds().unwrap_or_default();
@@ -94,7 +94,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<error::Status, 
 struct Cleaning<'a, 'o> {
     manner: Manner,
     effect: Effect,
-    house: Option<&'a House<'a>>,
+    house: Option<&'a Maintenance<'a>>,
     base: &'a Base,
     kept: Vec<Reason>,
     status: error::Status,

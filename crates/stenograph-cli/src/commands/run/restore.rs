@@ -1,7 +1,7 @@
 //! `steno run restore`: brings runs back.
 
 use stenograph_store::files::Disk;
-use stenograph_store::layouts::devflow::archive::{self, Afterwards, Archived, House};
+use stenograph_store::layouts::devflow::archive::{self, Afterwards, Archived, Maintenance};
 
 use super::choice::Choice;
 use super::{Deed, Effect, Manner, settle_index, tell};
@@ -71,7 +71,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<error::Status, 
     let meant = |archived: &Archived| options.choice.is_everything() || options.choice.has(&archived.read());
     let chosen: Vec<&Archived> = all.iter().filter(|one| alone(one) && named(one) && meant(one)).collect();
     let house = match effect {
-        Effect::Real => Some(House::enter(&Disk, &base)?),
+        Effect::Real => Some(Maintenance::enter(&Disk, &base)?),
         Effect::DryRun => None,
     };
     let mut done = 0_u64;

@@ -1,6 +1,6 @@
 //! The account of a ledger: what was joined, what was left out, why and where, and which prices were taken.
 
-use stenograph::ledger::{Counter, Decision, Ledger, Pace, Price, Prices, Report, Tokens};
+use stenograph::ledger::{Counter, Decision, Ledger, Price, Prices, Report, ServiceTier, Tokens};
 use stenograph::text::quote;
 use stenograph_store::usage::Strangers;
 
@@ -44,7 +44,7 @@ pub fn tell(
         output.line(&format!("prices of {} from {}, dollars for a million tokens", prices.date(), prices.source()))?;
     }
     for model in models {
-        if let Some(price) = prices.price(model, Pace::Standard) {
+        if let Some(price) = prices.price(model, ServiceTier::Standard) {
             output.line(&format!("  {}: {}", harmless_line(model), rates(&price, model)))?;
         }
     }

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use clap::ValueEnum;
 use stenograph::ledger::{By, Group, Ledger, Report, Rule, Tokens};
 use stenograph::text::quote;
-use stenograph_store::tally::{Tallied, tally};
+use stenograph_store::peer_usage::{Tallied, tally};
 
 use super::{Options, STOPPED, say_some};
 use crate::error::CommandError;
@@ -70,7 +70,7 @@ pub fn count(rule: As, options: &Options, output: &mut Output<'_>) -> Result<Opt
     on_interrupt(&stop);
     let (files, places) = options.sources(&options.place.store()?)?;
     let mut bar = Bar::new("counting", &stop);
-    let Tallied { ledger, agents, unknown, unread, notes, remarks, stopped } =
+    let Tallied { ledger, agents, unknown, unread, notes, warnings, stopped } =
         tally(rule, places.as_ref(), &files, &mut bar);
     drop(bar);
     if stopped {
@@ -80,7 +80,7 @@ pub fn count(rule: As, options: &Options, output: &mut Output<'_>) -> Result<Opt
     let peer = Peer { rule, agents, unknown: unknown.into_iter().collect(), unread, sides: Vec::new() };
     peer.say(output);
     say_some(notes.into_iter(), output);
-    say_some(remarks.iter().map(|remark| format!("{}: {}", remark.path.display(), remark.text)), output);
+    say_some(warnings.iter().map(|warning| format!("{}: {}", warning.path.display(), warning.text)), output);
     Ok(Some((ledger, peer)))
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use stenograph::ledger::{By, Group, Ledger, Money, Pace, Prices, Report, Tokens, Unpriced};
+use stenograph::ledger::{By, Group, Ledger, Money, Prices, Report, ServiceTier, Tokens, Unpriced};
 use stenograph::text::quote;
 
 use crate::clock;
@@ -89,7 +89,7 @@ fn signed(money: Money) -> String {
 /// What has no price, as a sentence.
 pub fn unpriced(unpriced: &Unpriced) -> String {
     let mut model = unpriced.model.as_deref().map_or("calls that name no model".to_owned(), harmless_line);
-    if unpriced.pace != Pace::Standard {
+    if unpriced.pace != ServiceTier::Standard {
         let _ = write!(model, " ({})", unpriced.pace.name());
     }
     let tokens = unpriced.tokens.counters().into_iter().take(4).fold(0, u64::saturating_add);
@@ -139,8 +139,8 @@ pub fn left([odd_counts, oversize_records]: [u64; 2], left: &super::Left) -> Vec
     let unread: Vec<String> = left
         .unread
         .iter()
-        .map(|remark| {
-            format!("{{\"file\":{},\"says\":{}}}", quote(&remark.path.to_string_lossy()), quote(&remark.text))
+        .map(|warning| {
+            format!("{{\"file\":{},\"says\":{}}}", quote(&warning.path.to_string_lossy()), quote(&warning.text))
         })
         .collect();
     vec![

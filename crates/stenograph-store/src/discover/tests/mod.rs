@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::{Found, Machine, Places, Platform, discover};
-use crate::tail::Remark;
+use crate::tail::Warning;
 
 struct Tree {
     folder: tempfile::TempDir,
@@ -56,18 +56,18 @@ impl Tree {
     }
 }
 
-fn found(places: &Places) -> (Vec<Found>, Vec<Remark>) {
+fn found(places: &Places) -> (Vec<Found>, Vec<Warning>) {
     let mut found = Vec::new();
-    let remarks = discover(places, &mut |file| found.push(file));
-    (found, remarks)
+    let warnings = discover(places, &mut |file| found.push(file));
+    (found, warnings)
 }
 
-/// What is found in a home folder, without remarks.
+/// What is found in a home folder, without warnings.
 #[track_caller]
 fn at_home(tree: &Tree, wanted: &[&str]) {
-    let (found, remarks) = found(&Places::of(tree.machine(&[])));
+    let (found, warnings) = found(&Places::of(tree.machine(&[])));
     assert_eq!(tree.lines(&found), wanted);
-    assert_eq!(remarks, []);
+    assert_eq!(warnings, []);
 }
 
 #[test]
@@ -215,12 +215,12 @@ fn projects_are_looked_into_and_say_which_they_are() {
     let tree = Tree::new(&["p/README.md", "p/chat-history-3.jsonl", "p/src/chat-history-9.jsonl", "p/x.steno.jsonl"]);
     IN_A_PROJECT.iter().for_each(|file| tree.file(&format!("p/{file}")));
     let places = Places { projects: vec![tree.path("p"), tree.path("gone")], ..Places::of(tree.machine(&[])) };
-    let (found, remarks) = found(&places);
+    let (found, warnings) = found(&places);
     let mut wanted = IN_A_PROJECT_FOUND.to_vec();
     // A name alone proves nothing.
     wanted.extend(["p/chat-history-3.jsonl (openai-chat) - 3 -", "p/x.steno.jsonl (steno) - x -"]);
     assert_eq!(tree.lines(&found), wanted);
-    assert_eq!(remarks, []);
+    assert_eq!(warnings, []);
     assert!(found.iter().all(|file| file.named.folder.as_deref() == Some(&tree.path("p"))));
 }
 
@@ -245,7 +245,7 @@ fn a_root_is_a_home_and_is_walked_whole() {
     ]);
     IN_A_PROJECT.iter().for_each(|file| tree.file(&format!("p/{file}")));
     let places = Places { passed_over: vec![tree.path("store")], ..Places::below(tree.root()) };
-    let (files, remarks) = found(&places);
+    let (files, warnings) = found(&places);
     let mut wanted = vec![
         ".claude/projects/-w-p/s1.jsonl claude-code -w-p s1 -",
         ".codex/history.jsonl  - - -",
@@ -257,7 +257,7 @@ fn a_root_is_a_home_and_is_walked_whole() {
     ];
     wanted.extend(IN_A_PROJECT_FOUND);
     assert_eq!(tree.lines(&files), wanted);
-    assert_eq!(remarks, []);
+    assert_eq!(warnings, []);
     let of_projects = files.iter().filter(|file| file.named.folder.as_deref() == Some(&tree.path("p")));
     assert_eq!(of_projects.count(), IN_A_PROJECT.len());
     let again: Vec<PathBuf> = found(&places).0.into_iter().map(|file| file.path).collect();
@@ -279,11 +279,11 @@ fn a_folder_that_somebody_added_is_walked_whole_and_a_file_is_taken() {
         Tree::new(&["kept/a/b/c.jsonl", "kept/a/.codex/sessions/rollout-2025-04-20-g.json", "other.txt", "x.jsonl"]);
     let folders = vec![tree.path("kept"), tree.path("kept/a"), tree.path("x.jsonl"), tree.path("none")];
     let home = Tree::new(&[]);
-    let (found, remarks) = found(&Places { folders, ..Places::of(home.machine(&[])) });
+    let (found, warnings) = found(&Places { folders, ..Places::of(home.machine(&[])) });
     let wanted =
         ["kept/a/.codex/sessions/rollout-2025-04-20-g.json codex - g -", "kept/a/b/c.jsonl  - - -", "x.jsonl  - - -"];
     assert_eq!(tree.lines(&found), wanted);
-    assert_eq!(remarks, [Remark::new(&tree.path("none"), "is not there")]);
+    assert_eq!(warnings, [Warning::new(&tree.path("none"), "is not there")]);
 }
 
 #[cfg(unix)]
@@ -310,9 +310,9 @@ mod on_unix {
         symlink(tree.path("a"), tree.path("b/to-a")).unwrap();
         symlink("self", tree.path("self")).unwrap();
         symlink("/none", tree.path("dead.jsonl")).unwrap();
-        let (found, remarks) = found(&Places::below(tree.root()));
+        let (found, warnings) = found(&Places::below(tree.root()));
         assert_eq!(tree.lines(&found), ["a/to-b/y.jsonl  - - -", "a/x.jsonl  - - -"]);
-        assert_eq!(remarks, []);
+        assert_eq!(warnings, []);
     }
 
     #[test]
@@ -332,15 +332,15 @@ mod on_unix {
             |mode| shut.iter().for_each(|path| fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap());
         allow(0o000);
         let is_enforced = fs::read_dir(&shut[1]).is_err();
-        let (found, remarks) = found(&Places::below(tree.root()));
+        let (found, warnings) = found(&Places::below(tree.root()));
         allow(0o755);
         // Whoever may do everything sees everything.
         if is_enforced {
             assert_eq!(tree.lines(&found), [".claude/projects/q/b.jsonl claude-code q b -"]);
-            let paths: Vec<&Path> = remarks.iter().map(|remark| remark.path.as_path()).collect();
-            assert!(shut.iter().all(|path| paths.contains(&path.as_path())), "{remarks:?}");
+            let paths: Vec<&Path> = warnings.iter().map(|warning| warning.path.as_path()).collect();
+            assert!(shut.iter().all(|path| paths.contains(&path.as_path())), "{warnings:?}");
         } else {
-            assert_eq!((found.len(), remarks.len()), (3, 0));
+            assert_eq!((found.len(), warnings.len()), (3, 0));
         }
     }
 
@@ -367,8 +367,8 @@ mod on_unix {
 fn very_deep_folders_are_remarked() {
     let tree = Tree::new(&[]);
     tree.file(&format!("{}x.jsonl", "d/".repeat(60)));
-    let (found, remarks) = found(&Places::below(tree.root()));
-    assert_eq!((found.len(), remarks.len()), (0, 1));
+    let (found, warnings) = found(&Places::below(tree.root()));
+    assert_eq!((found.len(), warnings.len()), (0, 1));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use rusqlite::{OptionalExtension as _, Row, params};
-use stenograph::ledger::{Page, State};
+use stenograph::ledger::{SourceUsage, State};
 
 use super::row::{bits, path_of, word};
 use super::{Catalogue, SourceId};
@@ -32,13 +32,13 @@ pub struct Pages(HashMap<u64, Vec<Vec<u8>>>);
 
 impl Pages {
     /// The pages of what more input of a source does not change; nothing when one of them cannot be read.
-    pub fn settled(&self, source: &Paged) -> Option<Vec<Page>> {
+    pub fn settled(&self, source: &Paged) -> Option<Vec<SourceUsage>> {
         let [lot, _] = source.lots;
         self.0.get(&lot).into_iter().flatten().map(|bytes| postcard::from_bytes(bytes).ok()).collect()
     }
 
     /// The pages of a source, in order; nothing when one of them cannot be read, for the others are no answer without it.
-    pub fn of(&self, source: &Paged) -> Option<Vec<Page>> {
+    pub fn of(&self, source: &Paged) -> Option<Vec<SourceUsage>> {
         let parts = source.lots.iter().filter_map(|lot| self.0.get(lot)).flatten();
         parts.map(|bytes| postcard::from_bytes(bytes).ok()).collect()
     }
@@ -46,12 +46,12 @@ impl Pages {
 
 impl Catalogue {
     /// Puts the next page of a lot behind those it has.
-    pub fn put_page(&self, lot: u64, page: Page) -> Result<(), Error> {
+    pub fn put_page(&self, lot: u64, page: SourceUsage) -> Result<(), Error> {
         if page.is_empty() {
             return Ok(());
         }
         let (part, page) = match self.last_page(lot)? {
-            Some((part, bytes)) => match postcard::from_bytes::<Page>(&bytes).ok() {
+            Some((part, bytes)) => match postcard::from_bytes::<SourceUsage>(&bytes).ok() {
                 Some(mut before) if bytes.len() < PAGE_SIZE_MAX => {
                     before.append(page);
                     (part, before)
@@ -70,7 +70,7 @@ impl Catalogue {
 
     /// Where counting stood when the last page of a lot was turned.
     pub fn ledger_state(&self, lot: u64) -> Result<State, Error> {
-        let page = self.last_page(lot)?.and_then(|(_, bytes)| postcard::from_bytes::<Page>(&bytes).ok());
+        let page = self.last_page(lot)?.and_then(|(_, bytes)| postcard::from_bytes::<SourceUsage>(&bytes).ok());
         Ok(page.map(|page| page.state).unwrap_or_default())
     }
 

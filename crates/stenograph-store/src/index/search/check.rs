@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 use stenograph::format::{Format, Want};
 use stenograph::model::{Event, Note};
-use stenograph::query::{Query, Trail};
+use stenograph::query::{EntryBuilder, Query};
 use stenograph::read::{Reading, Sink};
 
 use super::load::{Depth, SINGLES_MAX};
@@ -16,9 +16,9 @@ use super::translate::Facts;
 use super::{Hit, Searcher, Store};
 use crate::decode::{Counter, Guard, decode};
 use crate::discover::Stat;
+use crate::index::archive_worker::{Kept, copy_of};
 use crate::index::catalogue::{SourceId, SourceRow, Stamp};
 use crate::index::change::{self, Change};
-use crate::index::keeper::{Kept, copy_of};
 use crate::source_file::Access;
 use crate::{Error, Passes, Place, Source};
 
@@ -129,7 +129,7 @@ fn read_all(store: &Store, sources: &[WholeSource], query: &Query) -> Result<Vec
 fn answers(store: &Store, source: &WholeSource, query: &Query) -> Result<HashSet<(u64, u64)>, Error> {
     let WholeSource { row, version, format, facts } = source;
     let mut answering =
-        Answering { query, facts, trail: Trail::default().through(*format), event: 0, found: HashSet::new() };
+        Answering { query, facts, trail: EntryBuilder::default().through(*format), event: 0, found: HashSet::new() };
     let mut reading = Reading::new(*format, Want::All);
     if version.is_some() || !is_as_indexed(row) {
         let kept = Kept::open(store)?;
@@ -167,7 +167,7 @@ fn is_as_indexed(row: &SourceRow) -> bool {
 struct Answering<'a> {
     query: &'a Query,
     facts: &'a Facts,
-    trail: Trail,
+    trail: EntryBuilder,
     event: u64,
     found: HashSet<(u64, u64)>,
 }

@@ -8,13 +8,13 @@ use std::io::{Read, Seek, SeekFrom};
 use stenograph::evidence::nested_events;
 use stenograph::format::{Format, Want};
 use stenograph::model::{Event, Note, Span};
-use stenograph::query::{Entry, Trail};
+use stenograph::query::{Entry, EntryBuilder};
 use stenograph::read::{Reading, Sink};
 
 use super::{Hit, Searcher};
 use crate::decode::{Counter, Guard, decode};
+use crate::index::archive_worker::{Kept, copy_of};
 use crate::index::catalogue::{SourceId, SourceRow};
-use crate::index::keeper::{Kept, copy_of};
 use crate::source_file::Access;
 use crate::{Error, Passes, Place, Source};
 
@@ -131,7 +131,8 @@ impl Searcher {
         {
             let place = Place::Path(row.path.clone());
             if let Ok(mut stream) = decode(stream, &place, &Counter::default(), Guard::USUAL) {
-                let mut all = AllFound { left: &mut left, each, trail: Trail::default().through(format), event: 0 };
+                let mut all =
+                    AllFound { left: &mut left, each, trail: EntryBuilder::default().through(format), event: 0 };
                 let mut reading = Reading::new(format, Want::All);
                 let _ = reading.feed_all(&mut stream, &mut all);
                 reading.end(&mut all);
@@ -153,7 +154,8 @@ impl Searcher {
         let mut problem = None;
         match Source::open(&row.path, Passes::Many) {
             Ok(mut source) => {
-                let mut all = AllFound { left: &mut left, each, trail: Trail::default().through(format), event: 0 };
+                let mut all =
+                    AllFound { left: &mut left, each, trail: EntryBuilder::default().through(format), event: 0 };
                 let mut reading = Reading::new(format, Want::All);
                 if let Ok(mut pass) = source.pass() {
                     let _ = reading.feed_all(&mut pass, &mut all);
@@ -168,7 +170,8 @@ impl Searcher {
         {
             let place = Place::Path(row.path.clone());
             if let Ok(mut stream) = decode(stream, &place, &Counter::default(), Guard::USUAL) {
-                let mut all = AllFound { left: &mut left, each, trail: Trail::default().through(format), event: 0 };
+                let mut all =
+                    AllFound { left: &mut left, each, trail: EntryBuilder::default().through(format), event: 0 };
                 let mut reading = Reading::new(format, Want::All);
                 let _ = reading.feed_all(&mut stream, &mut all);
                 reading.end(&mut all);
@@ -228,7 +231,7 @@ impl Sink for Found<'_, '_> {
 impl Found<'_, '_> {
     fn one(&mut self, event: &Event<'_>) {
         let Some(hit) = self.wanted.filter(|hit| !self.is_found && hit.part == event.part.index) else { return };
-        let Some(mut entry) = Trail::default().entry(event) else { return };
+        let Some(mut entry) = EntryBuilder::default().entry(event) else { return };
         // A record without id and time is known by all before it, which is not at hand.
         let is_told = event.id.is_some() || event.time.is_some();
         if !is_told || entry.key == hit.key {
@@ -245,7 +248,7 @@ struct AllFound<'f, 'e> {
     /// The hits that were not met yet: the number of the event and the key, and their place.
     left: &'f mut HashMap<(u64, u64), usize>,
     each: &'f mut Each<'e>,
-    trail: Trail,
+    trail: EntryBuilder,
     event: u64,
 }
 

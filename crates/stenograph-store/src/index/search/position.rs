@@ -6,7 +6,7 @@ use std::ops::Bound;
 
 use stenograph::format::{Format, Want, named};
 use stenograph::model::{Event, Note, Span};
-use stenograph::query::Trail;
+use stenograph::query::EntryBuilder;
 use stenograph::read::{Reading, Sink};
 use tantivy::collector::TopDocs;
 use tantivy::query::{BooleanQuery, Occur, Query, RangeQuery, TermQuery};
@@ -83,7 +83,7 @@ struct Counted<'h> {
 impl Sink for Counted<'_> {
     fn event(&mut self, event: &Event<'_>) {
         let mut is_it = false;
-        Trail::default().entries(event, &mut |event, entry| {
+        EntryBuilder::default().entries(event, &mut |event, entry| {
             is_it |= event.part.index == self.hit.part && entry.key == self.hit.key;
         });
         if is_it && self.before.is_none() {

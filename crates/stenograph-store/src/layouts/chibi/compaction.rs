@@ -95,8 +95,8 @@ impl Window {
             Transcript::Archive(archive) => {
                 take_back(files, archive, &self.entries)?;
                 let anchor = self.entries.first().filter(|entry| entry.is_anchor()).cloned();
-                let (entries, transcript, remarks) = (self.entries.len(), archive.clone(), self.remarks);
-                Changed { archived, entries, anchor, transcript, remarks }
+                let (entries, transcript, warnings) = (self.entries.len(), archive.clone(), self.warnings);
+                Changed { archived, entries, anchor, transcript, warnings }
             }
             // A transcript is only ever added to: an anchor says what the window holds again.
             Transcript::Single(_) | Transcript::Folder(_) => self.anchor_anew()?,

@@ -5,8 +5,8 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use super::context_lock::{self, HEARTBEAT_SECONDS, Status};
 use super::entry::{self, Entry};
-use super::hold::{self, HEARTBEAT_SECONDS, Status};
 use super::inbox;
 use super::rebuild::Rebuilt;
 use super::transcript::{Transcript, WindowState};
@@ -44,8 +44,8 @@ impl Context {
     /// the edit back.
     pub(super) fn refuse_edit(&self) -> Result<(), Error> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        match hold::status(&self.folder, now, HEARTBEAT_SECONDS) {
-            Some(Status::Active) if !hold::is_own(&self.folder) => {
+        match context_lock::status(&self.folder, now, HEARTBEAT_SECONDS) {
+            Some(Status::Active) if !context_lock::is_own(&self.folder) => {
                 Err(Error::about(&self.window(), Problem::Locked { holder: None }))
             }
             _ if self.dirty().exists() => Err(Error::about(&self.window(), Problem::OutOfDate)),
@@ -186,7 +186,7 @@ impl Context {
             })?,
         }
         look.messages = inbox::count(files, &self.folder)?;
-        look.status = hold::status(&self.folder, now, HEARTBEAT_SECONDS);
+        look.status = context_lock::status(&self.folder, now, HEARTBEAT_SECONDS);
         Ok(look)
     }
 }

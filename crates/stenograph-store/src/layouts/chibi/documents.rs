@@ -10,26 +10,26 @@ use stenograph::model::{Body, Event, Outline, Part, Role};
 use stenograph::write::{Writing, Written};
 
 use super::context::Context;
+use super::context_lock::{ContextLock, seconds};
 use super::entry::Entry;
-use super::hold::{Hold, seconds};
 use super::transcript::{Known, Sync, Transcript};
 use crate::document::{LineDocument, Measured, Pass, Passes, measure_part};
 use crate::error::{Error, Problem};
 use crate::journal::{Header, Recorded};
-use crate::layouts::{Debug, Documents, Exchange, Finished, Given, Journal, Site};
-use crate::tail::Remark;
+use crate::layouts::{Debug, Documents, Environment, Exchange, Finished, Journal, StatedFields};
+use crate::tail::Warning;
 
 /// The files that are kept in step.
 pub struct ContextDocuments {
     context: Context,
-    site: Site,
+    site: Environment,
     debug: Debug,
     window: LineDocument,
     /// Requests and responses.
     logs: Vec<LineDocument>,
     transcript: Option<Copy>,
     /// Held while documents are completed by somebody who did not begin the recording.
-    _hold: Option<Hold>,
+    _hold: Option<ContextLock>,
 }
 
 /// The logs, by name, format and whether a request is what they hold.
@@ -51,8 +51,8 @@ impl ContextDocuments {
         context: &Context,
         user: &str,
         debug: Debug,
-        site: &Site,
-    ) -> Result<(Header, ContextDocuments, Vec<Remark>), Error> {
+        site: &Environment,
+    ) -> Result<(Header, ContextDocuments, Vec<Warning>), Error> {
         let mut header = Header { layout: super::NAME.to_owned(), ..Header::default() };
         header.settings.insert("context".to_owned(), context.name.clone());
         header.settings.insert("user".to_owned(), user.to_owned());
@@ -60,11 +60,11 @@ impl ContextDocuments {
         if debug == Debug::Kept {
             names.extend(LOGS.map(|(name, _, _)| name));
         }
-        let mut remarks = Vec::new();
+        let mut warnings = Vec::new();
         for name in names {
-            let (base, remark) = LineDocument::base(&site.files, &context.folder.join(name))?;
+            let (base, warning) = LineDocument::base(&site.files, &context.folder.join(name))?;
             header.documents.insert(name.to_owned(), base);
-            remarks.extend(remark);
+            warnings.extend(warning);
         }
         let mut documents = ContextDocuments::of(context, &header, site)?;
         documents.window.begin();
@@ -72,11 +72,11 @@ impl ContextDocuments {
         if let Some(copy) = &mut documents.transcript {
             copy.lines = Some(Lines::new(copy.format, (copy.passes)()));
         }
-        Ok((header, documents, remarks))
+        Ok((header, documents, warnings))
     }
 
     /// The documents that a header speaks of.
-    pub fn of(context: &Context, header: &Header, site: &Site) -> Result<ContextDocuments, Error> {
+    pub fn of(context: &Context, header: &Header, site: &Environment) -> Result<ContextDocuments, Error> {
         let entries = format("chibi")?;
         let setting = |key: &str| header.settings.get(key).cloned();
         let user = setting("user").unwrap_or_else(|| USER.to_owned());
@@ -114,13 +114,13 @@ impl ContextDocuments {
     }
 
     /// The same, with the context held until they are complete.
-    pub fn holding(mut self, hold: Option<Hold>) -> ContextDocuments {
+    pub fn holding(mut self, hold: Option<ContextLock>) -> ContextDocuments {
         self._hold = hold;
         self
     }
 
     /// Whether the documents say everything that was given.
-    fn measure(&self, recorded: &Recorded, given: Given) -> Result<Journal, Error> {
+    fn measure(&self, recorded: &Recorded, given: StatedFields) -> Result<Journal, Error> {
         let (mut exchange, debug) = (Exchange::default(), self.debug);
         let mut of_window = |event: &Event<'_>| !(exchange.has(event) && debug == Debug::Kept);
         if self.part(recorded, &self.window, given, &mut of_window)? == Journal::Needed {
@@ -137,7 +137,7 @@ impl ContextDocuments {
     }
 
     /// Says how many requests and responses state nothing that a log can hold.
-    fn unwritten(&self, recorded: &Recorded) -> Result<Vec<Remark>, Error> {
+    fn unwritten(&self, recorded: &Recorded) -> Result<Vec<Warning>, Error> {
         let (mut exchange, mut counts) = (Exchange::default(), [0_u64; LOGS.len()]);
         recorded.read(&mut |event| {
             let is_fact = exchange.has(event) && matches!(event.body, Body::Fact { .. }) && event.part.index == 0;
@@ -146,22 +146,22 @@ impl ContextDocuments {
                 *count += u64::from(is_fact && side_of(event) == *side && !is_written);
             }
         })?;
-        let remark = |(log, (count, (_, _, side))): (&LineDocument, (u64, &(&str, &str, Side)))| {
+        let warning = |(log, (count, (_, _, side))): (&LineDocument, (u64, &(&str, &str, Side)))| {
             let needed = match side {
                 Side::Request => "what was sent, as extra.chibi-requests.request",
                 Side::Response => "its usage",
             };
             let text = format!("native facts that do not state {needed} stay in the journal only: {count}");
-            (count > 0).then(|| Remark::new(log.path(), text))
+            (count > 0).then(|| Warning::new(log.path(), text))
         };
-        Ok(self.logs.iter().zip(counts.into_iter().zip(&LOGS)).filter_map(remark).collect())
+        Ok(self.logs.iter().zip(counts.into_iter().zip(&LOGS)).filter_map(warning).collect())
     }
 
     fn part(
         &self,
         recorded: &Recorded,
         document: &LineDocument,
-        given: Given,
+        given: StatedFields,
         belongs: &mut dyn FnMut(&Event<'_>) -> bool,
     ) -> Result<Journal, Error> {
         let path = document.path();
@@ -181,18 +181,18 @@ impl Documents for ContextDocuments {
         self.logs.iter_mut().for_each(|log| log.add(event));
     }
 
-    fn finish(&mut self, recorded: &Recorded, given: Given) -> Result<Finished, Error> {
-        let mut remarks = Vec::new();
+    fn finish(&mut self, recorded: &Recorded, given: StatedFields) -> Result<Finished, Error> {
+        let mut warnings = Vec::new();
         let mut written = Vec::new();
         if let Some(copy) = &mut self.transcript {
-            remarks.extend(copy.finish(recorded, &self.site)?);
+            warnings.extend(copy.finish(recorded, &self.site)?);
             written.push(self.context.folder.join("transcript"));
         }
-        remarks.extend(self.window.finish(recorded)?);
+        warnings.extend(self.window.finish(recorded)?);
         for log in &mut self.logs {
-            remarks.extend(log.finish(recorded)?);
+            warnings.extend(log.finish(recorded)?);
         }
-        remarks.extend(self.unwritten(recorded)?);
+        warnings.extend(self.unwritten(recorded)?);
         let journal = self.measure(recorded, given)?;
         written.push(self.context.window());
         for log in &self.logs {
@@ -202,7 +202,7 @@ impl Documents for ContextDocuments {
             }
             written.push(log.path().to_owned());
         }
-        Ok(Finished { journal, written, remarks })
+        Ok(Finished { journal, written, warnings })
     }
 
     fn discard(&mut self) -> Result<(), Error> {
@@ -231,7 +231,7 @@ struct Copy {
 const BATCH_SIZE: usize = 1 << 20;
 
 impl Copy {
-    fn add(&mut self, event: &Event<'_>, site: &Site) {
+    fn add(&mut self, event: &Event<'_>, site: &Environment) {
         let Some(lines) = &mut self.lines else { return };
         let entries = lines.event(event);
         let entries: Vec<&Entry> = entries.iter().collect();
@@ -242,13 +242,13 @@ impl Copy {
     }
 
     /// Adds what the transcript lacks. Chibi may have written there too, so that entries are told by their ids.
-    fn finish(&mut self, recorded: &Recorded, site: &Site) -> Result<Vec<Remark>, Error> {
+    fn finish(&mut self, recorded: &Recorded, site: &Environment) -> Result<Vec<Warning>, Error> {
         let (files, now) = (site.files.as_ref(), seconds(&site.clock));
         if let Some(lines) = self.lines.take() {
             let last = lines.finish();
             let last: Vec<&Entry> = last.iter().collect();
-            if let Ok(remarks) = self.transcript.append(files, &last, now, Sync::Now) {
-                return Ok(remarks);
+            if let Ok(warnings) = self.transcript.append(files, &last, now, Sync::Now) {
+                return Ok(warnings);
             }
         }
         let held = self.transcript.held(files)?;
@@ -257,11 +257,11 @@ impl Copy {
             ours.insert(entry.identity());
             missed |= !held.has(&entry);
         })?;
-        let mut remarks = self.transcript.append(files, &[], now, Sync::Now)?;
+        let mut warnings = self.transcript.append(files, &[], now, Sync::Now)?;
         if !missed {
-            return Ok(remarks);
+            return Ok(warnings);
         }
-        remarks.extend(self.fill_gaps(recorded, &held, &ours, site)?);
+        warnings.extend(self.fill_gaps(recorded, &held, &ours, site)?);
         let held = self.transcript.held(files)?;
         let (mut missing, mut failed) = (Vec::new(), None);
         let mut transcript = Transcript::of(&self.folder);
@@ -270,7 +270,7 @@ impl Copy {
             if size > most {
                 let entries: Vec<&Entry> = missing.iter().collect();
                 match transcript.append(files, &entries, now, Sync::Now) {
-                    Ok(more) => remarks.extend(more),
+                    Ok(more) => warnings.extend(more),
                     Err(error) => failed = failed.take().or(Some(error)),
                 }
                 missing.clear();
@@ -283,7 +283,7 @@ impl Copy {
             }
         })?;
         flush(&mut missing, 0);
-        failed.map_or(Ok(remarks), Err)
+        failed.map_or(Ok(warnings), Err)
     }
 
     /// All entries of a recording once more.
@@ -301,8 +301,8 @@ impl Copy {
         recorded: &Recorded,
         held: &Known,
         ours: &HashSet<(u64, u64)>,
-        site: &Site,
-    ) -> Result<Vec<Remark>, Error> {
+        site: &Environment,
+    ) -> Result<Vec<Warning>, Error> {
         let mut gaps: HashMap<(u64, u64), Vec<Entry>> = HashMap::new();
         let mut open = Vec::new();
         self.again(recorded, &mut |entry| {

@@ -9,11 +9,11 @@ use stenograph::frame::RECORD_SIZE_MAX;
 use stenograph::json::{Draft, Object};
 
 use super::entry::{self, Entry, Stamp};
-use super::latch::Latch;
+use super::inbox_lock::InboxLock;
 use super::transcript::{Sync, append_lines};
 use crate::error::{Error, Problem};
 use crate::files::{Files, folder_of, make_folder, replace};
-use crate::tail::Remark;
+use crate::tail::Warning;
 
 /// The format of an inbox.
 pub const INBOX_FORMAT: &str = "chibi-inbox";
@@ -37,7 +37,7 @@ pub struct Mail {
     /// Whether more wait than are taken at once.
     pub more: bool,
     /// What there is to say.
-    pub remarks: Vec<Remark>,
+    pub warnings: Vec<Warning>,
 }
 
 /// How much is taken at once.
@@ -47,8 +47,8 @@ fn path_in(folder: &Path) -> PathBuf {
     folder.join("inbox.jsonl")
 }
 
-fn latched(folder: &Path) -> Result<Latch, Error> {
-    Latch::wait(&folder.join(".inbox.lock"))
+fn latched(folder: &Path) -> Result<InboxLock, Error> {
+    InboxLock::wait(&folder.join(".inbox.lock"))
 }
 
 /// Leaves a message, and returns when it is on disk.
@@ -58,7 +58,7 @@ pub fn send(
     (from, to): (&str, &str),
     content: &str,
     stamp: &Stamp,
-) -> Result<Vec<Remark>, Error> {
+) -> Result<Vec<Warning>, Error> {
     make_folder(files, folder).map_err(|error| Error::at(folder, Problem::Unwritable, error))?;
     let _latch = latched(folder)?;
     append_lines(files, &path_in(folder), &[&Entry::new(line((from, to), content, stamp).as_bytes())], Sync::Now)
@@ -94,7 +94,7 @@ pub fn take<E: From<Error>>(
     let _latch = latched(folder)?;
     let mut found = read(files, folder)?;
     let aside = found.keep_odd_lines(files, folder)?;
-    found.mail.remarks.extend(aside);
+    found.mail.warnings.extend(aside);
     if !found.mail.messages.is_empty() {
         hand_over(&found.mail)?;
     }
@@ -171,7 +171,7 @@ fn message(line: &[u8]) -> Option<Message> {
 
 impl Found {
     /// Keeps lines that are no messages in a file beside the inbox. Chibi loses them.
-    fn keep_odd_lines(&self, files: &dyn Files, folder: &Path) -> Result<Vec<Remark>, Error> {
+    fn keep_odd_lines(&self, files: &dyn Files, folder: &Path) -> Result<Vec<Warning>, Error> {
         if self.odd.is_empty() {
             return Ok(Vec::new());
         }
@@ -179,11 +179,11 @@ impl Found {
         // After a crash in between they stand there already.
         let kept: Vec<Vec<u8>> = entry::all(files, &aside)?.into_iter().map(|entry| entry.line).collect();
         let missing: Vec<&Entry> = self.odd.iter().filter(|entry| !kept.contains(&entry.line)).collect();
-        let mut remarks = append_lines(files, &aside, &missing, Sync::Now)?;
+        let mut warnings = append_lines(files, &aside, &missing, Sync::Now)?;
         let (count, noun) = (self.odd.len(), if self.odd.len() == 1 { "line is" } else { "lines are" });
         let text = format!("{count} {noun} no message, and kept in {}", aside.display());
-        remarks.push(Remark::new(&path_in(folder), text));
-        Ok(remarks)
+        warnings.push(Warning::new(&path_in(folder), text));
+        Ok(warnings)
     }
 
     /// Removes what was read. What somebody added without asking for the lock stays.
@@ -255,7 +255,7 @@ mod tests {
         assert!(failed.is_err());
         let mail = take::<Error>(&Disk, folder.path(), |_| Ok(())).unwrap();
         assert_eq!((contents(&mail), mail.messages[0].from.as_str()), (vec!["a"], "unknown"));
-        assert!(mail.remarks[0].text.contains("3 lines are no message"));
+        assert!(mail.warnings[0].text.contains("3 lines are no message"));
         let aside = std::fs::read_to_string(folder.path().join("inbox.unread.jsonl")).unwrap();
         assert_eq!(aside, "oops\n{\"from\":1}\n{\"content\":\n");
     }

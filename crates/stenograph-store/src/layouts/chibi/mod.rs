@@ -3,11 +3,11 @@
 
 mod compaction;
 pub mod context;
+pub mod context_lock;
 mod documents;
 pub mod entry;
-pub mod hold;
 pub mod inbox;
-mod latch;
+mod inbox_lock;
 mod markdown;
 mod partitions;
 mod pending;
@@ -18,8 +18,8 @@ pub mod window;
 
 pub use compaction::Choice;
 pub use context::{Context, HOME, Look, contexts};
+pub use context_lock::{ContextLock, Status};
 pub use entry::{Anchor, Entry, Stamp};
-pub use hold::{Hold, Status};
 pub use transcript::Transcript;
 pub use window::{Changed, Place, Window};
 
@@ -27,12 +27,12 @@ use std::path::{Path, PathBuf};
 
 use stenograph::format::{Format, named};
 
-use super::{Documents, Ground, Info, Layout, Loaded, Opened, Site, Stamps, Target};
+use super::{Documents, Environment, Info, Layout, Loaded, LockedJournal, Opened, Stamps, Target};
 use crate::error::{Error, Problem};
 use crate::files::{Files, folder_of, make_folder};
 use crate::journal::{Recorded, Settings};
+use context_lock::HEARTBEAT_SECONDS;
 use documents::{ContextDocuments, USER};
-use hold::HEARTBEAT_SECONDS;
 
 const NAME: &str = "chibi";
 
@@ -50,32 +50,32 @@ impl Layout for Chibi {
         }
     }
 
-    fn open(&self, target: &Target, site: &Site) -> Result<Opened, Error> {
+    fn open(&self, target: &Target, site: &Environment) -> Result<Opened, Error> {
         let context = chosen(target, site)?;
         let folder = &context.folder;
         make_folder(site.files.as_ref(), folder).map_err(|error| Error::at(folder, Problem::Unwritable, error))?;
-        let hold = Hold::take(folder, &site.clock, HEARTBEAT_SECONDS)?;
-        let ground = Ground::of_journal(&context.journal(), site)?;
+        let hold = ContextLock::take(folder, &site.clock, HEARTBEAT_SECONDS)?;
+        let ground = LockedJournal::of_journal(&context.journal(), site)?;
         let rebuilt = rebuild::refresh(&context, site)?;
         let user = target.settings.get("user").map_or(USER, String::as_str);
-        let (header, documents, mut remarks) = ContextDocuments::begin(&context, user, target.debug, site)?;
-        remarks.extend(hold.remark.iter().cloned().chain(rebuilt));
+        let (header, documents, mut warnings) = ContextDocuments::begin(&context, user, target.debug, site)?;
+        warnings.extend(hold.warning.iter().cloned().chain(rebuilt));
         let window = context.window();
         let same = target.load.as_deref().is_some_and(|load| crate::identity::is_same(load, &window));
         let mut opened = Opened::new(ground, header, Box::new(documents));
         opened.stamps = Stamps::TimeAndId;
         opened.loaded = if same { Loaded::InPlace } else { Loaded::ToBeRecorded };
         opened.locks.push(Box::new(hold));
-        opened.remarks = remarks;
+        opened.warnings = warnings;
         Ok(opened)
     }
 
-    fn resume(&self, recorded: &Recorded, site: &Site) -> Result<Box<dyn Documents>, Error> {
+    fn resume(&self, recorded: &Recorded, site: &Environment) -> Result<Box<dyn Documents>, Error> {
         let mut context = Context::at(folder_of(&recorded.journal));
         if let Some(name) = recorded.header.settings.get("context") {
             context.name.clone_from(name);
         }
-        let hold = Hold::take_unless_held(&context.folder, &site.clock)?;
+        let hold = ContextLock::take_unless_held(&context.folder, &site.clock)?;
         Ok(Box::new(ContextDocuments::of(&context, &recorded.header, site)?.holding(hold)))
     }
 
@@ -99,7 +99,7 @@ impl Layout for Chibi {
 }
 
 /// The context that a recording goes to.
-fn chosen(target: &Target, site: &Site) -> Result<Context, Error> {
+fn chosen(target: &Target, site: &Environment) -> Result<Context, Error> {
     let name = target.settings.get("context").map(String::as_str);
     let home = || site.home.as_ref().map(|home| home.join(".chibi"));
     match (&target.path, name) {

@@ -9,11 +9,11 @@ use stenograph::model::Role;
 use stenograph::text::quote;
 
 use super::entry::{self, Entry};
-use super::latch::Latch;
+use super::inbox_lock::InboxLock;
 use super::transcript::{Sync, append_lines};
 use crate::error::{Error, Problem};
 use crate::files::{Files, make_folder, replace};
-use crate::tail::Remark;
+use crate::tail::Warning;
 
 /// The folder.
 #[derive(Debug)]
@@ -96,10 +96,10 @@ impl Partitions {
         entries: &[&Entry],
         now: u64,
         sync: Sync,
-    ) -> Result<Vec<Remark>, Error> {
-        let _latch = Latch::wait(&self.folder.join(".transcript.lock"))?;
+    ) -> Result<Vec<Warning>, Error> {
+        let _latch = InboxLock::wait(&self.folder.join(".transcript.lock"))?;
         let mut manifest = self.manifest(files)?;
-        let mut remarks = self.adopt(files, &mut manifest)?;
+        let mut warnings = self.adopt(files, &mut manifest)?;
         let mut rest = entries;
         loop {
             let path = self.active_path(files, &manifest)?;
@@ -110,24 +110,24 @@ impl Partitions {
             });
             let (batch, after) = rest.split_at(fits.map_or(rest.len(), |last| last + 1));
             self.active = None;
-            remarks.extend(append_lines(files, &path, batch, sync)?);
+            warnings.extend(append_lines(files, &path, batch, sync)?);
             rest = after;
             if !active.is_full(&manifest.policy, now) || active.entries == 0 {
                 let length = files.length(&path).map_err(|error| Error::at(&path, Problem::Unreadable, error))?;
                 active.length = length.unwrap_or(0);
                 self.active = Some(active);
-                return Ok(remarks);
+                return Ok(warnings);
             }
             self.rotate(files, &mut manifest, &path, &active)?;
             if rest.is_empty() {
-                return Ok(remarks);
+                return Ok(warnings);
             }
         }
     }
 
     /// Changes the active file while nobody else writes to it.
     pub fn change<T>(&mut self, files: &dyn Files, change: impl FnOnce(&Path) -> Result<T, Error>) -> Result<T, Error> {
-        let _latch = Latch::wait(&self.folder.join(".transcript.lock"))?;
+        let _latch = InboxLock::wait(&self.folder.join(".transcript.lock"))?;
         self.active = None;
         change(&self.active_path(files, &self.manifest(files)?)?)
     }
@@ -153,7 +153,7 @@ impl Partitions {
     }
 
     /// Lists partitions that a crash kept from being listed: Chibi would never find them.
-    fn adopt(&self, files: &dyn Files, manifest: &mut Manifest) -> Result<Vec<Remark>, Error> {
+    fn adopt(&self, files: &dyn Files, manifest: &mut Manifest) -> Result<Vec<Warning>, Error> {
         if self.active.is_some() {
             return Ok(Vec::new());
         }
@@ -169,7 +169,7 @@ impl Partitions {
         manifest.active = manifest.active.take().filter(|active| active == ACTIVE);
         self.write_manifest(files, manifest)?;
         let said = "a partition that its manifest did not list is listed now";
-        Ok(unlisted.iter().map(|path| Remark::new(path, said)).collect())
+        Ok(unlisted.iter().map(|path| Warning::new(path, said)).collect())
     }
 
     fn unlisted(&self, files: &dyn Files, manifest: &Manifest) -> Result<Vec<PathBuf>, Error> {

@@ -11,7 +11,7 @@ fn message(number: u64, content: &str) -> Entry {
     Entry::new(line.as_bytes())
 }
 
-fn append(partitions: &mut Partitions, entries: &[Entry], now: u64) -> Vec<Remark> {
+fn append(partitions: &mut Partitions, entries: &[Entry], now: u64) -> Vec<Warning> {
     let entries: Vec<&Entry> = entries.iter().collect();
     partitions.append(&Disk, &entries, now, Sync::Now).unwrap()
 }

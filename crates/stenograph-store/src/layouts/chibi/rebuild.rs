@@ -7,14 +7,14 @@ use std::path::Path;
 use stenograph::json::Object;
 
 use super::context::Context;
+use super::context_lock::seconds;
 use super::entry::{self, Anchor, Entry, Stamp, WINDOW_SIZE_MAX};
-use super::hold::seconds;
 use super::transcript::{Known, Sync, Transcript, WindowState};
 use super::window::remove_mark;
 use crate::error::{Error, Problem};
 use crate::files::{Files, replace};
-use crate::layouts::Site;
-use crate::tail::{self, LastLine, Remark};
+use crate::layouts::Environment;
+use crate::tail::{self, LastLine, Warning};
 
 /// A window rebuilt from its transcript. The caller of [`Rebuilt::write`] holds the context.
 #[derive(Debug)]
@@ -70,14 +70,14 @@ impl Rebuilt {
     }
 
     /// Writes the window, after everything that leaves it is in the transcript, and removes the mark.
-    pub fn write(&self, context: &Context, files: &dyn Files, now: u64) -> Result<Vec<Remark>, Error> {
+    pub fn write(&self, context: &Context, files: &dyn Files, now: u64) -> Result<Vec<Warning>, Error> {
         let mut transcript = Transcript::of(&context.folder);
-        let remarks = if transcript.holds_window() {
+        let warnings = if transcript.holds_window() {
             let missing: Vec<&Entry> = self.missing.iter().collect();
             transcript.append(files, &missing, now, Sync::Now)?
         } else {
             let leaving: Vec<&Entry> = self.leaving.iter().collect();
-            transcript.add_missing(files, &leaving, now)?.remarks
+            transcript.add_missing(files, &leaving, now)?.warnings
         };
         if self.differs {
             let (path, lines): (_, Vec<&Entry>) = (context.window(), self.entries.iter().collect());
@@ -85,29 +85,29 @@ impl Rebuilt {
             written.map_err(|error| Error::at(&path, Problem::Unwritable, error))?;
         }
         remove_mark(files, &context.dirty())?;
-        Ok(remarks)
+        Ok(warnings)
     }
 
     /// Says that the window was out of date.
-    pub fn remark(&self, context: &Context) -> Remark {
-        Remark::new(&context.window(), "is marked as out of date (.dirty), and is rebuilt from the transcript")
+    pub fn warning(&self, context: &Context) -> Warning {
+        Warning::new(&context.window(), "is marked as out of date (.dirty), and is rebuilt from the transcript")
     }
 }
 
 /// Rebuilds the window if Chibi marked it as out of date. The caller holds the context.
-pub fn refresh(context: &Context, site: &Site) -> Result<Vec<Remark>, Error> {
+pub fn refresh(context: &Context, site: &Environment) -> Result<Vec<Warning>, Error> {
     let files = site.files.as_ref();
     if context.window_state(files)? == WindowState::Current {
         return Ok(Vec::new());
     }
-    let mut remarks: Vec<Remark> =
-        tail::settle(files, &context.window(), LastLine::MayLackNewline)?.remark.into_iter().collect();
+    let mut warnings: Vec<Warning> =
+        tail::settle(files, &context.window(), LastLine::MayLackNewline)?.warning.into_iter().collect();
     let window = entry::all(files, &context.window())?;
     let now = seconds(&site.clock);
     let rebuilt = Rebuilt::of(context, files, &window, now)?;
-    remarks.push(rebuilt.remark(context));
-    remarks.extend(rebuilt.write(context, files, now)?);
-    Ok(remarks)
+    warnings.push(rebuilt.warning(context));
+    warnings.extend(rebuilt.write(context, files, now)?);
+    Ok(warnings)
 }
 
 /// What a window without an anchor in its transcript begins with: what it began with before, else a new anchor, as Chibi

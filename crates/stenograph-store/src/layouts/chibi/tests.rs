@@ -26,7 +26,7 @@ fn target(folder: &Path) -> Target {
 }
 
 fn recorder(folder: &Path) -> Recorder {
-    Recorder::open(&Chibi, &target(folder), Site::default()).unwrap()
+    Recorder::open(&Chibi, &target(folder), Environment::default()).unwrap()
 }
 
 fn record(folder: &Path, events: &[Event<'_>]) {
@@ -98,9 +98,9 @@ fn clearing_and_recovering_after_a_kept_journal_bring_nothing_back_and_show_all_
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     record(folder, &[said(Role::User, "hi"), thought("hm"), said(Role::Assistant, "yes")]);
-    Window::hold(&Context::at(folder), &Site::default()).unwrap().clear().unwrap();
+    Window::hold(&Context::at(folder), &Environment::default()).unwrap().clear().unwrap();
     assert_eq!(shown(folder), ["hi", "hm", "yes", "archival"]);
-    recover::recover(folder, &Site::default()).unwrap();
+    recover::recover(folder, &Environment::default()).unwrap();
     record(folder, &[said(Role::User, "again"), thought("oh")]);
     assert_eq!(entries(folder.join("context.jsonl")).len(), 2);
     assert_eq!(shown(folder), ["hi", "hm", "yes", "archival", "again", "oh"]);
@@ -133,13 +133,13 @@ fn a_recording_that_was_cut_off_is_completed_whatever_became_of_its_files() {
                 damage(&folder.join("transcript/active.jsonl"));
             }
             assert_eq!(shown(folder), ["one", "hm", "two"]);
-            recover::recover(folder, &Site::default()).unwrap();
+            recover::recover(folder, &Environment::default()).unwrap();
             assert_eq!(entries(folder.join("context.jsonl")).len(), 2);
             if today {
                 assert_eq!(lines(folder.join("context.jsonl")), lines(folder.join("transcript/active.jsonl")));
             }
             assert_eq!(shown(folder), ["one", "hm", "two"]);
-            assert!(recover::recover(folder, &Site::default()).unwrap().remarks.is_empty());
+            assert!(recover::recover(folder, &Environment::default()).unwrap().warnings.is_empty());
             assert!(!folder.join(".lock").exists() && !folder.join(".steno.lock").exists());
         }
     }
@@ -160,7 +160,7 @@ fn what_a_power_cut_tore_out_of_the_transcript_returns_to_its_place() {
     let (two, three) = (5 + wanted[1].len() + 1, 5 + wanted[1].len() + 1 + wanted[2].len() + 1);
     bytes[two + 10..three].fill(0);
     fs::write(&path, bytes).unwrap();
-    recover::recover(folder, &Site::default()).unwrap();
+    recover::recover(folder, &Environment::default()).unwrap();
     assert_eq!(lines(&path), wanted);
     assert!(folder.join("transcript/active.jsonl.torn-1").exists());
     assert_eq!(shown(folder), ["one", "two", "three"]);
@@ -170,13 +170,13 @@ fn what_a_power_cut_tore_out_of_the_transcript_returns_to_its_place() {
 fn a_context_is_held_while_it_is_recorded_into() {
     let folder = tempfile::tempdir().unwrap();
     let first = recorder(folder.path());
-    let second = Recorder::open(&Chibi, &target(folder.path()), Site::default()).unwrap_err();
+    let second = Recorder::open(&Chibi, &target(folder.path()), Environment::default()).unwrap_err();
     assert_eq!(second.problem, Problem::Locked { holder: Some(std::process::id()) });
-    let now = hold::seconds(&Site::default().clock);
-    assert_eq!(hold::status(folder.path(), now, HEARTBEAT_SECONDS), Some(Status::Active));
+    let now = context_lock::seconds(&Environment::default().clock);
+    assert_eq!(context_lock::status(folder.path(), now, HEARTBEAT_SECONDS), Some(Status::Active));
     first.finish(&End::Completed).unwrap();
     fs::write(folder.path().join(".lock"), now.to_string()).unwrap();
-    let chibi = Recorder::open(&Chibi, &target(folder.path()), Site::default()).unwrap_err();
+    let chibi = Recorder::open(&Chibi, &target(folder.path()), Environment::default()).unwrap_err();
     assert_eq!(chibi.problem, Problem::Locked { holder: None });
 }
 
@@ -216,7 +216,7 @@ fn requests_and_responses_have_files_of_their_own() {
     events.push(said(Role::User, "hi"));
     events.extend(read::all(named("chibi-responses").unwrap(), response.as_bytes()).events);
     let target = Target { debug: Debug::Kept, ..target(folder) };
-    let recorder = Recorder::open(&Chibi, &target, Site::default()).unwrap();
+    let recorder = Recorder::open(&Chibi, &target, Environment::default()).unwrap();
     recorder.append_all(&events).unwrap();
     recorder.finish(&End::Completed).unwrap();
     assert_eq!(fs::read_to_string(folder.join("requests.jsonl")).unwrap(), format!("{request}\n"));
@@ -224,7 +224,8 @@ fn requests_and_responses_have_files_of_their_own() {
     assert_eq!(entries(folder.join("context.jsonl")).len(), 1);
     // Where there is nothing to log there is no log.
     let other = folder.join("other");
-    let recorder = Recorder::open(&Chibi, &Target { path: Some(other.clone()), ..target }, Site::default()).unwrap();
+    let recorder =
+        Recorder::open(&Chibi, &Target { path: Some(other.clone()), ..target }, Environment::default()).unwrap();
     recorder.append(&said(Role::User, "hi")).unwrap();
     recorder.finish(&End::Completed).unwrap();
     assert!(!other.join("requests.jsonl").exists() && other.join("context.jsonl").exists());
@@ -247,7 +248,7 @@ fn the_parts_of_one_record_are_entries_with_ids_of_their_own() {
 
 #[test]
 fn a_context_is_named_by_its_folder_by_its_home_or_not_at_all() {
-    let site = Site { home: Some("home".into()), ..Site::default() };
+    let site = Environment { home: Some("home".into()), ..Environment::default() };
     let named = |path: Option<&str>, name: Option<&str>| {
         let settings = name.map(|name| ("context".to_owned(), name.to_owned())).into_iter().collect();
         let target = Target { path: path.map(PathBuf::from), settings, ..Target::default() };

@@ -10,7 +10,7 @@ use super::entry::{self, Entry};
 use super::partitions::Partitions;
 use crate::error::{Error, Problem};
 use crate::files::{Files, folder_of, make_folder, replace, write_all};
-use crate::tail::{self, LastLine, Remark};
+use crate::tail::{self, LastLine, Warning};
 
 /// The transcript of a context.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ pub struct Added {
     /// How many entries were not there yet.
     pub entries: usize,
     /// What there is to say.
-    pub remarks: Vec<Remark>,
+    pub warnings: Vec<Warning>,
 }
 
 /// When what was written has to be on disk.
@@ -98,12 +98,12 @@ impl Transcript {
     pub fn add_missing(&mut self, files: &dyn Files, entries: &[&Entry], now: u64) -> Result<Added, Error> {
         let mut known = self.held(files)?;
         let missing: Vec<&Entry> = entries.iter().copied().filter(|entry| !known.take(entry)).collect();
-        let remarks = self.append(files, &missing, now, Sync::Now)?;
-        Ok(Added { entries: missing.len(), remarks })
+        let warnings = self.append(files, &missing, now, Sync::Now)?;
+        Ok(Added { entries: missing.len(), warnings })
     }
 
     /// Adds an anchor that was made for this transcript, unless it stands there already.
-    pub fn add_anchor(&mut self, files: &dyn Files, anchor: &Entry, now: u64) -> Result<Vec<Remark>, Error> {
+    pub fn add_anchor(&mut self, files: &dyn Files, anchor: &Entry, now: u64) -> Result<Vec<Warning>, Error> {
         let missing: &[&Entry] = if self.held(files)?.has(anchor) { &[] } else { &[anchor] };
         self.append(files, missing, now, Sync::Now)
     }
@@ -115,7 +115,7 @@ impl Transcript {
         files: &dyn Files,
         before: &HashMap<(u64, u64), Vec<Entry>>,
         ours: &HashSet<(u64, u64)>,
-    ) -> Result<Vec<Remark>, Error> {
+    ) -> Result<Vec<Warning>, Error> {
         match self {
             Transcript::Archive(path) | Transcript::Single(path) => insert_lines(files, path, before, ours),
             Transcript::Folder(partitions) => partitions.change(files, |path| insert_lines(files, path, before, ours)),
@@ -129,7 +129,7 @@ impl Transcript {
         entries: &[&Entry],
         now: u64,
         sync: Sync,
-    ) -> Result<Vec<Remark>, Error> {
+    ) -> Result<Vec<Warning>, Error> {
         match self {
             Transcript::Archive(path) | Transcript::Single(path) => append_lines(files, path, entries, sync),
             Transcript::Folder(partitions) => partitions.append(files, entries, now, sync),
@@ -138,7 +138,7 @@ impl Transcript {
 }
 
 /// Appends entries to a file of lines. Half a line at its end is moved aside first.
-pub fn append_lines(files: &dyn Files, path: &Path, entries: &[&Entry], sync: Sync) -> Result<Vec<Remark>, Error> {
+pub fn append_lines(files: &dyn Files, path: &Path, entries: &[&Entry], sync: Sync) -> Result<Vec<Warning>, Error> {
     let unwritable = |error| Error::at(path, Problem::Unwritable, error);
     if entries.is_empty() && sync == Sync::Later {
         return Ok(Vec::new());
@@ -146,7 +146,7 @@ pub fn append_lines(files: &dyn Files, path: &Path, entries: &[&Entry], sync: Sy
     make_folder(files, folder_of(path)).map_err(unwritable)?;
     let tail = tail::settle(files, path, LastLine::MayLackNewline)?;
     if entries.is_empty() && tail.length == 0 {
-        return Ok(tail.remark.into_iter().collect());
+        return Ok(tail.warning.into_iter().collect());
     }
     let mut bytes = Vec::new();
     if tail.lacks_newline {
@@ -167,7 +167,7 @@ pub fn append_lines(files: &dyn Files, path: &Path, entries: &[&Entry], sync: Sy
         file.sync().map_err(unwritable)?;
         files.sync_folder(folder_of(path)).map_err(unwritable)?;
     }
-    Ok(tail.remark.into_iter().collect())
+    Ok(tail.warning.into_iter().collect())
 }
 
 fn insert_lines(
@@ -175,7 +175,7 @@ fn insert_lines(
     path: &Path,
     before: &HashMap<(u64, u64), Vec<Entry>>,
     ours: &HashSet<(u64, u64)>,
-) -> Result<Vec<Remark>, Error> {
+) -> Result<Vec<Warning>, Error> {
     let (mut bytes, mut damaged, mut began) = (Vec::new(), Vec::new(), false);
     entry::each(files, path, &mut |entry| {
         began |= ours.contains(&entry.identity());
@@ -189,16 +189,16 @@ fn insert_lines(
         Ok(())
     })?;
     let unwritable = |error| Error::at(path, Problem::Unwritable, error);
-    let mut remarks = Vec::new();
+    let mut warnings = Vec::new();
     if !damaged.is_empty() {
         let aside = tail::move_aside(files, path, &damaged).map_err(unwritable)?;
         let text = format!("{} damaged bytes were moved to {}", damaged.len(), aside.display());
-        remarks.push(Remark::new(path, text));
+        warnings.push(Warning::new(path, text));
     }
     if !before.is_empty() || !damaged.is_empty() {
         replace(files, path, &bytes).map_err(unwritable)?;
     }
-    Ok(remarks)
+    Ok(warnings)
 }
 
 /// Whether the window that entries are compared with is up to date.
@@ -323,7 +323,7 @@ mod tests {
         std::fs::write(folder.path().join("transcript_archive.jsonl"), "{\"id\":\"0\"}\n{\"id\":").unwrap();
         let mut archive = Transcript::of(folder.path());
         let added = archive.add_missing(&Disk, &[&message("1", "a")], 9).unwrap();
-        assert!(added.remarks[0].text.contains("torn-1"));
+        assert!(added.warnings[0].text.contains("torn-1"));
         assert_eq!(entry::all(&Disk, &folder.path().join("transcript_archive.jsonl")).unwrap().len(), 2);
     }
 }

@@ -3,8 +3,8 @@
 
 use std::collections::HashSet;
 
+use super::context_lock::seconds;
 use super::entry::{self, Anchor, Entry, Stamp};
-use super::hold::seconds;
 use super::rebuild::kept_by_anchor;
 use super::transcript::Transcript;
 use super::window::{Changed, Window, place_of};
@@ -32,7 +32,7 @@ impl Window {
             let ids: Vec<&str> =
                 window.iter().filter(|entry| !entry.is_anchor()).filter_map(|entry| entry.id.as_deref()).collect();
             let anchor = Anchor::Created.entry(&self.context.name, &Stamp::random(now), &ids);
-            self.remarks.extend(transcript.add_anchor(files, &anchor, now)?);
+            self.warnings.extend(transcript.add_anchor(files, &anchor, now)?);
             window.retain(|entry| !entry.is_anchor());
             window.insert(0, anchor);
         }
@@ -53,7 +53,7 @@ impl Window {
         self.end()?;
         let anchor = window.first().filter(|entry| entry.is_anchor()).cloned();
         let transcript = place_of(&transcript, &self.context);
-        Ok(Some(Changed { archived, entries: window.len(), anchor, transcript, remarks: self.remarks }))
+        Ok(Some(Changed { archived, entries: window.len(), anchor, transcript, warnings: self.warnings }))
     }
 }
 

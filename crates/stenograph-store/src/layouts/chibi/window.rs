@@ -6,29 +6,29 @@ use std::path::{Path, PathBuf};
 use stenograph::model::Role;
 
 use super::context::Context;
+use super::context_lock::{ContextLock, HEARTBEAT_SECONDS, seconds};
 use super::entry::{self, Anchor, Entry, Stamp};
-use super::hold::{HEARTBEAT_SECONDS, Hold, seconds};
 use super::markdown;
 use super::pending::Pending;
 use super::rebuild::Rebuilt;
 use super::transcript::Transcript;
 use crate::error::{Error, Problem};
 use crate::files::{Files, folder_of, replace};
-use crate::layouts::{Ground, Site};
+use crate::layouts::{Environment, LockedJournal};
 use crate::lock::Lock;
-use crate::tail::{self, LastLine, Remark};
+use crate::tail::{self, LastLine, Warning};
 
 /// A context that nobody else changes as long as this is held.
 #[derive(Debug)]
 pub struct Window {
     pub(super) context: Context,
-    pub(super) site: Site,
+    pub(super) site: Environment,
     pub(super) entries: Vec<Entry>,
     /// The rebuilt window, where Chibi marked the file as out of date. `entries` holds it already; the first change writes it.
     rebuilt: Option<Rebuilt>,
-    pub(super) remarks: Vec<Remark>,
+    pub(super) warnings: Vec<Warning>,
     _journal: Lock,
-    _hold: Hold,
+    _hold: ContextLock,
 }
 
 /// What a change did.
@@ -43,32 +43,32 @@ pub struct Changed {
     /// Where entries stand that left the window.
     pub transcript: PathBuf,
     /// What there is to say.
-    pub remarks: Vec<Remark>,
+    pub warnings: Vec<Warning>,
 }
 
 impl Window {
     /// Holds a context and reads its window, once what a crash left is completed. A window that Chibi marked as out of date is rebuilt in
     /// memory; the first change writes it.
-    pub fn hold(context: &Context, site: &Site) -> Result<Window, Error> {
+    pub fn hold(context: &Context, site: &Environment) -> Result<Window, Error> {
         context.must_exist()?;
-        let hold = Hold::take(&context.folder, &site.clock, HEARTBEAT_SECONDS)?;
-        let ground = Ground::of_journal(&context.journal(), site)?;
-        let mut remarks: Vec<Remark> = hold.remark.iter().cloned().collect();
-        remarks.extend(ground.remarks);
+        let hold = ContextLock::take(&context.folder, &site.clock, HEARTBEAT_SECONDS)?;
+        let ground = LockedJournal::of_journal(&context.journal(), site)?;
+        let mut warnings: Vec<Warning> = hold.warning.iter().cloned().collect();
+        warnings.extend(ground.warnings);
         let path = context.window();
-        remarks.extend(tail::settle(site.files.as_ref(), &path, LastLine::MayLackNewline)?.remark);
+        warnings.extend(tail::settle(site.files.as_ref(), &path, LastLine::MayLackNewline)?.warning);
         let mut entries = entry::all(site.files.as_ref(), &path)?;
         let rebuilt = Rebuilt::of_marked(context, site.files.as_ref(), &entries, seconds(&site.clock))?;
         if let Some(rebuilt) = &rebuilt {
             entries.clone_from(&rebuilt.entries);
-            remarks.push(rebuilt.remark(context));
+            warnings.push(rebuilt.warning(context));
         }
         let window = Window {
             context: context.clone(),
             site: site.clone(),
             entries,
             rebuilt,
-            remarks,
+            warnings,
             _journal: ground.lock,
             _hold: hold,
         };
@@ -115,7 +115,7 @@ impl Window {
         let archived: Vec<&Entry> =
             if transcript.holds_window() { self.entries.iter().collect() } else { aside.clone() };
         let files = self.site.files.as_ref();
-        let mut remarks = transcript.add_missing(files, &archived, now)?.remarks;
+        let mut warnings = transcript.add_missing(files, &archived, now)?.warnings;
         let ids: Vec<&str> = kept.iter().filter_map(|entry| entry.id.as_deref()).collect();
         let made =
             anchor.entry(&self.context.name, &Stamp::random(now), if transcript.holds_window() { &ids } else { &[] });
@@ -125,7 +125,7 @@ impl Window {
         }
         let anchor = pending.anchor;
         if transcript.holds_window() {
-            remarks.extend(transcript.add_anchor(files, &anchor, now)?);
+            warnings.extend(transcript.add_anchor(files, &anchor, now)?);
         }
         let window: Vec<&Entry> = std::iter::once(&anchor).chain(kept.iter().copied()).collect();
         if undo == Undo::Kept {
@@ -134,9 +134,9 @@ impl Window {
         self.write(&window)?;
         let (archived, entries) = (aside.len(), window.len());
         self.end()?;
-        self.remarks.extend(remarks);
+        self.warnings.extend(warnings);
         let transcript = place_of(&transcript, &self.context);
-        Ok(Changed { archived, entries, anchor: Some(anchor), transcript, remarks: self.remarks })
+        Ok(Changed { archived, entries, anchor: Some(anchor), transcript, warnings: self.warnings })
     }
 
     /// Rebuilds the window: the last anchor, what was kept after it, and everything since.
@@ -149,14 +149,14 @@ impl Window {
         self.end()?;
         let transcript = place_of(&Transcript::of(&self.context.folder), &self.context);
         let anchor = self.entries.first().filter(|entry| entry.is_anchor()).cloned();
-        Ok(Changed { archived, entries: self.entries.len(), anchor, transcript, remarks: self.remarks })
+        Ok(Changed { archived, entries: self.entries.len(), anchor, transcript, warnings: self.warnings })
     }
 
     /// Writes the rebuilt window, if there is one. Says how many entries left the window.
     pub(super) fn write_rebuilt(&mut self) -> Result<usize, Error> {
         let Some(rebuilt) = self.rebuilt.take() else { return Ok(0) };
         let now = seconds(&self.site.clock);
-        self.remarks.extend(rebuilt.write(&self.context, self.site.files.as_ref(), now)?);
+        self.warnings.extend(rebuilt.write(&self.context, self.site.files.as_ref(), now)?);
         self.entries = rebuilt.entries;
         Ok(rebuilt.leaving.len())
     }

@@ -11,9 +11,9 @@ use super::*;
 use crate::files::{Disk, Files, OpenFile};
 use crate::log::Durability;
 
-pub(in super::super) fn site(files: Arc<dyn Files>) -> Site {
+pub(in super::super) fn site(files: Arc<dyn Files>) -> Environment {
     let clock = Arc::new(|| Time { text: "2000".into(), unit: Unit::Seconds });
-    Site { files, clock, durability: Durability::Always, home: None }
+    Environment { files, clock, durability: Durability::Always, home: None }
 }
 
 pub(in super::super) fn message(id: &str, to: &str, content: &str) -> String {

@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 
 use stenograph::format::{Format, named};
 
-use super::{Documents, Ground, Info, Layout, Loaded, Opened, Site, Target, appended};
+use super::{Documents, Environment, Info, Layout, Loaded, LockedJournal, Opened, Target, appended};
 use crate::document::LineDocument;
 use crate::error::{Error, Problem};
 use crate::files::{Files, folder_of};
@@ -60,7 +60,7 @@ impl Layout for ClaudeEvents {
         }
     }
 
-    fn open(&self, target: &Target, site: &Site) -> Result<Opened, Error> {
+    fn open(&self, target: &Target, site: &Environment) -> Result<Opened, Error> {
         let folder = target.path.clone().unwrap_or_else(|| PathBuf::from("."));
         let project = Project::at(&folder);
         let now = agent::millis(&(site.clock)()).unwrap_or(0);
@@ -73,8 +73,8 @@ impl Layout for ClaudeEvents {
         };
         let name = log.file_name().and_then(|name| name.to_str());
         let name = name.ok_or_else(|| Error::about(&log, Problem::BadName))?.to_owned();
-        let ground = Ground::of_journal_in(&recover::beside(&log), Some(&folder), site)?;
-        let (base, remark) = LineDocument::base(&site.files, &log)?;
+        let ground = LockedJournal::of_journal_in(&recover::beside(&log), Some(&folder), site)?;
+        let (base, warning) = LineDocument::base(&site.files, &log)?;
         if base > 0 {
             start_later(&mut agent, &project, site);
         }
@@ -86,11 +86,11 @@ impl Layout for ClaudeEvents {
         let same = target.load.as_deref().is_some_and(|load| crate::identity::is_same(load, &log));
         let loaded = if same { Loaded::InPlace } else { Loaded::ToBeRecorded };
         let again = (base > 0 && !same).then(|| appended(&log));
-        let remarks = remark.into_iter().chain(again).collect();
-        Ok(Opened { loaded, remarks, ..Opened::new(ground, header, Box::new(recording)) })
+        let warnings = warning.into_iter().chain(again).collect();
+        Ok(Opened { loaded, warnings, ..Opened::new(ground, header, Box::new(recording)) })
     }
 
-    fn resume(&self, recorded: &Recorded, site: &Site) -> Result<Box<dyn Documents>, Error> {
+    fn resume(&self, recorded: &Recorded, site: &Environment) -> Result<Box<dyn Documents>, Error> {
         let unknown = || Error::about(&recorded.journal, Problem::NoLayout);
         let header = &recorded.header;
         let agent = Agent::of(&header.settings).ok_or_else(unknown)?;
@@ -105,7 +105,7 @@ impl Layout for ClaudeEvents {
         Ok(Box::new(Recording::new(document, agent, project, site, Stage::Resumed)))
     }
 
-    fn folders(&self, journal: &Path, named: Option<&Path>, _site: &Site) -> Vec<PathBuf> {
+    fn folders(&self, journal: &Path, named: Option<&Path>, _site: &Environment) -> Vec<PathBuf> {
         // What all agents of a project share is beside the folder of their event logs.
         let folder = folder_of(journal);
         let home = folder.ancestors().find(|above| above.ends_with(project::GOODVIBES));
@@ -127,7 +127,7 @@ fn format() -> Result<&'static dyn Format, Error> {
 
 /// A recording is told from an earlier one of the same agent by the moment it started, so no two start at the same one, whatever
 /// the clock says.
-fn start_later(agent: &mut Agent, project: &Project, site: &Site) {
+fn start_later(agent: &mut Agent, project: &Project, site: &Environment) {
     while let Ok(Some(_)) = telemetry::find(site.files.as_ref(), &project.telemetry(), agent) {
         agent.started_ms += 1;
     }

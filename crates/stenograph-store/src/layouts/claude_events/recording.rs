@@ -14,8 +14,8 @@ use crate::document::{LineDocument, Measured, measure};
 use crate::error::{Error, Problem};
 use crate::files::{Files, folder_of};
 use crate::journal::{End, Recorded};
-use crate::layouts::{Clock, Documents, Finished, Given, Journal, Site};
-use crate::tail::Remark;
+use crate::layouts::{Clock, Documents, Environment, Finished, Journal, StatedFields};
+use crate::tail::Warning;
 
 /// The documents of one agent.
 pub struct Recording {
@@ -39,12 +39,12 @@ pub enum Stage {
 
 impl Recording {
     /// The documents of an agent, with nothing done yet.
-    pub fn new(log: LineDocument, agent: Agent, project: Project, site: &Site, stage: Stage) -> Recording {
+    pub fn new(log: LineDocument, agent: Agent, project: Project, site: &Environment, stage: Stage) -> Recording {
         let (files, clock) = (Arc::clone(&site.files), Arc::clone(&site.clock));
         Recording { log, agent, project, seen: Seen::default(), stage, files, clock }
     }
 
-    fn enter(&self) -> Result<Vec<Remark>, Error> {
+    fn enter(&self) -> Result<Vec<Warning>, Error> {
         let _lock = self.project.lock(self.files.as_ref())?;
         let transcript = from_root(self.log.path());
         tracking::enter(self.files.as_ref(), &self.project.tracking(), &self.agent, &transcript)
@@ -52,7 +52,7 @@ impl Recording {
 
     /// Adds the line of telemetry, and only then takes the agent off the list: whoever is on it has no line yet, or one that
     /// is found.
-    fn leave(&self, recorded: &Recorded) -> Result<Vec<Remark>, Error> {
+    fn leave(&self, recorded: &Recorded) -> Result<Vec<Warning>, Error> {
         let files = self.files.as_ref();
         let _lock = self.project.lock(files)?;
         let folder = self.project.telemetry();
@@ -60,21 +60,21 @@ impl Recording {
             Stage::Live => None,
             Stage::Resumed => telemetry::find(files, &folder, &self.agent)?,
         };
-        let mut remarks = Vec::new();
+        let mut warnings = Vec::new();
         match found {
             Some(place) => telemetry::settle(files, &place)?,
             None => {
                 let (status, ended_ms) = self.outcome(recorded);
                 let line = telemetry::line(&self.agent, &self.seen, status, ended_ms);
-                remarks.extend(telemetry::append(files, &folder, &self.month(), &line)?);
+                warnings.extend(telemetry::append(files, &folder, &self.month(), &line)?);
                 if self.seen.left_out() > 0 {
                     let text = format!("too many tools and files of the agent {}: not all are named", self.agent.id);
-                    remarks.push(Remark::new(&folder, text));
+                    warnings.push(Warning::new(&folder, text));
                 }
             }
         }
-        remarks.extend(tracking::leave(files, &self.project.tracking(), &self.agent)?);
-        Ok(remarks)
+        warnings.extend(tracking::leave(files, &self.project.tracking(), &self.agent)?);
+        Ok(warnings)
     }
 
     /// The month on the wall of this place, which is the one GoodVibes files a line under.
@@ -101,7 +101,7 @@ impl Recording {
         (status, ended)
     }
 
-    fn measured(&self, recorded: &Recorded, given: Given) -> Result<Journal, Error> {
+    fn measured(&self, recorded: &Recorded, given: StatedFields) -> Result<Journal, Error> {
         let path = self.log.path();
         let bytes = self.files.reader(path, self.log.starts_at());
         let bytes = bytes.map_err(|error| Error::at(path, Problem::Unreadable, error))?;
@@ -110,11 +110,11 @@ impl Recording {
 }
 
 impl Documents for Recording {
-    fn begin(&mut self) -> Vec<Remark> {
+    fn begin(&mut self) -> Vec<Warning> {
         self.log.begin();
         self.enter().unwrap_or_else(|error| {
             let text = format!("the agent {} is not on the list: {error}", self.agent.id);
-            vec![Remark::new(&self.project.tracking(), text)]
+            vec![Warning::new(&self.project.tracking(), text)]
         })
     }
 
@@ -123,22 +123,22 @@ impl Documents for Recording {
         self.log.add(event);
     }
 
-    fn finish(&mut self, recorded: &Recorded, given: Given) -> Result<Finished, Error> {
+    fn finish(&mut self, recorded: &Recorded, given: StatedFields) -> Result<Finished, Error> {
         if self.stage == Stage::Resumed {
             let seen = &mut self.seen;
             recorded.read(&mut |event| seen.add(event))?;
         }
-        let mut remarks = self.log.finish(recorded)?;
+        let mut warnings = self.log.finish(recorded)?;
         let mut journal = self.measured(recorded, given)?;
         match self.leave(recorded) {
-            Ok(left) => remarks.extend(left),
+            Ok(left) => warnings.extend(left),
             Err(error) => {
                 journal = Journal::Unfinished;
                 let text = format!("is not written for the agent {}, steno recover does it: {error}", self.agent.id);
-                remarks.push(Remark::new(&self.project.telemetry(), text));
+                warnings.push(Warning::new(&self.project.telemetry(), text));
             }
         }
-        Ok(Finished { journal, written: vec![self.log.path().to_owned()], remarks })
+        Ok(Finished { journal, written: vec![self.log.path().to_owned()], warnings })
     }
 
     fn discard(&mut self) -> Result<(), Error> {

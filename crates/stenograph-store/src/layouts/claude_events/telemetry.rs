@@ -14,7 +14,7 @@ use super::project::LOG_ENDING;
 use super::seen::Seen;
 use crate::error::{Error, Problem};
 use crate::files::{Files, folder_of, make_folder, write_again, write_all};
-use crate::tail::{self, LastLine, Remark};
+use crate::tail::{self, LastLine, Warning};
 
 /// How an agent ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +52,7 @@ pub fn line(agent: &Agent, seen: &Seen, status: Status, ended_ms: i64) -> String
 }
 
 /// Adds a line to a month. Half a line that somebody left there is moved aside first.
-pub fn append(files: &dyn Files, folder: &Path, month: &str, line: &str) -> Result<Vec<Remark>, Error> {
+pub fn append(files: &dyn Files, folder: &Path, month: &str, line: &str) -> Result<Vec<Warning>, Error> {
     let path = folder.join(format!("{month}.{LOG_ENDING}"));
     let unwritable = |error| Error::at(&path, Problem::Unwritable, error);
     make_folder(files, folder).map_err(unwritable)?;
@@ -70,7 +70,7 @@ pub fn append(files: &dyn Files, folder: &Path, month: &str, line: &str) -> Resu
         }
         return Err(unwritable(error));
     }
-    Ok(tail.remark.into_iter().collect())
+    Ok(tail.warning.into_iter().collect())
 }
 
 /// Where a line stands.

@@ -53,8 +53,8 @@ fn standing() -> Clock {
     Arc::new(|| Time::iso("2026-02-01T00:30:00.000+01:00".into()).unwrap())
 }
 
-fn site(clock: Clock) -> Site {
-    Site { files: Arc::new(Failing::never()), clock, durability: Durability::Never, home: None }
+fn site(clock: Clock) -> Environment {
+    Environment { files: Arc::new(Failing::never()), clock, durability: Durability::Never, home: None }
 }
 
 fn target(folder: &Path, pairs: &[(&str, &str)]) -> Target {
@@ -64,11 +64,11 @@ fn target(folder: &Path, pairs: &[(&str, &str)]) -> Target {
 
 const WHO: [(&str, &str); 3] = [("agent", "a1"), ("session", "s1"), ("type", "goodvibes:tester")];
 
-fn begin(folder: &Path, pairs: &[(&str, &str)], site: &Site) -> Recorder {
+fn begin(folder: &Path, pairs: &[(&str, &str)], site: &Environment) -> Recorder {
     Recorder::open(&ClaudeEvents, &target(folder, pairs), site.clone()).unwrap()
 }
 
-fn record(folder: &Path, pairs: &[(&str, &str)], end: &End, site: &Site) -> Kept {
+fn record(folder: &Path, pairs: &[(&str, &str)], end: &End, site: &Environment) -> Kept {
     let recorder = begin(folder, pairs, site);
     recorder.append_all(&events(EVENTS)).unwrap();
     recorder.finish(end).unwrap()
@@ -131,7 +131,7 @@ fn an_agent_is_on_the_list_while_it_works_and_in_the_telemetry_when_it_ended() {
     keeps_the_laws("goodvibes-tracking", tracking(folder.path()).as_bytes());
     recorder.append_all(&events(EVENTS)).unwrap();
     let kept = recorder.finish(&End::Completed).unwrap();
-    assert_eq!((kept.files, kept.remarks), (vec![log.clone()], vec![]));
+    assert_eq!((kept.files, kept.warnings), (vec![log.clone()], vec![]));
     assert_eq!(tracking(folder.path()), "{}");
     let month = folder.path().join(".goodvibes/telemetry/2026-01.jsonl");
     keeps_the_laws("goodvibes-telemetry", text(&month).as_bytes());
@@ -196,7 +196,7 @@ fn what_others_wrote_on_the_list_stays() {
     let others = "\u{feff}{\"b2\":{\"agent_id\":\"b2\",\"n\":1.50,\"u\":\"\\u00e9\"},\"legacy\":[1, 2],\"a1\":{\"session_id\":\"s0\"}}";
     std::fs::write(state.join("agent-tracking.json"), others).unwrap();
     let recorder = begin(folder.path(), &WHO, &site(ticking()));
-    assert!(recorder.remarks().iter().any(|remark| remark.text.contains("another session")));
+    assert!(recorder.warnings().iter().any(|warning| warning.text.contains("another session")));
     let during = tracking(folder.path());
     recorder.finish(&End::Completed).unwrap();
     let after = "{\n  \"b2\": {\n    \"agent_id\": \"b2\",\n    \"n\": 1.50,\n    \"u\": \"\\u00e9\"\n  },\n  \"legacy\": [\n    1,\n    2\n  ]\n}";
@@ -226,8 +226,8 @@ fn a_list_that_is_none_is_set_aside() {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, broken).unwrap();
         let recorder = begin(folder.path(), &WHO, &site(ticking()));
-        let remark = &recorder.remarks()[0];
-        assert!(remark.path == path && remark.text.contains("agent-tracking.json.torn-1"), "{remark:?}");
+        let warning = &recorder.warnings()[0];
+        assert!(warning.path == path && warning.text.contains("agent-tracking.json.torn-1"), "{warning:?}");
         assert_eq!(std::fs::read(path.with_file_name("agent-tracking.json.torn-1")).unwrap(), broken);
         assert!(tracking(folder.path()).contains("\"a1\""));
     }
@@ -242,7 +242,7 @@ fn half_a_line_of_telemetry_is_set_aside_and_a_missing_newline_put_there() {
         std::fs::write(&path, there).unwrap();
         let kept = record(folder.path(), &WHO, &End::Completed, &site(ticking()));
         assert_eq!(telemetry(folder.path()).len(), lines, "{there}");
-        assert_eq!(kept.remarks.len(), 2 - lines);
+        assert_eq!(kept.warnings.len(), 2 - lines);
     }
 }
 
@@ -291,7 +291,7 @@ fn the_log_may_be_elsewhere() {
     drop(recorder);
     // A journal alone names no folder to write into: the project is completed by who names a folder with both.
     let before = tracking(&folder);
-    assert!(!recover(&log, &site).unwrap().remarks.is_empty());
+    assert!(!recover(&log, &site).unwrap().warnings.is_empty());
     assert_eq!((tracking(&folder), telemetry(&folder).len()), (before, 0));
     recover(both.path(), &site).unwrap();
     assert_eq!((tracking(&folder).as_str(), telemetry(&folder).len()), ("{}", 1));
@@ -347,7 +347,7 @@ fn a_project_is_read_in_the_order_its_agents_started_even_if_the_clock_was_set_b
     assert_eq!(ClaudeEvents.reads(folder.path(), &Disk), Some(made));
     // Those with names of their own are told by the telemetry.
     let folder = tempfile::tempdir().unwrap();
-    let site = Site { clock: ticking(), ..site };
+    let site = Environment { clock: ticking(), ..site };
     for (agent, session) in [("b", "z"), ("c", "a"), ("a", "z")] {
         record(folder.path(), &[("agent", agent), ("session", session)], &End::Completed, &site);
     }
@@ -377,7 +377,7 @@ fn sixteen_agents_at_once_lose_nothing_of_each_other() {
                 }
                 all_started.wait();
                 recorder.append_all(&events(EVENTS)).unwrap();
-                assert_eq!(recorder.finish(&End::Completed).unwrap().remarks, []);
+                assert_eq!(recorder.finish(&End::Completed).unwrap().warnings, []);
             });
         }
     });

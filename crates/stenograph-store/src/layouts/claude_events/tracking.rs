@@ -9,37 +9,37 @@ use stenograph::text::quote;
 use super::agent::Agent;
 use crate::error::{Error, Problem};
 use crate::files::{Files, folder_of, make_folder, replace};
-use crate::tail::{self, Remark};
+use crate::tail::{self, Warning};
 
 /// How large a list may be: it has some hundred bytes for each agent at work.
 const SIZE_MAX: u64 = 64 << 20;
 
 /// Puts an agent on the list.
-pub fn enter(files: &dyn Files, path: &Path, agent: &Agent, transcript: &str) -> Result<Vec<Remark>, Error> {
-    let Table { text, mut remarks } = Table::read(files, path)?;
+pub fn enter(files: &dyn Files, path: &Path, agent: &Agent, transcript: &str) -> Result<Vec<Warning>, Error> {
+    let Table { text, mut warnings } = Table::read(files, path)?;
     let mut members = members(&text);
     if let Some((_, other)) = members.iter().find(|(id, _)| *id == agent.id)
         && !is_of_session(other, agent)
     {
         let text = format!("the agent {} was listed for another session: that entry is replaced", agent.id);
-        remarks.push(Remark::new(path, text));
+        warnings.push(Warning::new(path, text));
     }
     members.retain(|(id, _)| *id != agent.id);
     members.push((agent.id.clone(), agent.entry(transcript)));
     write(files, path, &members)?;
-    Ok(remarks)
+    Ok(warnings)
 }
 
 /// Takes an agent off the list. The entry of another recording of an agent with the same id stays.
-pub fn leave(files: &dyn Files, path: &Path, agent: &Agent) -> Result<Vec<Remark>, Error> {
-    let Table { text, remarks } = Table::read(files, path)?;
+pub fn leave(files: &dyn Files, path: &Path, agent: &Agent) -> Result<Vec<Warning>, Error> {
+    let Table { text, warnings } = Table::read(files, path)?;
     let mut members = members(&text);
     let before = members.len();
     members.retain(|(id, entry)| *id != agent.id || !is_of_recording(entry, agent));
-    if members.len() < before || !remarks.is_empty() {
+    if members.len() < before || !warnings.is_empty() {
         write(files, path, &members)?;
     }
-    Ok(remarks)
+    Ok(warnings)
 }
 
 fn is_of_session(entry: &str, agent: &Agent) -> bool {
@@ -55,13 +55,13 @@ fn is_of_recording(entry: &str, agent: &Agent) -> bool {
 /// The list as it stands there.
 struct Table {
     text: String,
-    remarks: Vec<Remark>,
+    warnings: Vec<Warning>,
 }
 
 impl Table {
     fn read(files: &dyn Files, path: &Path) -> Result<Table, Error> {
         let unreadable = |error| Error::at(path, Problem::Unreadable, error);
-        let empty = |remarks| Table { text: "{}".to_owned(), remarks };
+        let empty = |warnings| Table { text: "{}".to_owned(), warnings };
         match files.length(path).map_err(unreadable)? {
             None | Some(0) => return Ok(empty(Vec::new())),
             Some(length) if length > SIZE_MAX => {
@@ -73,7 +73,7 @@ impl Table {
         let unmarked = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
         match std::str::from_utf8(unmarked) {
             Ok(text) if Object::parse(text).is_some() => {
-                return Ok(Table { text: text.to_owned(), remarks: Vec::new() });
+                return Ok(Table { text: text.to_owned(), warnings: Vec::new() });
             }
             Ok(text) if text.trim().is_empty() => return Ok(empty(Vec::new())),
             _ => {}
@@ -81,7 +81,7 @@ impl Table {
         let aside = tail::move_aside(files, path, &bytes);
         let aside = aside.map_err(|error| Error::at(path, Problem::Unwritable, error))?;
         let text = format!("is no list of agents; what stood there is now in {}", aside.display());
-        Ok(empty(vec![Remark::new(path, text)]))
+        Ok(empty(vec![Warning::new(path, text)]))
     }
 }
 

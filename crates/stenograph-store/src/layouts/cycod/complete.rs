@@ -10,22 +10,22 @@ use super::title::{Head, Title};
 use crate::error::{Error, Problem};
 use crate::files::{OpenFile, folder_of, make_folder, write_all};
 use crate::journal::Recorded;
-use crate::tail::{self, Remark};
+use crate::tail::{self, Warning};
 
 /// Completes a document, and gives what there is to say.
-pub fn complete(document: &mut Document, recorded: &Recorded) -> Result<Vec<Remark>, Error> {
+pub fn complete(document: &mut Document, recorded: &Recorded) -> Result<Vec<Warning>, Error> {
     let path = document.path.clone();
     let unwritable = |error| Error::at(&path, Problem::Unwritable, error);
     make_folder(document.files.as_ref(), folder_of(&path)).map_err(unwritable)?;
-    let mut remarks = Vec::new();
+    let mut warnings = Vec::new();
     document.head = Head::of(&beginning(&document.files, &path)?, document.kind);
     document.title = document.head.title.clone();
     document.titled = Titled::Elsewhere;
     let length = document.files.length(&path).map_err(unwritable)?.unwrap_or(0);
     if length < document.starts_at() {
-        remarks.push(Remark::new(&path, "is shorter than it was: what was recorded is in the journal only"));
+        warnings.push(Warning::new(&path, "is shorter than it was: what was recorded is in the journal only"));
         document.settled = 0;
-        return Ok(remarks);
+        return Ok(warnings);
     }
     let mut title = document.title.clone();
     let mut titled = Titled::Elsewhere;
@@ -48,11 +48,11 @@ pub fn complete(document: &mut Document, recorded: &Recorded) -> Result<Vec<Rema
     document.settled = at - document.starts_at();
     (document.title, document.titled) = (title, titled);
     match outcome {
-        Outcome::Whole(remark) => remarks.extend(remark),
+        Outcome::Whole(warning) => warnings.extend(warning),
         Outcome::Foreign => {
             let text = "somebody else wrote there during the recording, which is whole in the journal only";
-            remarks.push(Remark::new(&path, text));
-            return Ok(remarks);
+            warnings.push(Warning::new(&path, text));
+            return Ok(warnings);
         }
     }
     let wanted = document.wanted_head();
@@ -60,21 +60,21 @@ pub fn complete(document: &mut Document, recorded: &Recorded) -> Result<Vec<Rema
         document.replace_head(&wanted).map_err(unwritable)?;
         document.head = Head::of(&wanted, document.kind);
     }
-    Ok(remarks)
+    Ok(warnings)
 }
 
 /// Moves the end of a document to a file of its own.
-fn set_aside(document: &Document, at: u64, rest: &[u8]) -> io::Result<Remark> {
+fn set_aside(document: &Document, at: u64, rest: &[u8]) -> io::Result<Warning> {
     let aside = tail::move_aside(document.files.as_ref(), &document.path, rest)?;
     document.files.open(&document.path)?.truncate(at)?;
     let text = format!("{} damaged bytes at the end were moved to {}", rest.len(), aside.display());
-    Ok(Remark::new(&document.path, text))
+    Ok(Warning::new(&document.path, text))
 }
 
 /// What came of a comparison.
 enum Outcome {
     /// The document holds what it should; what was damaged was moved aside.
-    Whole(Option<Remark>),
+    Whole(Option<Warning>),
     /// Somebody else wrote there.
     Foreign,
 }
@@ -216,14 +216,14 @@ impl<'d> Ours<'d> {
             there.get(..same).unwrap_or_default().iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         let (rest, missing) = (there.get(lines..).unwrap_or_default(), wanted.get(lines..).unwrap_or_default());
         at += lines as u64;
-        let remark = match (whose, is_damaged(rest, document.kind)) {
+        let warning = match (whose, is_damaged(rest, document.kind)) {
             (Whose::Ours, _) => None,
             (Whose::Unknown, false) => return Ok((Outcome::Foreign, at)),
             (Whose::Unknown, true) => Some(set_aside(document, at, rest).map_err(|error| unwritable(document, error))?),
         };
         let mut file = cut(document, at)?;
         write_all(file.as_mut(), missing).map_err(|error| unwritable(document, error))?;
-        Ok((Outcome::Whole(remark), at + missing.len() as u64))
+        Ok((Outcome::Whole(warning), at + missing.len() as u64))
     }
 }
 

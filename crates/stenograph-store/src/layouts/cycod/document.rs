@@ -17,7 +17,7 @@ use crate::document::{LineDocument, Measured};
 use crate::error::{Error, Problem};
 use crate::files::{Files, OpenFile, folder_of, make_folder, replace_with, write_again, write_all};
 use crate::journal::Recorded;
-use crate::tail::Remark;
+use crate::tail::Warning;
 
 /// A document of a recording.
 pub struct Document {
@@ -65,7 +65,7 @@ const REWRITTEN_FACTOR: u64 = 4;
 impl Document {
     /// Looks at what others wrote, and says how much it is. What is there must be a document of that kind; half a line at its end
     /// is moved aside.
-    pub fn base(files: &Arc<dyn Files>, path: &Path, kind: Kind) -> Result<(u64, Option<Remark>), Error> {
+    pub fn base(files: &Arc<dyn Files>, path: &Path, kind: Kind) -> Result<(u64, Option<Warning>), Error> {
         let unwritable = |error| Error::at(path, Problem::Unwritable, error);
         make_folder(files.as_ref(), folder_of(path)).map_err(unwritable)?;
         let beginning = beginning(files, path)?;
@@ -75,12 +75,12 @@ impl Document {
         if !is_recognised(&beginning, kind) && !holds_messages(&beginning, kind) {
             return Err(Error::about(path, Problem::Exists));
         }
-        let (length, remark) = match kind {
+        let (length, warning) = match kind {
             Kind::Chat => LineDocument::base(files, path)?,
             Kind::Trajectory => (end_line(files, path).map_err(unwritable)?, None),
         };
         let head = Head::of(&beginning, kind);
-        Ok((length.saturating_sub(head.bytes.len() as u64), remark))
+        Ok((length.saturating_sub(head.bytes.len() as u64), warning))
     }
 
     /// A document that goes on after so much of others.
@@ -238,7 +238,7 @@ impl Document {
     }
 
     /// Completes the document and makes it durable.
-    pub fn finish(&mut self, recorded: &Recorded) -> Result<Vec<Remark>, Error> {
+    pub fn finish(&mut self, recorded: &Recorded) -> Result<Vec<Warning>, Error> {
         let mut in_step = false;
         if let Some(body) = self.body.take() {
             let rest = body.finish();
@@ -247,20 +247,20 @@ impl Document {
             let whole = is_length(&self.files, &self.path, self.starts_at() + self.settled);
             in_step = !lost && whole && self.wanted_head() == self.head.bytes;
         }
-        let (remarks, synced) = match std::mem::replace(&mut self.file, FileState::NotYet) {
+        let (warnings, synced) = match std::mem::replace(&mut self.file, FileState::NotYet) {
             FileState::Open(mut file) if in_step => (Vec::new(), file.sync()),
             FileState::NotYet if in_step => (Vec::new(), Ok(())),
             FileState::Open(_) | FileState::NotYet | FileState::Lost => {
-                let remarks = complete(self, recorded)?;
+                let warnings = complete(self, recorded)?;
                 // Whoever wrote it may have seen a sync fail.
                 let from = if self.base == 0 { 0 } else { self.starts_at() };
                 let written = if self.exists() { write_again(self.files.as_ref(), &self.path, from) } else { Ok(()) };
-                (remarks, written)
+                (warnings, written)
             }
         };
         let placed = || if self.exists() { self.files.sync_folder(folder_of(&self.path)) } else { Ok(()) };
         synced.and_then(|()| placed()).map_err(|error| Error::at(&self.path, Problem::Unwritable, error))?;
-        Ok(remarks)
+        Ok(warnings)
     }
 
     /// Whether there is a file at all.

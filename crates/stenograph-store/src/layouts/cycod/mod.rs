@@ -25,7 +25,9 @@ use stenograph::format::{Detected, Format, detect};
 use stenograph::formats::{cycod_trajectory::CycodTrajectory, openai_chat::OpenaiChat};
 use stenograph::model::{Body, Content, Event};
 
-use super::{Documents, Finished, Given, Ground, Info, Layout, Loaded, Opened, Site, Target, appended};
+use super::{
+    Documents, Environment, Finished, Info, Layout, Loaded, LockedJournal, Opened, StatedFields, Target, appended,
+};
 use crate::document::measure;
 use crate::error::{Error, Problem};
 use crate::files::{Files, folder_of, replace};
@@ -33,7 +35,7 @@ use crate::identity::is_same;
 use crate::journal::{Header, Recorded};
 use crate::recover;
 use crate::source::{Passes, Source};
-use crate::tail::Remark;
+use crate::tail::Warning;
 use document::Document;
 use plan::{Plan, Planned, Role};
 
@@ -99,21 +101,21 @@ impl Layout for Cycod {
         }
     }
 
-    fn open(&self, target: &Target, site: &Site) -> Result<Opened, Error> {
-        let Plan { asked, saved, mut remarks } = Plan::new(target, site)?;
+    fn open(&self, target: &Target, site: &Environment) -> Result<Opened, Error> {
+        let Plan { asked, saved, mut warnings } = Plan::new(target, site)?;
         let files = &site.files;
         let mut documents = Vec::new();
         let mut ground = None;
         let mut in_place = false;
         if let Some(path) = &asked {
             // Before anything is looked at: another recorder may be in the middle of a line, or have left half of one.
-            ground = Some(Ground::of_journal(&recover::beside(path), site)?);
+            ground = Some(LockedJournal::of_journal(&recover::beside(path), site)?);
             in_place = target.load.as_deref().is_some_and(|load| is_same(load, path));
             let kind = Kind::of(path);
-            let (base, remark) = Document::base(files, path, kind)?;
-            remarks.extend(remark);
+            let (base, warning) = Document::base(files, path, kind)?;
+            warnings.extend(warning);
             if base > 0 && !in_place {
-                remarks.push(appended(path));
+                warnings.push(appended(path));
             }
             documents.push(Kept { role: Role::Asked, document: Document::new(files, path, kind, base) });
         }
@@ -121,13 +123,13 @@ impl Layout for Cycod {
             let load = target.load.as_deref().filter(|_| in_place);
             match save(files, &path, kind, load) {
                 Ok(document) => documents.push(Kept { role, document }),
-                Err(error) if !documents.is_empty() => remarks.push(Remark::new(&path, not_saved(&error))),
+                Err(error) if !documents.is_empty() => warnings.push(Warning::new(&path, not_saved(&error))),
                 Err(error) => return Err(error),
             }
         }
         let ground = match (ground, documents.first()) {
             (Some(ground), _) => ground,
-            (None, Some(first)) => Ground::of_journal(&recover::beside(first.document.path()), site)?,
+            (None, Some(first)) => LockedJournal::of_journal(&recover::beside(first.document.path()), site)?,
             (None, None) => return Err(Error::about(Path::new(NAME), Problem::NoLayout)),
         };
         let header = header(&ground.journal, target, &documents)?;
@@ -135,11 +137,11 @@ impl Layout for Cycod {
         let mut opened = Opened::new(ground, header, Box::new(Recording { documents, files: Arc::clone(files) }));
         opened.loaded = if in_place { Loaded::InPlace } else { Loaded::ToBeRecorded };
         opened.first = target.settings.get("title").map(|text| title(text)).into_iter().collect();
-        opened.remarks = remarks;
+        opened.warnings = warnings;
         Ok(opened)
     }
 
-    fn resume(&self, recorded: &Recorded, site: &Site) -> Result<Box<dyn Documents>, Error> {
+    fn resume(&self, recorded: &Recorded, site: &Environment) -> Result<Box<dyn Documents>, Error> {
         let mut documents = Vec::new();
         for role in Role::ALL {
             let Some(name) = recorded.header.settings.get(role.name()) else { continue };
@@ -163,7 +165,7 @@ impl Layout for Cycod {
         Ok(Box::new(Recording { documents, files: Arc::clone(&site.files) }))
     }
 
-    fn folders(&self, journal: &Path, _named: Option<&Path>, site: &Site) -> Vec<PathBuf> {
+    fn folders(&self, journal: &Path, _named: Option<&Path>, site: &Environment) -> Vec<PathBuf> {
         let history = site.home.as_ref().map(|home| home.join(plan::HISTORY));
         std::iter::once(folder_of(journal).to_owned()).chain(history).collect()
     }
@@ -281,15 +283,15 @@ impl Documents for Recording {
         self.documents.iter_mut().for_each(|kept| kept.document.add(event));
     }
 
-    fn finish(&mut self, recorded: &Recorded, given: Given) -> Result<Finished, Error> {
-        let mut finished = Finished { journal: super::Journal::Needed, written: Vec::new(), remarks: Vec::new() };
+    fn finish(&mut self, recorded: &Recorded, given: StatedFields) -> Result<Finished, Error> {
+        let mut finished = Finished { journal: super::Journal::Needed, written: Vec::new(), warnings: Vec::new() };
         for (at, Kept { document, .. }) in self.documents.iter_mut().enumerate() {
             let path = document.path().to_owned();
             match document.finish(recorded) {
-                Ok(remarks) => finished.remarks.extend(remarks),
+                Ok(warnings) => finished.warnings.extend(warnings),
                 // What nobody asked for must not be in the way of what somebody did.
                 Err(error) if at > 0 => {
-                    finished.remarks.push(Remark::new(&path, not_saved(&error)));
+                    finished.warnings.push(Warning::new(&path, not_saved(&error)));
                     continue;
                 }
                 Err(error) => return Err(error),

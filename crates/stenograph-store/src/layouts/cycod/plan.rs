@@ -11,8 +11,8 @@ use stenograph::time::Time;
 use super::Kind;
 use crate::error::{Error, Problem};
 use crate::files::{Files, folder_of, make_folder};
-use crate::layouts::{Site, Target};
-use crate::tail::Remark;
+use crate::layouts::{Environment, Target};
+use crate::tail::Warning;
 
 /// What a recording makes.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub struct Plan {
     /// Those that are saved besides.
     pub saved: Vec<Planned>,
     /// What there is to say.
-    pub remarks: Vec<Remark>,
+    pub warnings: Vec<Warning>,
 }
 
 /// A document to be made.
@@ -74,11 +74,11 @@ pub const AUTO_SAVE_TRAJECTORY: &str = "auto_save_trajectory";
 
 impl Plan {
     /// The documents of a recording.
-    pub fn new(target: &Target, site: &Site) -> Result<Plan, Error> {
+    pub fn new(target: &Target, site: &Environment) -> Result<Plan, Error> {
         let now = (site.clock)();
         let mut asked = target.path.as_deref().map(|path| explicit(path, target, &now)).transpose()?;
         let mut saved = Vec::new();
-        let mut remarks = Vec::new();
+        let mut warnings = Vec::new();
         for (key, template, kind, role) in [
             (AUTO_SAVE_CHAT, CHAT_TEMPLATE, Kind::Chat, Role::SavedChat),
             (AUTO_SAVE_TRAJECTORY, TRAJECTORY_TEMPLATE, Kind::Trajectory, Role::SavedTrajectory),
@@ -88,7 +88,7 @@ impl Plan {
             }
             let Some(home) = &site.home else {
                 let text = "is not saved: there is no home folder";
-                remarks.push(Remark::new(&Path::new("~").join(HISTORY).join(template), text));
+                warnings.push(Warning::new(&Path::new("~").join(HISTORY).join(template), text));
                 continue;
             };
             let path = home.join(HISTORY).join(file_name(template, None, &now));
@@ -101,7 +101,7 @@ impl Plan {
         if asked.is_none() && saved.is_empty() {
             asked = Some(PathBuf::from(file_name(CHAT_TEMPLATE, None, &now)));
         }
-        Ok(Plan { asked, saved, remarks })
+        Ok(Plan { asked, saved, warnings })
     }
 }
 

@@ -9,7 +9,7 @@ use stenograph::read;
 use stenograph::time::Time;
 use tempfile::TempDir;
 
-use super::super::{Loaded, Site, Target};
+use super::super::{Environment, Loaded, Target};
 use super::{Cycod, Kind};
 use crate::files::Disk;
 use crate::journal::End;
@@ -36,8 +36,8 @@ impl Place {
         fs::read_to_string(self.path(name)).unwrap()
     }
 
-    fn site(&self) -> Site {
-        Site {
+    fn site(&self) -> Environment {
+        Environment {
             files: Arc::new(Disk),
             clock: Arc::new(|| Time::iso(MOMENT.into()).unwrap()),
             durability: Durability::Never,
@@ -197,13 +197,13 @@ fn what_cannot_be_saved_is_a_remark() {
     let place = Place::new();
     fs::write(place.path("home"), "a file").unwrap();
     let recorder = place.open("talk.jsonl");
-    assert_eq!(recorder.remarks().iter().filter(|remark| remark.text.starts_with("is not saved")).count(), 2);
+    assert_eq!(recorder.warnings().iter().filter(|warning| warning.text.starts_with("is not saved")).count(), 2);
     recorder.append(&said(Role::User, "which tree?")).unwrap();
     recorder.finish(&End::Completed).unwrap();
     assert_eq!(place.text("talk.jsonl"), USER);
-    let homeless = Site { home: None, ..place.site() };
+    let homeless = Environment { home: None, ..place.site() };
     let recorder = Recorder::open(&Cycod, &place.target("other.jsonl"), homeless).unwrap();
-    assert!(recorder.remarks().iter().all(|remark| remark.text.contains("no home folder")));
+    assert!(recorder.warnings().iter().all(|warning| warning.text.contains("no home folder")));
 }
 
 #[test]
@@ -259,7 +259,7 @@ fn completed_after(count: usize, harm: impl Fn(&Path)) -> [String; 3] {
     assert_eq!([exists("talk.jsonl"), exists(SAVED_CHAT)], [count > 0; 2]);
     if count > 0 {
         let again = recover::recover(&place.path("talk.jsonl"), &place.site()).unwrap();
-        assert!(again.remarks.is_empty() && place.text("talk.jsonl") == found[0]);
+        assert!(again.warnings.is_empty() && place.text("talk.jsonl") == found[0]);
     }
     found
 }
@@ -301,7 +301,7 @@ fn what_somebody_else_wrote_meanwhile_is_left_alone_and_the_journal_stays() {
     recorder.append(&said(Role::Assistant, "An oak.")).unwrap();
     let kept = recorder.finish(&End::Completed).unwrap();
     assert!(place.text("talk.jsonl").starts_with(theirs));
-    assert!(kept.remarks.iter().any(|remark| remark.text.contains("somebody else")), "{:?}", kept.remarks);
+    assert!(kept.warnings.iter().any(|warning| warning.text.contains("somebody else")), "{:?}", kept.warnings);
     assert!(beside(&place.path("talk.jsonl")).is_file());
 }
 

@@ -10,7 +10,7 @@ use stenograph::time::Time;
 use super::Status;
 use crate::error::Error;
 use crate::journal::{Author, End, Recorded, author};
-use crate::tail::Remark;
+use crate::tail::Warning;
 
 /// The sum of a run.
 #[derive(Debug, Default)]
@@ -158,7 +158,7 @@ impl Account {
     }
 
     /// What there is to say about the turns.
-    pub fn remarks(&self, transcript: &Path) -> Vec<Remark> {
+    pub fn warnings(&self, transcript: &Path) -> Vec<Warning> {
         let calls = |count: u64| match count {
             1 => "a tool call stands".to_owned(),
             many => format!("{many} tool calls stand"),
@@ -168,7 +168,7 @@ impl Account {
             (self.alone, "in a turn of the assistant's own, without words: the last turn was somebody else's"),
         ];
         let said = said.into_iter().filter(|(count, _)| *count > 0);
-        said.map(|(count, where_to)| Remark::new(transcript, format!("{} {where_to}", calls(count)))).collect()
+        said.map(|(count, where_to)| Warning::new(transcript, format!("{} {where_to}", calls(count)))).collect()
     }
 }
 

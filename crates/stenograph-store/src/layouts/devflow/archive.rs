@@ -43,19 +43,19 @@ pub enum Afterwards {
 
 /// A base in which this process alone moves runs. What a crash left half-done is cleared away first.
 #[derive(Debug)]
-pub struct House<'a> {
+pub struct Maintenance<'a> {
     files: &'a dyn Files,
     base: &'a Base,
     _lock: Lock,
 }
 
-impl<'a> House<'a> {
+impl<'a> Maintenance<'a> {
     /// Waits for nobody: who else moves runs is named.
-    pub fn enter(files: &'a dyn Files, base: &'a Base) -> Result<House<'a>, Error> {
+    pub fn enter(files: &'a dyn Files, base: &'a Base) -> Result<Maintenance<'a>, Error> {
         if !base.path().is_dir() {
             return Err(Error::about(base.path(), Problem::Missing));
         }
-        let house = House { files, base, _lock: base.keep_house()? };
+        let house = Maintenance { files, base, _lock: base.keep_house()? };
         house.sweep()?;
         Ok(house)
     }

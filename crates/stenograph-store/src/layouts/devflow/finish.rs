@@ -25,24 +25,24 @@ use crate::error::{Error, Problem};
 use crate::files::{folder_of, replace};
 use crate::journal::{self, Recorded};
 use crate::layouts::anew::{header_line, meanwhile, write_anew};
-use crate::layouts::{self, Finished, Given, Site};
-use crate::tail::Remark;
+use crate::layouts::{self, Environment, Finished, StatedFields};
+use crate::tail::Warning;
 
 /// The documents of a run. They are made when it ends: until then everything is in the journal.
 pub struct Documents {
-    site: Site,
+    site: Environment,
     /// The folder of a run that begins here.
     begun: Option<PathBuf>,
 }
 
 impl Documents {
     /// The documents of a run in this place.
-    pub fn new(site: &Site) -> Documents {
+    pub fn new(site: &Environment) -> Documents {
         Documents { site: site.clone(), begun: None }
     }
 
     /// The documents of a run that begins in this folder.
-    pub fn begun(site: &Site, folder: PathBuf) -> Documents {
+    pub fn begun(site: &Environment, folder: PathBuf) -> Documents {
         Documents { site: site.clone(), begun: Some(folder) }
     }
 
@@ -112,7 +112,7 @@ impl Documents {
 impl layouts::Documents for Documents {
     fn add(&mut self, _event: &Event<'_>) {}
 
-    fn finish(&mut self, recorded: &Recorded, given: Given) -> Result<Finished, Error> {
+    fn finish(&mut self, recorded: &Recorded, given: StatedFields) -> Result<Finished, Error> {
         let files = self.site.files.as_ref();
         let folder = folder_of(&recorded.journal);
         let account = Account::of(recorded)?;
@@ -129,7 +129,7 @@ impl layouts::Documents for Documents {
         let path = folder.join(METADATA);
         replace(files, &path, metadata.document().as_bytes())
             .map_err(|error| Error::at(&path, Problem::Unwritable, error))?;
-        let mut remarks = account.remarks(&transcript);
+        let mut warnings = account.warnings(&transcript);
         let base = folder.parent().and_then(Path::parent).map(Base::at);
         if let Some(Err(error)) = base.map(|base| index::update(files, &base, &(self.site.clock)())) {
             let text = "is not up to date; it will be made again when runs are listed";
@@ -137,7 +137,7 @@ impl layouts::Documents for Documents {
                 crate::Place::Path(index) => index.clone(),
                 _ => path.clone(),
             };
-            remarks.push(Remark::new(&index, text));
+            warnings.push(Warning::new(&index, text));
         }
         let unreadable = |error| Error::at(&transcript, Problem::Unreadable, error);
         let bytes = files.reader(&transcript, 0).map_err(unreadable)?;
@@ -146,7 +146,7 @@ impl layouts::Documents for Documents {
             false => bytes,
         };
         let journal = measure(recorded, Measured { format: &Devflow, bytes }, given)?;
-        Ok(Finished { journal, written: vec![transcript, path], remarks })
+        Ok(Finished { journal, written: vec![transcript, path], warnings })
     }
 
     /// Frees the id of the run.

@@ -17,11 +17,11 @@ use crate::discover::place_of;
 use crate::error::{Error, Problem};
 use crate::files::{Files, folder_of, make_folder, write_all};
 use crate::journal::{Header, Recorded, Settings, recordings};
-use crate::layouts::{self, Ground, Info, Layout, Opened, RunSummary, Site, Target};
+use crate::layouts::{self, Environment, Info, Layout, LockedJournal, Opened, RunSummary, Target};
 use crate::lock::{Lock, safe_component};
 use crate::source::{Passes, Source};
 use crate::source_file::is_same;
-use crate::tail::Remark;
+use crate::tail::Warning;
 
 /// The layout.
 pub struct Runs;
@@ -63,7 +63,7 @@ impl Layout for Runs {
         }
     }
 
-    fn open(&self, target: &Target, site: &Site) -> Result<Opened, Error> {
+    fn open(&self, target: &Target, site: &Environment) -> Result<Opened, Error> {
         let base = Base::at(target.path.as_deref().unwrap_or(Path::new(BASE)));
         let mut settings = target.settings.clone();
         check(&settings)?;
@@ -71,14 +71,14 @@ impl Layout for Runs {
         settings.entry(FLOW.to_owned()).or_insert_with(|| FLOW_DEFAULT.to_owned());
         settings.insert(STARTED.to_owned(), started.to_iso().unwrap_or_default().into_owned());
         let id = claim(&base, &mut settings, &started, site)?;
-        let ground = Ground::of_journal(&base.run(&id).join(JOURNAL), site)?;
+        let ground = LockedJournal::of_journal(&base.run(&id).join(JOURNAL), site)?;
         // Whoever looks into the index finds the run there; that it could not be written is made up for at the end.
         let _ = index::update(site.files.as_ref(), &base, &started);
         let header = Header { layout: NAME.to_owned(), settings, ..Header::default() };
         Ok(Opened::new(ground, header, Box::new(Documents::begun(site, base.run(&id)))))
     }
 
-    fn resume(&self, _recorded: &Recorded, site: &Site) -> Result<Box<dyn layouts::Documents>, Error> {
+    fn resume(&self, _recorded: &Recorded, site: &Environment) -> Result<Box<dyn layouts::Documents>, Error> {
         Ok(Box::new(Documents::new(site)))
     }
 
@@ -98,7 +98,7 @@ impl Layout for Runs {
         Some(run.summary())
     }
 
-    fn folders(&self, journal: &Path, _named: Option<&Path>, _site: &Site) -> Vec<PathBuf> {
+    fn folders(&self, journal: &Path, _named: Option<&Path>, _site: &Environment) -> Vec<PathBuf> {
         // The index of all runs is beside the folder of the runs.
         let run = folder_of(journal);
         let base = run.parent().filter(|runs| runs.ends_with(super::RUNS)).and_then(Path::parent);
@@ -119,7 +119,7 @@ impl Layout for Runs {
         (!found.is_empty()).then_some(found)
     }
 
-    fn passed_over(&self, folder: &Path) -> Vec<Remark> {
+    fn passed_over(&self, folder: &Path) -> Vec<Warning> {
         let runs = std::fs::read_dir(Base::at(folder).runs()).into_iter().flatten().flatten();
         let mut folders: Vec<PathBuf> = runs.map(|run| run.path()).collect();
         folders.sort();
@@ -127,7 +127,7 @@ impl Layout for Runs {
         // A run that has a journal is read from that.
         let folders = folders.iter().filter(|folder| is_run(folder) && there(folder, JOURNAL).is_none());
         let text = format!("is no whole transcript; {TRANSCRIPT} beside it is read instead");
-        folders.filter_map(|folder| damaged_transcript(folder)).map(|path| Remark::new(&path, text.clone())).collect()
+        folders.filter_map(|folder| damaged_transcript(folder)).map(|path| Warning::new(&path, text.clone())).collect()
     }
 }
 
@@ -166,7 +166,7 @@ fn is_whole_transcript(path: &Path) -> bool {
 
 /// When a run begins: now, and after the newest one. A clock that is set back does not turn the order of runs round, unless by so
 /// much that it was rather wrong before.
-fn beginning(base: &Base, site: &Site) -> Result<Time<'static>, Error> {
+fn beginning(base: &Base, site: &Environment) -> Result<Time<'static>, Error> {
     const AHEAD_MAX_MS: i64 = 24 * 60 * 60 * 1000;
     let now = (site.clock)();
     let runs = index::look(site.files.as_ref(), base)?;
@@ -217,7 +217,7 @@ fn check(settings: &Settings) -> Result<(), Error> {
 
 /// Makes the folder of a run that nobody has yet, and gives its id. An id that was given must be free; one that is made up gets a
 /// number where it is taken.
-fn claim(base: &Base, settings: &mut Settings, started: &Time<'_>, site: &Site) -> Result<String, Error> {
+fn claim(base: &Base, settings: &mut Settings, started: &Time<'_>, site: &Environment) -> Result<String, Error> {
     if let Some(id) = settings.get(RUN).cloned() {
         safe_component(&id)?;
         return match take(base, &id, settings, site)? {
@@ -238,7 +238,7 @@ fn claim(base: &Base, settings: &mut Settings, started: &Time<'_>, site: &Site) 
 }
 
 /// Why a run cannot be recorded once more: somebody records it now, or did and was cut off, or it is over.
-fn why_taken(run: &Path, site: &Site) -> Error {
+fn why_taken(run: &Path, site: &Environment) -> Error {
     let journal = run.join(JOURNAL);
     let going_on = journal.is_file().then(|| Lock::on(&journal)).and_then(Result::err);
     if let Some(Problem::Locked { holder }) = going_on.map(|error| error.problem) {
@@ -256,7 +256,7 @@ enum Taken {
 }
 
 /// Two who want the same id both see that it is free; only one of them can make the file.
-fn take(base: &Base, id: &str, settings: &Settings, site: &Site) -> Result<Taken, Error> {
+fn take(base: &Base, id: &str, settings: &Settings, site: &Environment) -> Result<Taken, Error> {
     let (files, folder) = (site.files.as_ref(), base.run(id));
     let unwritable = |error| Error::at(&folder, Problem::Unwritable, error);
     if std::fs::symlink_metadata(&folder).is_ok() || was_put_away(files, base, id) {

@@ -12,17 +12,17 @@ use super::*;
 use crate::files::Disk;
 use crate::journal::End;
 use crate::layouts::testing::Stopping;
-use crate::layouts::{Layout, Site, Target};
+use crate::layouts::{Environment, Layout, Target};
 use crate::recover::recover;
 use crate::{Problem, Recorder, folder};
 
-fn site() -> Site {
+fn site() -> Environment {
     let minutes = AtomicU32::new(0);
     let clock = move || {
         let second = minutes.fetch_add(1, Ordering::Relaxed);
         Time::iso(format!("2026-03-02T09:{:02}:{:02}+02:00", 10 + second / 60, second % 60).into()).unwrap()
     };
-    Site { clock: Arc::new(clock), ..Site::default() }
+    Environment { clock: Arc::new(clock), ..Environment::default() }
 }
 
 fn target(base: &Path, settings: &[(&str, &str)]) -> Target {
@@ -142,7 +142,7 @@ fn an_id_that_is_taken_is_refused_and_one_that_is_made_up_gets_a_number() {
     // What was put away has its id still.
     record(folder.path(), &[("run", "old")], &[said(Role::User, "Go.")], &End::Completed);
     let base = Base::at(folder.path());
-    archive::House::enter(&Disk, &base).unwrap().archive(&Run::read(&base, "old")).unwrap();
+    archive::Maintenance::enter(&Disk, &base).unwrap().archive(&Run::read(&base, "old")).unwrap();
     assert_eq!(open(&[("run", "old")]).unwrap_err().problem, Problem::Exists);
 }
 
@@ -186,15 +186,15 @@ fn a_call_joins_the_most_recent_turn_of_the_assistant_and_a_note_says_when_that_
     let talk =
         [said(Role::User, "Go."), said(Role::Assistant, "I look."), answered("gone"), called("c1"), answered("c1")];
     let kept = record(folder.path(), &[("run", "a")], &talk, &End::Completed);
-    assert_eq!(kept.remarks.len(), 1);
-    assert!(kept.remarks[0].text.contains("which is not the last turn"), "{:?}", kept.remarks);
+    assert_eq!(kept.warnings.len(), 1);
+    assert!(kept.warnings[0].text.contains("which is not the last turn"), "{:?}", kept.warnings);
     assert_eq!(Run::read(&base, "a").turn_count, Some(3));
     let text = json(&base.run("a").join("transcript.json"));
     assert!(text.find("\"toolCalls\"").unwrap() < text.find("\"tool_result\"").unwrap(), "{text}");
     // Whoever asks for something is answered in a turn of its own, with or without words.
     let talk = [said(Role::Assistant, "Hello."), said(Role::User, "Go."), called("c1"), answered("c1")];
     let kept = record(folder.path(), &[("run", "b")], &talk, &End::Completed);
-    assert!(kept.remarks[0].text.contains("turn of the assistant's own, without words"), "{:?}", kept.remarks);
+    assert!(kept.warnings[0].text.contains("turn of the assistant's own, without words"), "{:?}", kept.warnings);
     assert_eq!(Run::read(&base, "b").turn_count, Some(3));
 }
 
@@ -297,7 +297,7 @@ fn whatever_call_fails_at_the_end_recovery_completes_the_run() {
         let folder = tempfile::tempdir().unwrap();
         let base = Base::at(folder.path());
         let files = Arc::new(Stopping::never());
-        let site = Site { files: files.clone(), ..site() };
+        let site = Environment { files: files.clone(), ..site() };
         let recorder = Recorder::open(&Runs, &target(folder.path(), &[("run", "a")]), site).unwrap();
         recorder.append_all(&events).unwrap();
         files.stop_after(last);

@@ -15,13 +15,13 @@ use crate::recover::recover;
 use crate::{Kept, Recorder};
 
 /// A clock that is on the same minute all the time.
-fn site() -> Site {
+fn site() -> Environment {
     let millis = AtomicU32::new(0);
     let clock = move || {
         let milli = millis.fetch_add(1, Ordering::Relaxed);
         Time::iso(format!("2026-02-08T14:30:{:02}.{:03}+08:00", milli / 1000, milli % 1000).into()).unwrap()
     };
-    Site { clock: Arc::new(clock), ..Site::default() }
+    Environment { clock: Arc::new(clock), ..Environment::default() }
 }
 
 fn target(path: &Path, settings: &[(&str, &str)]) -> Target {
@@ -120,7 +120,7 @@ fn what_a_text_cannot_say_has_its_journal_beside_it() {
     assert!(fs::read_to_string(shelf.join("20260208-1430-More.txt")).unwrap().contains("Stop Reason: cancelled"));
     assert_eq!(shown(folder.path()), ["Be brief.", "Go?", "More?"]);
     let before = names(&shelf);
-    assert_eq!(recover(folder.path(), &site()).unwrap().remarks, []);
+    assert_eq!(recover(folder.path(), &site()).unwrap().warnings, []);
     assert_eq!(names(&shelf), before);
 }
 
@@ -154,10 +154,10 @@ fn the_fifty_newest_are_kept_and_nothing_else_is_touched() {
     }
     let settings = [("thread", "t")];
     let kept = record(folder.path(), &settings, &[said(Role::User, "One?")], &End::Completed);
-    assert!(kept.remarks.is_empty(), "{:?}", kept.remarks);
+    assert!(kept.warnings.is_empty(), "{:?}", kept.warnings);
     let kept =
         record(folder.path(), &settings, &[said(Role::User, "Two?"), said(Role::User, "Three?")], &End::Completed);
-    let removed: Vec<&str> = kept.remarks.iter().filter_map(|remark| remark.path.file_name()?.to_str()).collect();
+    let removed: Vec<&str> = kept.warnings.iter().filter_map(|warning| warning.path.file_name()?.to_str()).collect();
     assert_eq!(removed, ["20250101-0000-old.txt", "20250101-0001-old.txt", "20250101-0000-old.txt.steno"]);
     let left = names(&shelf);
     assert_eq!(left.iter().filter(|name| name.ends_with(".txt") && is_text(&shelf, name)).count(), 50 + 2);
@@ -184,13 +184,13 @@ fn a_recording_of_more_than_fifty_questions_loses_none() {
     let kept = record(folder.path(), &[("thread", "t")], &events, &End::Completed);
     let shelf = transcripts(folder.path(), "t");
     let texts = names(&shelf).into_iter().filter(|name| name.ends_with(".txt")).count();
-    assert_eq!((texts, kept.remarks.len()), (50, 1));
+    assert_eq!((texts, kept.warnings.len()), (50, 1));
     let mut shown = shown(folder.path());
     shown.sort_by_key(|question| question.rsplit(' ').next().unwrap().parse::<u32>().unwrap());
     assert_eq!(shown, questions);
     // What has no text goes when newer ones come.
     let kept = record(folder.path(), &[("thread", "t")], &[said(Role::User, "last")], &End::Completed);
-    assert_eq!(kept.remarks.len(), 2);
+    assert_eq!(kept.warnings.len(), 2);
     let texts = names(&shelf).into_iter().filter(|name| name.ends_with(".txt")).count();
     assert_eq!((texts, names(&shelf).len()), (50, 50));
 }
@@ -233,7 +233,7 @@ fn whatever_call_fails_at_the_end_recovery_writes_every_text_once() {
     for last in 0.. {
         let folder = tempfile::tempdir().unwrap();
         let files = Arc::new(Stopping::never());
-        let site = Site { files: files.clone(), ..site() };
+        let site = Environment { files: files.clone(), ..site() };
         let recorder = Recorder::open(&Leslie, &target(folder.path(), &[("thread", "t")]), site).unwrap();
         recorder.append_all(&events).unwrap();
         files.stop_after(last);

@@ -17,7 +17,7 @@ use crate::error::{Error, Problem};
 use crate::files::Files;
 use crate::journal::{self, Author, End, Recorded, author};
 use crate::layouts::anew::header_line;
-use crate::layouts::{Given, Journal};
+use crate::layouts::{Journal, StatedFields};
 
 /// A unit, as a stretch of its recording.
 pub struct Unit {
@@ -95,7 +95,7 @@ impl Unit {
     }
 
     /// Tells the unit, and measures what the text does not say.
-    pub fn tell(&self, given: Given) -> Result<Telling, Error> {
+    pub fn tell(&self, given: StatedFields) -> Result<Telling, Error> {
         let unreadable = |error| Error::at(&self.recorded.journal, Problem::Unreadable, error);
         // A header says how many calls follow: they are counted first.
         let outline = self.convert(&Outline::default(), &mut io::sink()).map_err(unreadable)?.outline;

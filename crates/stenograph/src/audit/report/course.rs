@@ -1,6 +1,6 @@
 //! What a run went through: what went wrong, who allowed what, other agents, what is to do, where it got nowhere. Plain values.
 
-use super::{CallOutcome, Kept, Place};
+use super::{CallOutcome, Capped, Place};
 use crate::model::Verdict;
 
 /// What was said last.
@@ -221,9 +221,9 @@ pub struct Compaction {
     /// How many characters stand in their place.
     pub summary_length: u64,
     /// The files that calls which were put aside were about.
-    pub files: Kept<String>,
+    pub files: Capped<String>,
     /// The commands of such calls.
-    pub commands: Kept<String>,
+    pub commands: Capped<String>,
 }
 
 /// How much a model was given.
@@ -270,7 +270,7 @@ pub struct Failure {
     /// What came just before.
     pub before: Vec<Step>,
     /// What was tried after.
-    pub after: Kept<Step>,
+    pub after: Capped<Step>,
     /// How many other things went wrong after it and were not made good either.
     pub others: u64,
 }

@@ -108,7 +108,7 @@ fn a_side_conversation_is_played_only_when_it_is_asked_for() {
     assert_eq!(words(&Tape::of(&events, None)), [("go".to_owned(), "So.".to_owned())]);
     assert_eq!(words(&Tape::of(&events, Some("agent-7"))), [("dig".to_owned(), "dug".to_owned())]);
     assert!(Tape::of(&events, Some("agent-8")).answers().is_empty());
-    let mut taping = Taping::new(None);
+    let mut taping = TapeBuilder::new(None);
     events.iter().for_each(|event| taping.notice(event));
     assert_eq!(taping.threads(), ["agent-7"]);
 }
@@ -184,7 +184,7 @@ fn errors_of_the_service_are_answers_where_that_is_asked_for() {
 "#;
     let events = all(&Steno, session.as_bytes()).events;
     let taped = |errors: Errors| {
-        let mut taping = Taping::new(None).with_errors(errors);
+        let mut taping = TapeBuilder::new(None).with_errors(errors);
         events.iter().for_each(|event| taping.notice(event));
         taping.decide();
         events.iter().for_each(|event| taping.add(event));

@@ -97,11 +97,11 @@ fn patches_are_read_wherever_they_are_given() {
 
 #[test]
 fn what_cannot_be_followed_is_told() {
-    assert_eq!(steps("edit_file", r#"{"target_file":"a","code_edit":"// … existing code …"}"#), ["/w/a Blind(Shape)"]);
-    assert_eq!(steps("bash", r#"{"command":"rm a"}"#), ["/w/a Blind(Command)"]);
-    assert_eq!(steps("apply_patch", r#"{"input":"*** Begin Patch\n*** Add File: a\n+cut"}"#), [" Blind(Patch)"]);
-    assert_eq!(steps("Write", r#"{"file_path":"a","content":"\ud83d"}"#), ["/w/a Blind(Damaged)"]);
-    assert_eq!(steps("Write", r#"{"file_path":"a","content":"\u0000"}"#), ["/w/a Blind(Damaged)"]);
+    assert_eq!(steps("edit_file", r#"{"target_file":"a","code_edit":"// … existing code …"}"#), ["/w/a Opaque(Shape)"]);
+    assert_eq!(steps("bash", r#"{"command":"rm a"}"#), ["/w/a Opaque(Command)"]);
+    assert_eq!(steps("apply_patch", r#"{"input":"*** Begin Patch\n*** Add File: a\n+cut"}"#), [" Opaque(Patch)"]);
+    assert_eq!(steps("Write", r#"{"file_path":"a","content":"\ud83d"}"#), ["/w/a Opaque(Damaged)"]);
+    assert_eq!(steps("Write", r#"{"file_path":"a","content":"\u0000"}"#), ["/w/a Opaque(Damaged)"]);
 }
 
 #[test]

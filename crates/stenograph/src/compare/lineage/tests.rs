@@ -1,7 +1,7 @@
 //! Families of conversations, made of one letter a step: small letters are a user's, capital ones an assistant's.
 
 use super::*;
-use crate::compare::strand::{IsInSpine, Weaving};
+use crate::compare::strand::{ConversationBuilder, IsInSpine};
 use crate::model::ForkOrigin;
 use crate::model::{Body, Content, Event, Role, Spine};
 use crate::time::Time;
@@ -18,7 +18,7 @@ fn woven(events: &[Event<'_>]) -> Strand {
     let mut spine = Spine::default();
     events.iter().for_each(|event| spine.add(event));
     spine.decide();
-    let mut weaving = Weaving::new(&spine);
+    let mut weaving = ConversationBuilder::new(&spine);
     for event in events {
         let is_in_spine = if spine.left_out(event).is_none() { IsInSpine::Yes } else { IsInSpine::No };
         weaving.add(event, &spine, is_in_spine);

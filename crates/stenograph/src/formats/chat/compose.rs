@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use super::write::render;
 use crate::model::{Body, Content, Event, Input, Outline, Role};
-use crate::standin::StandIns;
+use crate::synthesizer::Synthesizer;
 use crate::text::Str;
 
 /// What stands for an answer that the source does not have: the words that CycoD puts there when it loads such a file.
@@ -24,7 +24,7 @@ const HELD_PARTS_MAX: usize = 256;
 #[derive(Debug)]
 pub struct Composer {
     /// The stand-ins of the file.
-    pub stand_ins: StandIns,
+    pub stand_ins: Synthesizer,
     turn: Vec<Event<'static>>,
     /// The messages with calls that are not all answered. The first one is written already; the others wait for its answers.
     open: VecDeque<Asked>,
@@ -48,7 +48,7 @@ struct Asked {
 impl Composer {
     /// A composer for a session.
     pub fn new(outline: &Outline) -> Composer {
-        Composer { stand_ins: StandIns::new(outline), turn: Vec::new(), open: VecDeque::new() }
+        Composer { stand_ins: Synthesizer::new(outline), turn: Vec::new(), open: VecDeque::new() }
     }
 
     /// Takes one event and gives the messages it completes. Facts, failures and stops have no place in a message.
@@ -219,7 +219,7 @@ impl Composer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Data, Piece, PieceKind, Residue};
+    use crate::model::{Data, ExtraFields, Piece, PieceKind};
 
     fn said(role: Role, text: &'static str) -> Event<'static> {
         Event::new(Body::Message { role, content: Content::text(text) })
@@ -352,7 +352,7 @@ mod tests {
         assert!(input(Input::Json("[1]".into())).contains(r#""arguments":"{\"input\":[1]}""#));
         let image = || {
             let kind = PieceKind::Blob { media: Some("image/png".into()), data: Data::Inline("AAAA".into()) };
-            Piece { kind, extra: Residue::default() }
+            Piece { kind, extra: ExtraFields::default() }
         };
         let answer = |pieces: Vec<Piece<'static>>| {
             let content = Content::Pieces(pieces);

@@ -4,14 +4,14 @@ use std::borrow::Cow;
 
 use super::{read::message, write::render};
 use crate::json::{At, Draft, Object, items};
-use crate::model::{Body, Event, Extra, FormatInfo, Held, NoteKind, Residue};
+use crate::model::{Body, Event, Extra, ExtraFields, FormatInfo, Held, NoteKind};
 use crate::read::Sink;
 use crate::text::Text;
 
 /// The events of one element of a list. What is no message is an event that holds all of it.
 pub fn element<'a>(raw: &'a str, format: &'static FormatInfo) -> Vec<Event<'a>> {
     let Some(object) = Object::parse(raw) else {
-        return vec![Event { extra: Extra::of(format, Residue::default()), ..Event::unread(Text::from(raw)) }];
+        return vec![Event { extra: Extra::of(format, ExtraFields::default()), ..Event::unread(Text::from(raw)) }];
     };
     match message(object, format) {
         Ok(events) => events,
@@ -35,7 +35,7 @@ pub fn remark(events: &[Event<'_>], at: &At<'_>, out: &mut dyn Sink) {
 pub fn tools<'a>(object: &mut Object<'a>, name: &'static str, format: &'static FormatInfo) -> Option<Event<'a>> {
     let raw = object.peek(name).filter(|raw| items(raw).is_some_and(|items| !items.is_empty()))?;
     object.take(name);
-    let residue = Residue(vec![(Cow::Borrowed(name), Held::Raw(Cow::Borrowed(raw)))]);
+    let residue = ExtraFields(vec![(Cow::Borrowed(name), Held::Raw(Cow::Borrowed(raw)))]);
     let extra = Extra::of(format, residue);
     Some(Event { extra, ..Event::new(Body::Fact { name: Cow::Borrowed(name), content: None }) })
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::formats::placeholder;
 use crate::json::{Draft, Object};
-use crate::model::{Content, Data, Piece, PieceKind, Residue};
+use crate::model::{Content, Data, ExtraFields, Piece, PieceKind};
 use crate::text::{Str, Text};
 use crate::write::Ownership;
 
@@ -14,7 +14,7 @@ pub fn read<'a>(items: Vec<&'a str>) -> Content<'a> {
 }
 
 fn other(raw: &str) -> Piece<'_> {
-    Piece { kind: PieceKind::Other(Cow::Borrowed(raw)), extra: Residue::default() }
+    Piece { kind: PieceKind::Other(Cow::Borrowed(raw)), extra: ExtraFields::default() }
 }
 
 fn piece(raw: &str) -> Option<Piece<'_>> {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::{Speaker, pieces};
 use crate::json::{Object, items};
-use crate::model::{Body, Content, Event, Extra, FormatInfo, Held, Input, Residue, Role};
+use crate::model::{Body, Content, Event, Extra, ExtraFields, FormatInfo, Held, Input, Role};
 use crate::text::{Str, Text};
 
 /// The keys a message may have, in the API's own words and those that other servers of it added.
@@ -85,7 +85,7 @@ pub fn message<'a>(mut object: Object<'a>, format: &'static FormatInfo) -> Resul
     let mut rest = object.rest();
     let mut events = Vec::with_capacity(bodies.len());
     for (at, (body, call)) in bodies.into_iter().enumerate() {
-        let mut residue = if at == 0 { std::mem::take(&mut rest) } else { Residue::default() };
+        let mut residue = if at == 0 { std::mem::take(&mut rest) } else { ExtraFields::default() };
         if let Some((key, left)) = call {
             leave_call(&mut residue, key, left);
         }
@@ -95,10 +95,10 @@ pub fn message<'a>(mut object: Object<'a>, format: &'static FormatInfo) -> Resul
 }
 
 /// What is left of a call, and the key of the message it stood below.
-type LeftOfCall<'a> = (&'static str, Residue<'a>);
+type LeftOfCall<'a> = (&'static str, ExtraFields<'a>);
 
 /// Puts what is left of a call below its key: in the place of the taken field, where this is the message's first event.
-fn leave_call<'a>(residue: &mut Residue<'a>, key: &'static str, left: Residue<'a>) {
+fn leave_call<'a>(residue: &mut ExtraFields<'a>, key: &'static str, left: ExtraFields<'a>) {
     match residue.0.iter_mut().rev().find(|(name, _)| name == key) {
         Some((_, held)) => *held = Held::Object(left),
         None => residue.0.push((Cow::Borrowed(key), Held::Object(left))),
@@ -180,7 +180,7 @@ fn calls<'a>(object: &mut Object<'a>) -> Vec<(Body<'a>, LeftOfCall<'a>)> {
     legacy.into_iter().collect()
 }
 
-fn call(raw: &str) -> Option<(Body<'_>, Residue<'_>)> {
+fn call(raw: &str) -> Option<(Body<'_>, ExtraFields<'_>)> {
     let mut object = Object::parse(raw)?;
     let (name, input) = if object.peek_str("type").as_deref() == Some("custom") {
         let mut custom = object.open("custom")?;

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::pieces::Takes;
 use super::{Speaker, below, pieces};
 use crate::json::Draft;
-use crate::model::{Body, Content, Event, Held, Input, Residue, Role};
+use crate::model::{Body, Content, Event, ExtraFields, Held, Input, Role};
 use crate::write::Ownership;
 
 /// The message that these events make. Those that were read from a message of `origin` give that message back.
@@ -15,7 +15,7 @@ pub fn render(events: &[Event<'_>], origin: &str) -> String {
 }
 
 /// The same before it is spelled, with what is left of the message it was read from: a file may have more to say about it.
-pub fn drafted<'e, 'd>(events: &'e [Event<'_>], origin: &str) -> (Draft<'d>, Option<&'e Residue<'e>>) {
+pub fn drafted<'e, 'd>(events: &'e [Event<'_>], origin: &str) -> (Draft<'d>, Option<&'e ExtraFields<'e>>) {
     // What is left of a whole message has its role: anything else is the rest of a message whose beginning was cut off.
     let rest = events.first().and_then(|event| event.extra.get(origin)).filter(|rest| rest.has("role"));
     let mut draft = Draft::new();
@@ -41,12 +41,12 @@ pub fn drafted<'e, 'd>(events: &'e [Event<'_>], origin: &str) -> (Draft<'d>, Opt
     (draft, rest)
 }
 
-fn whose(event: &Event<'_>, origin: &str, rest: Option<&Residue<'_>>) -> Ownership {
+fn whose(event: &Event<'_>, origin: &str, rest: Option<&ExtraFields<'_>>) -> Ownership {
     // After a way through a native stream a later event of a message may have nothing left of it; the first one has.
     if rest.is_some() || event.extra.get(origin).is_some() { Ownership::Own } else { Ownership::Foreign }
 }
 
-fn put_role(events: &[Event<'_>], rest: Option<&Residue<'_>>, draft: &mut Draft<'_>) {
+fn put_role(events: &[Event<'_>], rest: Option<&ExtraFields<'_>>, draft: &mut Draft<'_>) {
     let (role, name) = match events.iter().find_map(Event::role) {
         Some(Role::System) => (Role::System, "system"),
         Some(Role::Developer) => (Role::Developer, "developer"),
@@ -74,7 +74,7 @@ fn put_content(
     content: &Content<'_>,
     event: &Event<'_>,
     origin: &str,
-    rest: Option<&Residue<'_>>,
+    rest: Option<&ExtraFields<'_>>,
     draft: &mut Draft<'_>,
 ) {
     let kept = match rest.and_then(|rest| rest.held("content")) {
@@ -110,7 +110,7 @@ fn takes(event: &Event<'_>) -> Takes {
 const NAME_SIZE_MAX: usize = 64;
 
 /// Puts who speaks, by name: in a new message only a name that the API takes. Whoever only thinks or calls speaks too.
-fn put_name(events: &[Event<'_>], rest: Option<&Residue<'_>>, draft: &mut Draft<'_>) {
+fn put_name(events: &[Event<'_>], rest: Option<&ExtraFields<'_>>, draft: &mut Draft<'_>) {
     let speaks = |event: &&Event<'_>| match &event.body {
         Body::Message { .. } | Body::Thinking { .. } | Body::ToolCall { .. } => true,
         Body::ToolResult { .. } | Body::Compaction { .. } | Body::Failure { .. } => false,
@@ -135,7 +135,7 @@ fn put_silence(events: &[Event<'_>], draft: &mut Draft<'_>) {
     }
 }
 
-fn put_calls(events: &[Event<'_>], origin: &str, rest: Option<&Residue<'_>>, draft: &mut Draft<'_>) {
+fn put_calls(events: &[Event<'_>], origin: &str, rest: Option<&ExtraFields<'_>>, draft: &mut Draft<'_>) {
     let calls: Vec<&Event<'_>> = events.iter().filter(|event| matches!(event.body, Body::ToolCall { .. })).collect();
     let Some(first) = calls.first() else { return };
     if rest.is_some() && is_legacy(first, origin) {
@@ -160,7 +160,7 @@ fn is_legacy(event: &Event<'_>, origin: &str) -> bool {
     }
 }
 
-fn call(event: &Event<'_>, origin: &str, message: Option<&Residue<'_>>) -> Option<String> {
+fn call(event: &Event<'_>, origin: &str, message: Option<&ExtraFields<'_>>) -> Option<String> {
     let Body::ToolCall { call, name, input } = &event.body else { return None };
     let own = event.extra.get(origin);
     let rest = match whose(event, origin, message) {
@@ -183,7 +183,7 @@ fn call(event: &Event<'_>, origin: &str, message: Option<&Residue<'_>>) -> Optio
     Some(draft.render(rest))
 }
 
-fn function<'d>(event: &Event<'_>, rest: Option<&Residue<'_>>) -> Option<Draft<'d>> {
+fn function<'d>(event: &Event<'_>, rest: Option<&ExtraFields<'_>>) -> Option<Draft<'d>> {
     let Body::ToolCall { name, input, .. } = &event.body else { return None };
     let mut function = Draft::new();
     function.set_str("name", name);
@@ -207,7 +207,7 @@ fn arguments<'i>(input: &'i Input<'_>) -> Cow<'i, str> {
     if nothing { Cow::Borrowed("{}") } else { input.to_object() }
 }
 
-fn thought_key(rest: Option<&Residue<'_>>) -> &'static str {
+fn thought_key(rest: Option<&ExtraFields<'_>>) -> &'static str {
     let taken = |key: &str| rest.and_then(|rest| rest.held(key)) == Some(&Held::Hole);
     if taken("reasoning") && !taken("reasoning_content") { "reasoning" } else { "reasoning_content" }
 }

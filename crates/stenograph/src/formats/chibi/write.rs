@@ -3,14 +3,14 @@
 use super::NAME;
 use crate::formats::placeholder;
 use crate::json::Draft;
-use crate::model::{Body, Content, Event, Outline, Residue, Role};
-use crate::standin::StandIns;
+use crate::model::{Body, Content, Event, ExtraFields, Outline, Role};
+use crate::synthesizer::Synthesizer;
 use crate::write::{Output, Writer};
 
 /// Writes one entry an event. Chibi has no place for thoughts, failures and stops.
 #[derive(Debug)]
 pub struct Entries {
-    stand_ins: StandIns,
+    stand_ins: Synthesizer,
     /// The entry of another system's compaction that has no summary: Chibi has one entry for both, and the summary may follow.
     held: Option<Vec<u8>>,
 }
@@ -21,7 +21,7 @@ const CONTEXT: &str = "default";
 impl Entries {
     /// A writer for a session.
     pub fn new(outline: &Outline) -> Entries {
-        Entries { stand_ins: StandIns::new(outline), held: None }
+        Entries { stand_ins: Synthesizer::new(outline), held: None }
     }
 
     fn entry(&mut self, event: &Event<'_>) -> Option<Vec<u8>> {
@@ -61,7 +61,7 @@ impl Entries {
         Some(draft.render(own).into_bytes())
     }
 
-    fn said(&mut self, event: &Event<'_>, own: Option<&Residue<'_>>) -> Option<Said> {
+    fn said(&mut self, event: &Event<'_>, own: Option<&ExtraFields<'_>>) -> Option<Said> {
         let mut said = Said {
             from: event.from.as_deref().map(str::to_owned),
             to: event.to.as_deref().map(str::to_owned),
@@ -152,7 +152,7 @@ impl Writer for Entries {
 }
 
 /// A role is only written where Chibi's rule would not find it: new entries state it, as today's Chibi does.
-fn put_role(role: Role, event: &Event<'_>, own: Option<&Residue<'_>>, draft: &mut Draft<'_>) {
+fn put_role(role: Role, event: &Event<'_>, own: Option<&ExtraFields<'_>>, draft: &mut Draft<'_>) {
     let name = match role {
         Role::Assistant => "agent",
         Role::System | Role::Developer => "system",

@@ -4,19 +4,19 @@ use super::NAME;
 use crate::formats::placeholder;
 use crate::json::Draft;
 use crate::model::{Body, Event, Outline, Role};
-use crate::standin::StandIns;
+use crate::synthesizer::Synthesizer;
 use crate::write::{Output, Writer};
 
 /// Writes one message an event.
 #[derive(Debug)]
 pub struct Messages {
-    stand_ins: StandIns,
+    stand_ins: Synthesizer,
 }
 
 impl Messages {
     /// A writer for a session.
     pub fn new(outline: &Outline) -> Messages {
-        Messages { stand_ins: StandIns::new(outline) }
+        Messages { stand_ins: Synthesizer::new(outline) }
     }
 
     fn message(&mut self, event: &Event<'_>) -> Option<Vec<u8>> {

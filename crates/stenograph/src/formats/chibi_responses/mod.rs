@@ -9,7 +9,7 @@ use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Want};
 use crate::frame::Framing;
 use crate::json::JsonLines;
 use crate::ledger::{Told, is_odd};
-use crate::model::{Event, Outline, Residue};
+use crate::model::{Event, ExtraFields, Outline};
 use crate::read::Reader;
 use crate::write::Writer;
 
@@ -63,9 +63,9 @@ impl Format for ChibiResponses {
     }
 
     /// Some servers count their responses from a small number on: the same id at another time is another response.
-    fn told<'e>(&self, event: &'e Event<'_>, left: &'e Residue<'_>) -> Told<'e> {
+    fn told<'e>(&self, event: &'e Event<'_>, left: &'e ExtraFields<'_>) -> Told<'e> {
         let time = event.time.as_ref().and_then(crate::time::Time::instant);
-        let is_stated_oddly = |usage: &Residue<'_>| {
+        let is_stated_oddly = |usage: &ExtraFields<'_>| {
             ["prompt_tokens", "completion_tokens"].iter().filter_map(|name| usage.raw(name)).any(is_odd)
         };
         let response = left.opened(RESPONSE);

@@ -4,13 +4,13 @@ use super::{NAME, RESPONSE};
 use crate::formats::chat::usage;
 use crate::json::Draft;
 use crate::model::{Body, Event, Outline};
-use crate::standin::StandIns;
+use crate::synthesizer::Synthesizer;
 use crate::write::{Output, Writer};
 
 /// Writes one response a line.
 #[derive(Debug)]
 pub struct Responses {
-    stand_ins: StandIns,
+    stand_ins: Synthesizer,
     /// The response under way: the records of one response state its usage again and again, and the last one counts.
     held: Option<Event<'static>>,
 }
@@ -18,7 +18,7 @@ pub struct Responses {
 impl Responses {
     /// A writer for a session.
     pub fn new(outline: &Outline) -> Responses {
-        Responses { stand_ins: StandIns::new(outline), held: None }
+        Responses { stand_ins: Synthesizer::new(outline), held: None }
     }
 
     fn hold(&mut self, event: &Event<'_>, out: &mut Output) {

@@ -11,7 +11,7 @@ use super::write::nested;
 use crate::formats::anthropic::{block_of, content_value, is_sayable_content};
 use crate::json::Draft;
 use crate::model::{Body, Content, Event, Outline, Role, is_uuid};
-use crate::standin::StandIns;
+use crate::synthesizer::Synthesizer;
 use crate::text::{Text, quote};
 use crate::time::Time;
 use crate::write::Output;
@@ -20,7 +20,7 @@ use crate::write::Ownership;
 /// Makes records.
 #[derive(Debug)]
 pub struct Foreign {
-    stand_ins: StandIns,
+    stand_ins: Synthesizer,
     session: String,
     /// The last record of each conversation, by the fingerprint of the conversation's name.
     last: HashMap<u64, String>,
@@ -36,7 +36,7 @@ impl Foreign {
     pub fn new(outline: &Outline) -> Foreign {
         let stated = outline.session.clone().filter(|id| is_uuid(id));
         Foreign {
-            stand_ins: StandIns::new(outline),
+            stand_ins: Synthesizer::new(outline),
             session: stated.unwrap_or_else(|| outline.invent_uuid("session", 0)),
             last: HashMap::new(),
             made: HashMap::new(),

@@ -15,7 +15,7 @@ use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Want};
 use crate::frame::Framing;
 use crate::json::JsonLines;
 use crate::ledger::{Rule, Tally, Told};
-use crate::model::{Event, Outline, Residue};
+use crate::model::{Event, ExtraFields, Outline};
 use crate::read::Reader;
 use crate::write::Writer;
 
@@ -97,7 +97,7 @@ impl Format for ClaudeCode {
         Box::new(write::Records::new(outline))
     }
 
-    fn told<'e>(&self, event: &'e Event<'_>, left: &'e Residue<'_>) -> Told<'e> {
+    fn told<'e>(&self, event: &'e Event<'_>, left: &'e ExtraFields<'_>) -> Told<'e> {
         usage::told(event, left)
     }
 

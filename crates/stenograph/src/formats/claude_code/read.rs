@@ -10,7 +10,7 @@ use super::record::{Dialect, NAMELESS, SUBTYPES, known};
 use crate::format::Want;
 use crate::formats::anthropic::{Remark, blocks, take_content};
 use crate::json::{At, Object, Objects, items};
-use crate::model::{Body, Content, Event, Extra, ForkOrigin, Held, NoteKind, Residue, Role, Usage};
+use crate::model::{Body, Content, Event, Extra, ExtraFields, ForkOrigin, Held, NoteKind, Role, Usage};
 use crate::read::Sink;
 use crate::text::Str;
 
@@ -211,9 +211,9 @@ fn emit_talk<'a>(
     at.emit(&mut rest, out);
 }
 
-fn below_content(block: Object<'_>) -> Residue<'_> {
-    let content = Residue(vec![(Cow::Borrowed("content"), Held::Object(block.rest()))]);
-    Residue(vec![(Cow::Borrowed("message"), Held::Object(content))])
+fn below_content(block: Object<'_>) -> ExtraFields<'_> {
+    let content = ExtraFields(vec![(Cow::Borrowed("content"), Held::Object(block.rest()))]);
+    ExtraFields(vec![(Cow::Borrowed("message"), Held::Object(content))])
 }
 
 /// What a message is by the marks on its record: a summary, a failure, a mere count, or just a message.

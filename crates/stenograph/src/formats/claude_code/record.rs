@@ -2,7 +2,7 @@
 //! nothing here takes or puts a field.
 
 use crate::json::Object;
-use crate::model::Residue;
+use crate::model::ExtraFields;
 
 /// A record type that says nothing in the conversation.
 pub struct Known {
@@ -144,7 +144,7 @@ impl Dialect {
     }
 
     /// The dialect that a record was read in. Fields that were taken are unknown here, so none of them decides.
-    pub fn of_left(left: &Residue<'_>, kind: Option<&str>, thread: Option<&str>) -> Dialect {
+    pub fn of_left(left: &ExtraFields<'_>, kind: Option<&str>, thread: Option<&str>) -> Dialect {
         let linked = left.raw("parent_tool_use_id").is_some_and(links) || thread.is_some();
         Dialect::by(kind, linked, |key| left.raw(key))
     }

@@ -2,13 +2,13 @@
 //! sub-agents within `progress` records. Reads leftovers only.
 
 use crate::json::{Object, fields, number};
-use crate::ledger::{Inner, Pace, Retold, Tokens, Told, is_odd};
-use crate::model::{Event, Residue, Usage};
+use crate::ledger::{ForwardedCall, NotACall, ServiceTier, Tokens, Told, is_odd};
+use crate::model::{Event, ExtraFields, Usage};
 
 use super::read::{COUNTERS, SYNTHETIC};
 
 /// What is left of a record tells this.
-pub fn told<'e>(event: &Event<'_>, left: &'e Residue<'_>) -> Told<'e> {
+pub fn told<'e>(event: &Event<'_>, left: &'e ExtraFields<'_>) -> Told<'e> {
     let Some(message) = left.opened("message") else {
         let (inner, odd) = left.raw("data").and_then(progress).unwrap_or_default();
         return Told { inner, odd, ..Told::default() };
@@ -17,9 +17,9 @@ pub fn told<'e>(event: &Event<'_>, left: &'e Residue<'_>) -> Told<'e> {
     // Where no usage is stated there is nothing to set aside.
     let states = event.usage.is_some() || message.has("usage");
     if states && message.raw("model") == Some(SYNTHETIC) {
-        told.aside = Some(Retold::Synthetic);
+        told.aside = Some(NotACall::Synthetic);
     } else if left.raw("toolUseResult").is_some_and(is_sum) {
-        told.aside = Some(Retold::Sum);
+        told.aside = Some(NotACall::Sum);
     }
     if let Some(usage) = message.opened("usage") {
         told.more = more(event.usage.as_ref(), usage.raw("cache_creation"), usage.raw("server_tool_use"));
@@ -60,12 +60,12 @@ fn counters<const N: usize>(object: Option<&str>, keys: [&str; N]) -> [u64; N] {
     fields.map(|raw| raw.and_then(number).unwrap_or(0))
 }
 
-fn pace(speed: Option<&str>, tier: Option<&str>) -> Pace {
+fn pace(speed: Option<&str>, tier: Option<&str>) -> ServiceTier {
     match (speed, tier) {
-        (Some("\"fast\""), _) => Pace::Fast,
-        (_, Some("\"priority\"")) => Pace::Priority,
-        (_, Some("\"batch\"")) => Pace::Batch,
-        _ => Pace::Standard,
+        (Some("\"fast\""), _) => ServiceTier::Fast,
+        (_, Some("\"priority\"")) => ServiceTier::Priority,
+        (_, Some("\"batch\"")) => ServiceTier::Batch,
+        _ => ServiceTier::Standard,
     }
 }
 
@@ -76,7 +76,7 @@ fn is_sum(raw: &str) -> bool {
 }
 
 /// The message of a sub-agent, as it was passed on while it worked, if it states a count, and whether one of its counts is none.
-fn progress(data: &str) -> Option<(Option<Inner<'_>>, bool)> {
+fn progress(data: &str) -> Option<(Option<ForwardedCall<'_>>, bool)> {
     let mut data = Object::parse(data)?;
     let mut record = data.peek("message").and_then(Object::parse)?;
     let mut message = record.peek("message").and_then(Object::parse)?;
@@ -87,7 +87,7 @@ fn progress(data: &str) -> Option<(Option<Inner<'_>>, bool)> {
     let numbers = super::read::numbers(&mut usage);
     let odd = is_any_odd(|name| usage.peek(name), usage.peek("cache_creation"));
     let more = more(Some(&numbers), usage.peek("cache_creation"), usage.peek("server_tool_use"));
-    let inner = Inner {
+    let inner = ForwardedCall {
         group: message.take_name("id"),
         request: record.take_name("requestId"),
         id: record.take_name("uuid"),

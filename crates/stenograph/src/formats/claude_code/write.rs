@@ -6,7 +6,7 @@ use super::foreign::Foreign;
 use super::record::{Dialect, NAMELESS, known};
 use crate::formats::anthropic::{below, block_of, content_blocks, content_value};
 use crate::json::Draft;
-use crate::model::{Body, Content, Event, Held, Outline, Residue, Usage};
+use crate::model::{Body, Content, Event, ExtraFields, Held, Outline, Usage};
 use crate::text::Str;
 use crate::time::Time;
 use crate::write::{Output, Ownership, Writer};
@@ -52,7 +52,7 @@ impl Writer for Records {
 }
 
 /// A record of Claude Code's own.
-fn record(events: &[Event<'_>], first: &Event<'_>, left: &Residue<'_>) -> String {
+fn record(events: &[Event<'_>], first: &Event<'_>, left: &ExtraFields<'_>) -> String {
     let kind = left.text("type");
     let kind = kind.as_deref();
     let mut draft = Draft::new();
@@ -79,7 +79,7 @@ fn record(events: &[Event<'_>], first: &Event<'_>, left: &Residue<'_>) -> String
     draft.render(Some(left))
 }
 
-fn envelope(event: &Event<'_>, left: &Residue<'_>, kind: Option<&str>, draft: &mut Draft<'_>) {
+fn envelope(event: &Event<'_>, left: &ExtraFields<'_>, kind: Option<&str>, draft: &mut Draft<'_>) {
     let dialect = Dialect::of_left(left, kind, event.thread.as_deref());
     match event.parent.as_deref() {
         // A link that was taken and is not there any more was cut by an edit: the record begins a conversation now.
@@ -109,7 +109,7 @@ fn envelope(event: &Event<'_>, left: &Residue<'_>, kind: Option<&str>, draft: &m
     draft.set_opt("timestamp", event.time.as_ref().and_then(Time::to_iso).as_deref());
 }
 
-fn talk(events: &[Event<'_>], first: &Event<'_>, left: &Residue<'_>, draft: &mut Draft<'_>) {
+fn talk(events: &[Event<'_>], first: &Event<'_>, left: &ExtraFields<'_>, draft: &mut Draft<'_>) {
     let mut message = Draft::new();
     message.set_opt("id", first.group.as_deref());
     message.set_opt("model", first.model.as_deref());
@@ -181,7 +181,7 @@ pub fn put_cost(usage: &Usage, draft: &mut Draft<'_>) {
     }
 }
 
-fn system(event: &Event<'_>, left: &Residue<'_>, draft: &mut Draft<'_>) {
+fn system(event: &Event<'_>, left: &ExtraFields<'_>, draft: &mut Draft<'_>) {
     match &event.body {
         Body::Failure { name, content } if left.text("subtype").is_some_and(|subtype| subtype != "api_retry") => {
             let flat = below(left, "error").is_some_and(|error| error.has("formatted"));
@@ -215,7 +215,7 @@ pub fn nested(inner: Draft<'_>) -> Draft<'_> {
     outer
 }
 
-fn result(event: &Event<'_>, left: &Residue<'_>, draft: &mut Draft<'_>) {
+fn result(event: &Event<'_>, left: &ExtraFields<'_>, draft: &mut Draft<'_>) {
     let Body::Stop { reason, success, content } = &event.body else { return };
     let success_stated: Option<Str<'_>> = left.text("subtype");
     draft.set_opt(if success_stated.is_some() { "stop_reason" } else { "subtype" }, reason.as_deref());

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::INFO;
 use crate::formats::anthropic::{Remark, Said, blocks, take_content, tool_call};
 use crate::json::{At, Object, Objects, items};
-use crate::model::{Body, Content, Event, Extra, Held, Piece, Residue, Role};
+use crate::model::{Body, Content, Event, Extra, ExtraFields, Held, Piece, Role};
 use crate::read::Sink;
 use crate::text::Text;
 
@@ -114,7 +114,7 @@ fn message(mut object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) {
     }
     let first = Event { body, extra: Extra::of(&INFO, object.rest()), ..event.clone() };
     let rest = said.map(|said| {
-        let left = said.block.map(|block| Residue(vec![(Cow::Borrowed("content"), Held::Object(block.rest()))]));
+        let left = said.block.map(|block| ExtraFields(vec![(Cow::Borrowed("content"), Held::Object(block.rest()))]));
         Event { body: said.body, extra: Extra::of(&INFO, left.unwrap_or_default()), ..event.clone() }
     });
     let mut events: Vec<Event<'_>> = std::iter::once(first).chain(rest).collect();

@@ -3,8 +3,8 @@
 use super::NAME;
 use crate::formats::anthropic::{below, block_of, content_blocks, content_value, is_sayable_content};
 use crate::json::Draft;
-use crate::model::{Body, Content, Event, Outline, Residue, Role};
-use crate::standin::StandIns;
+use crate::model::{Body, Content, Event, ExtraFields, Outline, Role};
+use crate::synthesizer::Synthesizer;
 use crate::text::quote;
 use crate::time::Time;
 use crate::write::{Output, Ownership, Writer};
@@ -12,13 +12,13 @@ use crate::write::{Output, Ownership, Writer};
 /// Writes lines.
 #[derive(Debug)]
 pub struct Events {
-    stand_ins: StandIns,
+    stand_ins: Synthesizer,
 }
 
 impl Events {
     /// A writer for a session.
     pub fn new(outline: &Outline) -> Events {
-        Events { stand_ins: StandIns::new(outline) }
+        Events { stand_ins: Synthesizer::new(outline) }
     }
 }
 
@@ -45,7 +45,7 @@ impl Writer for Events {
 }
 
 /// A line of this dialect's own.
-fn own(events: &[Event<'_>], first: &Event<'_>, left: &Residue<'_>) -> String {
+fn own(events: &[Event<'_>], first: &Event<'_>, left: &ExtraFields<'_>) -> String {
     let mut draft = Draft::new();
     // What a line is stands first in it, where nothing tells the order that it had.
     for key in ["type", "role"] {
@@ -82,7 +82,7 @@ fn message_content(events: &[Event<'_>], first: &Event<'_>) -> Option<String> {
 }
 
 /// Puts what a flat event states.
-fn put(body: &Body<'_>, left: Option<&Residue<'_>>, call: Option<&str>, draft: &mut Draft<'_>) {
+fn put(body: &Body<'_>, left: Option<&ExtraFields<'_>>, call: Option<&str>, draft: &mut Draft<'_>) {
     match body {
         Body::ToolCall { name, input, .. } => {
             draft.set_opt("id", call);
@@ -111,7 +111,7 @@ fn put(body: &Body<'_>, left: Option<&Residue<'_>>, call: Option<&str>, draft: &
     }
 }
 
-fn put_output(content: &Content<'_>, left: Option<&Residue<'_>>, draft: &mut Draft<'_>) {
+fn put_output(content: &Content<'_>, left: Option<&ExtraFields<'_>>, draft: &mut Draft<'_>) {
     let ownership = if left.is_some() { Ownership::Own } else { Ownership::Foreign };
     match (content, ownership) {
         (Content::Text(text), _) => draft.set_text("output", text),
@@ -129,7 +129,12 @@ fn put_output(content: &Content<'_>, left: Option<&Residue<'_>>, draft: &mut Dra
     }
 }
 
-fn put_failure(name: Option<&str>, content: Option<&Content<'_>>, left: Option<&Residue<'_>>, draft: &mut Draft<'_>) {
+fn put_failure(
+    name: Option<&str>,
+    content: Option<&Content<'_>>,
+    left: Option<&ExtraFields<'_>>,
+    draft: &mut Draft<'_>,
+) {
     let said = content.map(Content::joined);
     if let Some(beside) = left.and_then(|left| left.text("error")) {
         // The error is a string and still there: only a message that says something else is put beside it.

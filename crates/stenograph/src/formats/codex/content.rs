@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use crate::json::{Draft, Object};
-use crate::model::{Content, Data, Piece, PieceKind, Residue};
+use crate::model::{Content, Data, ExtraFields, Piece, PieceKind};
 use crate::text::{Raw, Str, Text, quote};
 
 /// Takes the content below `key`: a string or a list. Anything else stays.
@@ -23,7 +23,7 @@ pub fn said<'a>(object: &mut Object<'a>, key: &str) -> Option<Text<'a>> {
 
 /// One element. What has no text and is no image stays whole.
 fn piece(raw: &str) -> Piece<'_> {
-    let other = || Piece { kind: PieceKind::Other(Cow::Borrowed(raw)), extra: Residue::default() };
+    let other = || Piece { kind: PieceKind::Other(Cow::Borrowed(raw)), extra: ExtraFields::default() };
     let Some(mut object) = Object::parse(raw) else { return other() };
     let kind = match object.peek_str("type").as_deref() {
         Some("input_image") => object.take_text("image_url").map(blob),
@@ -159,7 +159,7 @@ const BEGINNINGS: &[(&str, &str)] =
 const ENDINGS: &[&str] = &[".png", ".jpg", ".jpeg", ".gif", ".webp"];
 
 /// The address of another system's blob if it is a picture for sure: stated by its type or its element's, or plain to see.
-fn picture<'a>(media: Option<&str>, data: &Data<'_>, element: &Residue<'_>) -> Option<Raw<'a>> {
+fn picture<'a>(media: Option<&str>, data: &Data<'_>, element: &ExtraFields<'_>) -> Option<Raw<'a>> {
     let stated = media.is_some_and(|media| media.starts_with("image/"));
     match data {
         Data::Inline(text) if media.is_none() => {

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use super::content;
 use crate::json::Object;
-use crate::model::{Body, Content, Data, Event, Input, Piece, PieceKind, Residue, Role};
+use crate::model::{Body, Content, Data, Event, ExtraFields, Input, Piece, PieceKind, Role};
 use crate::text::{Str, Text};
 
 /// Known items that say nothing conversational.
@@ -149,7 +149,7 @@ fn result<'a>(object: &mut Object<'a>) -> Body<'a> {
 /// What a search for tools found: their definitions.
 fn found<'a>(object: &mut Object<'a>) -> Body<'a> {
     let call = object.take_name("call_id");
-    let whole = |raw| Piece { kind: PieceKind::Other(Cow::Borrowed(raw)), extra: Residue::default() };
+    let whole = |raw| Piece { kind: PieceKind::Other(Cow::Borrowed(raw)), extra: ExtraFields::default() };
     let tools = object.peek("tools").and_then(crate::json::items).filter(|tools| !tools.is_empty());
     if tools.is_some() {
         object.take("tools");
@@ -166,7 +166,7 @@ fn image<'a>(object: &mut Object<'a>) -> Vec<Event<'a>> {
     let mut events = vec![Event::new(body)];
     if let Some(data) = content::said(object, "result") {
         let kind = PieceKind::Blob { media: None, data: Data::Inline(data) };
-        let content = Content::Pieces(vec![Piece { kind, extra: Residue::default() }]);
+        let content = Content::Pieces(vec![Piece { kind, extra: ExtraFields::default() }]);
         events.push(Event::new(Body::ToolResult { call, name: None, content, error: None }));
     }
     events

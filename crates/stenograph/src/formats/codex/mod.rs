@@ -14,7 +14,7 @@ use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Want};
 use crate::frame::{Framing, Items};
 use crate::json::Object;
 use crate::ledger::{Rule, Tally, Told};
-use crate::model::{Event, Outline, Residue};
+use crate::model::{Event, ExtraFields, Outline};
 use crate::read::Reader;
 use crate::write::Writer;
 
@@ -132,7 +132,7 @@ impl Format for Codex {
         Box::new(read::Rollout::new(want))
     }
 
-    fn told<'e>(&self, event: &'e Event<'_>, left: &'e Residue<'_>) -> Told<'e> {
+    fn told<'e>(&self, event: &'e Event<'_>, left: &'e ExtraFields<'_>) -> Told<'e> {
         usage::told(event, left)
     }
 

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use super::content::{self, Voice, Words};
 use super::{LINE_TYPES, items, notices};
 use crate::json::{Draft, Object};
-use crate::model::{Body, Content, Event, Held, Input, PieceKind, Residue, Role, Usage};
+use crate::model::{Body, Content, Event, ExtraFields, Held, Input, PieceKind, Role, Usage};
 use crate::text::Text;
 use crate::time::Time;
 
@@ -22,7 +22,7 @@ pub enum Written {
 }
 
 /// The record that these events were read from. `rest` is what was left of it.
-pub fn record(events: &[Event<'_>], rest: &Residue<'_>) -> Written {
+pub fn record(events: &[Event<'_>], rest: &ExtraFields<'_>) -> Written {
     let Some(event) = events.first() else { return Written::Record(Draft::new().render(Some(rest)).into()) };
     let name = rest.text("type");
     let time = event.time.as_ref().and_then(Time::to_iso);
@@ -55,21 +55,21 @@ pub fn record(events: &[Event<'_>], rest: &Residue<'_>) -> Written {
 }
 
 /// Whether a header was a document's: that has the session and an empty list of items, where a line has a payload.
-fn is_head(rest: &Residue<'_>) -> bool {
+fn is_head(rest: &ExtraFields<'_>) -> bool {
     rest.has("items") && (rest.object("session").is_some() || rest.has("session") && !rest.has("payload"))
 }
 
 /// The end of a document: the list of items is closed, and what stood after it follows.
-fn epilogue(rest: &Residue<'_>) -> Written {
+fn epilogue(rest: &ExtraFields<'_>) -> Written {
     let after: Vec<_> = rest.0.iter().filter(|(_, held)| *held != Held::Hole).cloned().collect();
-    let whole = Draft::new().render(Some(&Residue(after)));
+    let whole = Draft::new().render(Some(&ExtraFields(after)));
     let fields = whole.strip_prefix('{').unwrap_or(&whole);
     let comma = if fields == "}" { "" } else { "," };
     Written::Epilogue(format!("]{comma}{fields}").into())
 }
 
 /// What is left of an object in what is left of a record.
-fn below<'a>(rest: &'a Residue<'a>, key: &str) -> Cow<'a, Residue<'a>> {
+fn below<'a>(rest: &'a ExtraFields<'a>, key: &str) -> Cow<'a, ExtraFields<'a>> {
     match rest.object(key) {
         Some(inner) => Cow::Borrowed(inner),
         // A record that went through another file has its leftovers as plain JSON.
@@ -79,7 +79,7 @@ fn below<'a>(rest: &'a Residue<'a>, key: &str) -> Cow<'a, Residue<'a>> {
 
 /// Whether a field was taken from the record, so that it must be put back: not when it is still there, nor when the record is
 /// known never to have had it.
-fn was_taken(rest: &Residue<'_>, key: &str) -> bool {
+fn was_taken(rest: &ExtraFields<'_>, key: &str) -> bool {
     match rest.0.iter().rev().find(|(name, _)| name == key) {
         Some((_, Held::Raw(_))) => false,
         Some((_, Held::Hole | Held::Object(_))) => true,
@@ -88,7 +88,7 @@ fn was_taken(rest: &Residue<'_>, key: &str) -> bool {
 }
 
 /// Whether an empty object stands in the place of a field: the field was JSON there, not a string of it.
-fn is_sign(rest: &Residue<'_>, key: &str) -> bool {
+fn is_sign(rest: &ExtraFields<'_>, key: &str) -> bool {
     match rest.0.iter().rev().find(|(name, _)| name == key) {
         Some((_, Held::Object(_))) => true,
         Some((_, Held::Raw(raw))) => raw == "{}",
@@ -96,7 +96,7 @@ fn is_sign(rest: &Residue<'_>, key: &str) -> bool {
     }
 }
 
-fn payload<'a>(name: Option<&str>, events: &[Event<'_>], rest: &Residue<'_>) -> Draft<'a> {
+fn payload<'a>(name: Option<&str>, events: &[Event<'_>], rest: &ExtraFields<'_>) -> Draft<'a> {
     let mut draft = Draft::new();
     let Some(event) = events.first() else { return draft };
     match (name, &event.body) {
@@ -128,7 +128,7 @@ enum Instructions {
     Plain,
 }
 
-fn session(events: &[Event<'_>], rest: &Residue<'_>, otherwise: Instructions, draft: &mut Draft<'_>) {
+fn session(events: &[Event<'_>], rest: &ExtraFields<'_>, otherwise: Instructions, draft: &mut Draft<'_>) {
     let Some(event) = events.first() else { return };
     draft.set_opt("id", event.session.as_deref());
     draft.set_opt("cwd", event.cwd.as_deref());
@@ -162,7 +162,7 @@ fn text(key: &'static str, content: Option<&Content<'_>>, draft: &mut Draft<'_>)
     }
 }
 
-fn notice(event: &Event<'_>, rest: &Residue<'_>, draft: &mut Draft<'_>) {
+fn notice(event: &Event<'_>, rest: &ExtraFields<'_>, draft: &mut Draft<'_>) {
     let kind = rest.text("type").unwrap_or_default();
     let key = notices::text_key(&kind);
     match &event.body {
@@ -217,7 +217,7 @@ pub fn numbers<'a>(usage: &Usage) -> Draft<'a> {
     draft
 }
 
-fn item(events: &[Event<'_>], rest: &Residue<'_>, draft: &mut Draft<'_>) {
+fn item(events: &[Event<'_>], rest: &ExtraFields<'_>, draft: &mut Draft<'_>) {
     let kind = rest.text("type").unwrap_or("message".into());
     for event in events {
         draft.set_opt("id", event.id.as_deref());
@@ -259,7 +259,14 @@ fn thinking(content: &Content<'_>, draft: &mut Draft<'_>) {
     }
 }
 
-fn tool_call(kind: &str, call: Option<&str>, name: &str, input: &Input<'_>, rest: &Residue<'_>, draft: &mut Draft<'_>) {
+fn tool_call(
+    kind: &str,
+    call: Option<&str>,
+    name: &str,
+    input: &Input<'_>,
+    rest: &ExtraFields<'_>,
+    draft: &mut Draft<'_>,
+) {
     let key = match kind {
         "web_search_call" | "image_generation_call" => "id",
         _ => "call_id",
@@ -296,7 +303,7 @@ fn tool_result(
     call: Option<&str>,
     content: &Content<'_>,
     error: Option<bool>,
-    rest: &Residue<'_>,
+    rest: &ExtraFields<'_>,
     draft: &mut Draft<'_>,
 ) {
     match (kind, content) {

@@ -7,7 +7,7 @@ use super::{INFO, content, is_bare_header, items, notices};
 use crate::format::Want;
 use crate::frame::{Place, Record};
 use crate::json::{At, JsonRecord, Object};
-use crate::model::{Body, Content, Event, Extra, ForkOrigin, Origin, Residue, Role};
+use crate::model::{Body, Content, Event, Extra, ExtraFields, ForkOrigin, Origin, Role};
 use crate::read::{Reader, Sink};
 use crate::text::Text;
 use crate::time::Time;
@@ -217,7 +217,7 @@ fn finish<'a>(mut events: Vec<Event<'a>>, time: Option<&Time<'a>>, object: Objec
     for event in &mut events {
         event.time = time.cloned();
         event.extra = Extra::default();
-        event.extra.add(Origin::Known(&INFO), rest.take().unwrap_or(Residue(Vec::new())));
+        event.extra.add(Origin::Known(&INFO), rest.take().unwrap_or(ExtraFields(Vec::new())));
     }
     events
 }

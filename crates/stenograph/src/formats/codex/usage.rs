@@ -4,11 +4,11 @@
 use super::notices;
 use crate::json::Object;
 use crate::ledger::{Input, Tokens, Told, Total, is_odd};
-use crate::model::{Event, Residue};
+use crate::model::{Event, ExtraFields};
 use crate::text::{Str, Text};
 
 /// What is left of a record tells this.
-pub fn told<'e>(event: &'e Event<'_>, left: &'e Residue<'_>) -> Told<'e> {
+pub fn told<'e>(event: &'e Event<'_>, left: &'e ExtraFields<'_>) -> Told<'e> {
     let Some(payload) = left.opened("payload") else {
         return Told { more: searched(left), ..Told::default() };
     };
@@ -23,14 +23,14 @@ pub fn told<'e>(event: &'e Event<'_>, left: &'e Residue<'_>) -> Told<'e> {
 }
 
 /// A search that OpenAI's servers made: the item says so itself, and nothing else does.
-fn searched(item: &Residue<'_>) -> Tokens {
+fn searched(item: &ExtraFields<'_>) -> Tokens {
     let is = |key: &str, word: &str| item.text(key).is_some_and(|found| found == word);
     let searches = u64::from(is("type", "web_search_call") && is("status", "completed"));
     Tokens { searches, ..Tokens::default() }
 }
 
 /// The running total, and whether one of its counts is none.
-fn total(payload: &Residue<'_>) -> Option<(Total, bool)> {
+fn total(payload: &ExtraFields<'_>) -> Option<(Total, bool)> {
     let info = payload.opened("info")?;
     let mut json = String::new();
     match (info.object("total_token_usage"), info.raw("total_token_usage")) {
@@ -54,7 +54,7 @@ fn total(payload: &Residue<'_>) -> Option<(Total, bool)> {
 }
 
 /// The thread whose history is replayed before this one's own: the one it was forked from, or the one that spawned it.
-fn parent(event: &Event<'_>, payload: &Residue<'_>) -> Option<Str<'static>> {
+fn parent(event: &Event<'_>, payload: &ExtraFields<'_>) -> Option<Str<'static>> {
     let forked = event.forked_from.as_ref().map(|fork| Str::Borrowed(fork.session.as_ref()));
     let spawned = || {
         let source = payload.raw("source").filter(|raw| raw.starts_with('{')).and_then(Object::parse)?;

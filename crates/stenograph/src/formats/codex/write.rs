@@ -7,7 +7,7 @@ use super::content::{self, Voice, Words};
 use super::{NAME, own};
 use crate::json::Draft;
 use crate::model::{Body, Content, Event, Input, Outline, Role, Usage, is_uuid};
-use crate::standin::StandIns;
+use crate::synthesizer::Synthesizer;
 use crate::text::Text;
 use crate::time::Time;
 use crate::write::{Output, Writer};
@@ -15,7 +15,7 @@ use crate::write::{Output, Writer};
 /// Writes a rollout.
 #[derive(Debug)]
 pub struct Rollout {
-    stand_ins: StandIns,
+    stand_ins: Synthesizer,
     layout: Layout,
     /// Whether the file has its header, so that nothing needs one any more.
     headed: bool,
@@ -82,7 +82,7 @@ impl Rollout {
     pub fn new(outline: &Outline) -> Rollout {
         Rollout {
             headed: outline.origin == NAME,
-            stand_ins: StandIns::new(outline),
+            stand_ins: Synthesizer::new(outline),
             layout: Layout::Lines,
             model: None,
             cwd: None,

@@ -9,7 +9,7 @@ use super::{
     TITLE_LOCKED, TITLE_OPENS, UNLOCKED, calls, fence,
 };
 use crate::formats::blocks::{Block, Blockwise, Ending, Step, is_blank, leftover, without_return, without_returns};
-use crate::model::{Body, Content, Event, Extra, Held, Note, NoteKind, Part, Residue, Role};
+use crate::model::{Body, Content, Event, Extra, ExtraFields, Held, Note, NoteKind, Part, Role};
 use crate::read::Sink;
 use crate::text::Text;
 
@@ -131,7 +131,7 @@ impl Trajectory {
         (first, end): (usize, usize),
         shape: Shape,
         mut events: Vec<Event<'_>>,
-        mut left: Residue<'static>,
+        mut left: ExtraFields<'static>,
         out: &mut dyn Sink,
     ) {
         let at = block.span(first, end);
@@ -217,7 +217,7 @@ impl Trajectory {
         };
         let source = block.text(first, end);
         let text = write::without_blank_lines(source);
-        let mut left = Residue::default();
+        let mut left = ExtraFields::default();
         if let Some(after) = source.strip_prefix(text).filter(|after| !after.is_empty()) {
             left.0.push((Cow::Borrowed(AFTER), Held::Raw(Cow::Owned(Text::from_bytes(after).to_json()))));
         }

@@ -271,7 +271,7 @@ pub fn without_blank_lines(text: &[u8]) -> &[u8] {
 mod tests {
     use super::*;
     use crate::formats::cycod_trajectory::CycodTrajectory;
-    use crate::model::{Data, Input, Piece, PieceKind, Residue};
+    use crate::model::{Data, ExtraFields, Input, Piece, PieceKind};
     use crate::write;
 
     fn call(id: &'static str) -> Event<'static> {
@@ -314,7 +314,7 @@ mod tests {
     fn summaries_and_images_are_not_lost_without_a_word() {
         let summary = Event::new(Body::Compaction { summary: Some(Content::text("we named trees")) });
         let kind = PieceKind::Blob { media: Some("image/png".into()), data: Data::Inline("AAAA".into()) };
-        let content = Content::Pieces(vec![Piece { kind, extra: Residue::default() }]);
+        let content = Content::Pieces(vec![Piece { kind, extra: ExtraFields::default() }]);
         let image = Event::new(Body::ToolResult { call: Some("a".into()), name: None, content, error: None });
         let text = written(&[summary, call("a"), image]);
         assert!(text.contains("\n> we named trees\n"));

@@ -12,7 +12,7 @@ use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Want};
 use crate::frame::{Framing, Items};
 use crate::json::{Object, indent};
 use crate::ledger::Told;
-use crate::model::{CallWords, Event, ExitCodeAt, Outline, Residue};
+use crate::model::{CallWords, Event, ExitCodeAt, ExtraFields, Outline};
 use crate::read::Reader;
 use crate::write::Writer;
 
@@ -90,7 +90,7 @@ impl Format for Devflow {
         Box::new(read::Turns::default())
     }
 
-    fn told<'e>(&self, _event: &'e Event<'_>, left: &'e Residue<'_>) -> Told<'e> {
+    fn told<'e>(&self, _event: &'e Event<'_>, left: &'e ExtraFields<'_>) -> Told<'e> {
         usage::told(left)
     }
 

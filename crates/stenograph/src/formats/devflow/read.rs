@@ -4,7 +4,7 @@
 use super::{INFO, ZERO_TIME, spell};
 use crate::frame::{Place, Record};
 use crate::json::{At, JsonRecord, Object, compact};
-use crate::model::{Body, Content, Event, Extra, Held, Input, Note, NoteKind, Piece, Residue, Role, Span, Usage};
+use crate::model::{Body, Content, Event, Extra, ExtraFields, Held, Input, Note, NoteKind, Piece, Role, Span, Usage};
 use crate::read::{Reader, Sink};
 use crate::text::{Str, Text};
 use crate::time::Time;
@@ -145,7 +145,7 @@ fn turn(mut object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) {
             if let Some(call) = calls.next() {
                 place_calls(&mut rest, call.rest);
                 events.push(Event { body: call.asked, ..base.clone() });
-                events.push(own(call.answered, Residue::default(), &base));
+                events.push(own(call.answered, ExtraFields::default(), &base));
             }
         }
     }
@@ -155,16 +155,16 @@ fn turn(mut object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) {
     }
     for call in calls {
         events.push(own(call.asked, call.rest, &base));
-        events.push(own(call.answered, Residue::default(), &base));
+        events.push(own(call.answered, ExtraFields::default(), &base));
     }
     at.emit(&mut events, out);
 }
 
-fn own<'a>(body: Body<'a>, rest: Residue<'a>, base: &Event<'a>) -> Event<'a> {
+fn own<'a>(body: Body<'a>, rest: ExtraFields<'a>, base: &Event<'a>) -> Event<'a> {
     Event { body, extra: Extra::of(&INFO, rest), ..base.clone() }
 }
 
-fn place_calls<'a>(rest: &mut Residue<'a>, call: Residue<'a>) {
+fn place_calls<'a>(rest: &mut ExtraFields<'a>, call: ExtraFields<'a>) {
     if let Some((_, held)) = rest.0.iter_mut().rev().find(|(key, _)| key == "toolCalls") {
         *held = Held::Object(call);
     }
@@ -198,7 +198,7 @@ fn said<'a>(role: Option<&str>, calls: bool, object: &mut Object<'a>) -> Spoken<
 struct Call<'a> {
     asked: Body<'a>,
     answered: Body<'a>,
-    rest: Residue<'a>,
+    rest: ExtraFields<'a>,
 }
 
 /// The calls of a turn. A list with an element that is no call stays as it is, whole.

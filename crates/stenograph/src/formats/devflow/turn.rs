@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use super::{NAME, ZERO_TIME, spell};
 use crate::formats::placeholder;
 use crate::json::{Draft, Object};
-use crate::model::{Body, Content, Event, Held, Input, Piece, PieceKind, Residue, Usage};
+use crate::model::{Body, Content, Event, ExtraFields, Held, Input, Piece, PieceKind, Usage};
 use crate::text::quote;
 use crate::time::Time;
 
@@ -200,7 +200,7 @@ pub fn own_turn(events: &[Event<'_>]) -> Option<String> {
 }
 
 /// The calls of a turn, each with the result that follows it.
-fn own_calls(events: &[Event<'_>], turn: &Residue<'_>) -> String {
+fn own_calls(events: &[Event<'_>], turn: &ExtraFields<'_>) -> String {
     let mut calls: Vec<String> = Vec::new();
     for (at, event) in events.iter().enumerate() {
         let Body::ToolCall { call, name, input } = &event.body else { continue };
@@ -224,7 +224,7 @@ fn own_calls(events: &[Event<'_>], turn: &Residue<'_>) -> String {
 }
 
 /// What a call brought, where it stood.
-fn own_answer(content: &Content<'_>, error: Option<bool>, left: &Residue<'_>, draft: &mut Draft<'_>) {
+fn own_answer(content: &Content<'_>, error: Option<bool>, left: &ExtraFields<'_>, draft: &mut Draft<'_>) {
     let failed = error == Some(true) && left.raw("error").is_none();
     match content {
         // An empty text was not taken: where it is stated, it is among what is left.
@@ -242,7 +242,7 @@ fn own_answer(content: &Content<'_>, error: Option<bool>, left: &Residue<'_>, dr
 }
 
 /// What is left of the first call, which is kept where the calls of its turn stood.
-fn held_calls<'a>(turn: &'a Residue<'_>) -> Option<Residue<'a>> {
+fn held_calls<'a>(turn: &'a ExtraFields<'_>) -> Option<ExtraFields<'a>> {
     turn.0.iter().rev().find(|(key, _)| key == "toolCalls").and_then(|(_, held)| match held {
         Held::Object(rest) => Some(rest.clone()),
         Held::Raw(raw) => Object::parse(raw).map(Object::rest),

@@ -7,15 +7,15 @@ use super::turn::{Turn, own_turn};
 use super::{NAME, TURNS, header, spell};
 use crate::frame::{Items, is_prologue};
 use crate::json::{indent, is_closed};
-use crate::model::{Body, Content, Event, Outline, Residue, Role, Usage};
-use crate::standin::StandIns;
+use crate::model::{Body, Content, Event, ExtraFields, Outline, Role, Usage};
+use crate::synthesizer::Synthesizer;
 use crate::text::Text;
 use crate::write::{Output, Writer};
 
 /// Writes turns. devflow has no place for thoughts and failures; how the session stopped is said in the header.
 #[derive(Debug)]
 pub struct Turns {
-    stand_ins: StandIns,
+    stand_ins: Synthesizer,
     stage: Stage,
     /// How many turns were written.
     written: u64,
@@ -40,7 +40,7 @@ impl Turns {
     /// A writer for a session.
     pub fn new(outline: &Outline) -> Turns {
         Turns {
-            stand_ins: StandIns::new(outline),
+            stand_ins: Synthesizer::new(outline),
             stage: Stage::Start,
             written: 0,
             held: VecDeque::new(),
@@ -57,7 +57,7 @@ impl Turns {
     }
 
     /// Writes a header that comes from this format: what stands before the turns, or a whole document without any.
-    fn own_header(&mut self, event: &Event<'_>, own: &Residue<'_>, out: &mut Output) {
+    fn own_header(&mut self, event: &Event<'_>, own: &ExtraFields<'_>, out: &mut Output) {
         self.flush(out);
         if event.name() != Some("session") {
             // Another such key after the list is none of its turns.
@@ -370,7 +370,7 @@ mod tests {
     fn a_summary_is_told_and_an_image_is_not_nothing() {
         let summary = Event::new(Body::Compaction { summary: Some(Content::text("So far: A.")) });
         let data = Data::Inline("aGk=".into());
-        let image = Piece { kind: PieceKind::Blob { media: None, data }, extra: Residue::default() };
+        let image = Piece { kind: PieceKind::Blob { media: None, data }, extra: ExtraFields::default() };
         let content = Content::Pieces(vec![image]);
         let seen = Event::new(Body::ToolResult { call: Some("a".into()), name: None, content, error: None });
         assert_eq!(

@@ -2,8 +2,8 @@
 
 use super::{COMPLETE, NAME, Shape};
 use crate::json::{Draft, Object};
-use crate::model::{Body, Event, Input, Outline, Residue, Role};
-use crate::standin::StandIns;
+use crate::model::{Body, Event, ExtraFields, Input, Outline, Role};
+use crate::synthesizer::Synthesizer;
 use crate::text::quote;
 use crate::time::Time;
 use crate::write::{Output, Writer};
@@ -11,7 +11,7 @@ use crate::write::{Output, Writer};
 /// Writes the lines of its own, and at the end one for a session of another format.
 #[derive(Debug)]
 pub struct Lines {
-    stand_ins: StandIns,
+    stand_ins: Synthesizer,
     seen: Seen,
     /// Whether lines of this very format were written.
     own: bool,
@@ -35,7 +35,7 @@ const SUMMARY_SIZE_MAX: usize = 500;
 impl Lines {
     /// A writer for a session.
     pub fn new(outline: &Outline) -> Lines {
-        Lines { stand_ins: StandIns::new(outline), seen: Seen::default(), own: false }
+        Lines { stand_ins: Synthesizer::new(outline), seen: Seen::default(), own: false }
     }
 
     fn line_for_session(&self) -> String {
@@ -89,7 +89,7 @@ impl Writer for Lines {
     }
 }
 
-fn own_line(event: &Event<'_>, own: &Residue<'_>) -> String {
+fn own_line(event: &Event<'_>, own: &ExtraFields<'_>) -> String {
     let mut draft = Draft::new();
     if let Body::Stop { reason, success, content } = &event.body {
         let record = own.text("event").as_deref() != Some(COMPLETE);

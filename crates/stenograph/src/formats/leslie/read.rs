@@ -7,7 +7,7 @@ use super::{CLOSES_QUERY, INFO, KEYS, OPENS_QUERY, RULE, STOP_REASON, THREAD_ID,
 use crate::formats::blocks::{
     Block, Blockwise, Ending, Step, emit_stray, is_blank, leave_blank, leftover, without_return, without_returns,
 };
-use crate::model::{Body, Content, Event, Extra, Held, Input, Note, NoteKind, Residue, Role, Span};
+use crate::model::{Body, Content, Event, Extra, ExtraFields, Held, Input, Note, NoteKind, Role, Span};
 use crate::read::Sink;
 use crate::text::{Str, Text};
 use crate::time::Time;
@@ -151,7 +151,7 @@ impl Transcript {
             rest.push((Cow::Owned(key.to_owned()), held));
         }
         event.at = Some(block.span(0, block.trimmed().1));
-        event.extra = Extra::of(&INFO, Residue(rest));
+        event.extra = Extra::of(&INFO, ExtraFields(rest));
         out.event(&event);
     }
 
@@ -162,7 +162,7 @@ impl Transcript {
         event.time = Some(time.into_owned());
         self.ended = Time::iso(Cow::Borrowed(end)).map(Time::into_owned);
         let start = (Cow::Borrowed("start"), Held::Hole);
-        Held::Object(Residue(vec![start, (Cow::Borrowed("end"), raw(end.as_bytes()))]))
+        Held::Object(ExtraFields(vec![start, (Cow::Borrowed("end"), raw(end.as_bytes()))]))
     }
 
     fn entry(&mut self, block: &Block<Kind>, ending: Ending, out: &mut dyn Sink) {

@@ -10,15 +10,15 @@ use super::{
 use crate::formats::blocks::{blank, spelled};
 use crate::formats::placeholder;
 use crate::json::Object;
-use crate::model::{Body, Content, Event, Held, Outline, Residue, Role};
-use crate::standin::StandIns;
+use crate::model::{Body, Content, Event, ExtraFields, Held, Outline, Role};
+use crate::synthesizer::Synthesizer;
 use crate::text::Text;
 use crate::write::{Output, Writer};
 
 /// Writes one file. Leslie has no place for system prompts and thoughts.
 #[derive(Debug)]
 pub struct Transcript {
-    stand_ins: StandIns,
+    stand_ins: Synthesizer,
     room: Room,
     place: Place,
     /// The line after the last entry.
@@ -54,7 +54,7 @@ impl Transcript {
     /// A writer for a session.
     pub fn new(outline: &Outline) -> Transcript {
         let room = if outline.origin == NAME { Room::Unlimited } else { Room::Bytes(FILE_SIZE_MAX - 1) };
-        Transcript { stand_ins: StandIns::new(outline), room, place: Place::Beginning, blank: "" }
+        Transcript { stand_ins: Synthesizer::new(outline), room, place: Place::Beginning, blank: "" }
     }
 
     /// The header stands before everything else: the source's own, else one made of what is known of the session.
@@ -85,7 +85,7 @@ impl Transcript {
     }
 
     /// The fields of a header that was read, where they stood; without places, in Leslie's order.
-    fn stated(&self, event: &Event<'_>, own: &Residue<'_>) -> Vec<(String, Vec<u8>)> {
+    fn stated(&self, event: &Event<'_>, own: &ExtraFields<'_>) -> Vec<(String, Vec<u8>)> {
         let mut keys: Vec<(&str, Option<&Held<'_>>)> =
             own.0.iter().map(|(key, held)| (key.as_ref(), Some(held))).collect();
         let placed = own.0.iter().any(|(_, held)| !matches!(held, Held::Raw(_)));

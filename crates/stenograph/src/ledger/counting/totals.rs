@@ -3,8 +3,8 @@
 use super::Counting;
 use crate::ledger::Tokens;
 use crate::ledger::key::key;
-use crate::ledger::page::Reason;
 use crate::ledger::row::{How, Row};
+use crate::ledger::source_usage::Reason;
 use crate::ledger::told::{Input, Total};
 use crate::model::{Body, Event};
 

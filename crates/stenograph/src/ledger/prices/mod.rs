@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 pub use overrides::Override;
 pub use price::{Counter, Line, Price, PriceSource, Rates, Tier};
 
-use super::Pace;
+use super::ServiceTier;
 use row::Row;
 
 /// The table: a head of `# key: value`, then a row for each model, sorted.
@@ -81,7 +81,7 @@ impl Prices {
     }
 
     /// What a model costs at a pace, by its name as agents spell it. `None` where nobody says, of this model or of this pace.
-    pub fn price(&self, model: &str, pace: Pace) -> Option<Price> {
+    pub fn price(&self, model: &str, pace: ServiceTier) -> Option<Price> {
         let (name, origin, row) = self.said(model)?;
         row.price(name, origin, pace)
     }

@@ -2,7 +2,7 @@
 
 use super::price::Tier;
 use super::row::Row;
-use crate::ledger::Pace;
+use crate::ledger::ServiceTier;
 
 /// What the user says of one model, or of several whose names are alike.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub struct Override {
     /// The model of the table that it costs the same as, but for what `prices` says.
     pub same_as: Option<String>,
     /// Prices by pace and by the size of the context.
-    pub prices: Vec<(Pace, Tier)>,
+    pub prices: Vec<(ServiceTier, Tier)>,
 }
 
 impl Override {

@@ -1,7 +1,7 @@
 //! What a model call costs, by the prices of one model at one pace. Nothing is made up: a counter without a price makes the
 //! whole call one without a price.
 
-use crate::ledger::{Money, Pace, Tokens};
+use crate::ledger::{Money, ServiceTier, Tokens};
 
 /// What is counted and has a price of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -128,7 +128,7 @@ pub struct Price {
     /// The name it was found under.
     pub found_as: String,
     /// The pace the prices are for. A vendor that sells haste under one name only is asked for that one.
-    pub pace: Pace,
+    pub pace: ServiceTier,
     /// Where they are from.
     pub origin: PriceSource,
     /// The prices by the size of the context, the smallest first; never empty, and the first is for every size.

@@ -8,7 +8,7 @@
 //! the version of the source that stated the model for the last time. Nothing here knows which rows there are.
 
 use super::price::{Counter, Price, PriceSource, Rates, Tier};
-use crate::ledger::{Money, Pace};
+use crate::ledger::{Money, ServiceTier};
 
 /// The name of a row and the rest of it.
 pub(super) fn split(line: &str) -> Option<(&str, &str)> {
@@ -19,7 +19,7 @@ pub(super) fn split(line: &str) -> Option<(&str, &str)> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Row {
     /// Prices by pace and by the size of the context.
-    pub blocks: Vec<(Pace, Tier)>,
+    pub blocks: Vec<(ServiceTier, Tier)>,
     /// The version of the source that stated it for the last time, where that is not the present one.
     pub last: Option<String>,
 }
@@ -38,7 +38,7 @@ impl Row {
                 Some((pace, over)) => (pace.trim_end(), over.parse().ok()?),
                 None => (label, 0),
             };
-            let pace = if pace.is_empty() { Pace::Standard } else { Pace::named(pace)? };
+            let pace = if pace.is_empty() { ServiceTier::Standard } else { ServiceTier::named(pace)? };
             let mut rates = Rates::default();
             for price in prices.split(", ") {
                 let (counter, price) = price.split_once(' ')?;
@@ -51,13 +51,13 @@ impl Row {
     }
 
     /// The prices at a pace; `None` where none are stated for it.
-    pub fn price(&self, name: &str, origin: PriceSource, pace: Pace) -> Option<Price> {
+    pub fn price(&self, name: &str, origin: PriceSource, pace: ServiceTier) -> Option<Price> {
         let pace = self.sold_as(pace)?;
         let tiers_at = |pace| self.blocks.iter().filter(move |(at, _)| *at == pace).map(|(_, tier)| *tier);
-        let usual = tiers_at(Pace::Standard).find(|tier| tier.over == 0)?.rates;
+        let usual = tiers_at(ServiceTier::Standard).find(|tier| tier.over == 0)?.rates;
         let mut tiers: Vec<Tier> = tiers_at(pace).collect();
         // Where the usual price rises and that of the pace is not stated, it is not known: it will hardly stay the same.
-        for tier in tiers_at(Pace::Standard) {
+        for tier in tiers_at(ServiceTier::Standard) {
             if !tiers.iter().any(|own| own.over == tier.over) {
                 tiers.push(Tier { over: tier.over, rates: Rates::default() });
             }
@@ -71,11 +71,15 @@ impl Row {
 
     /// The pace under which the vendor sells this one: those that sell haste by one name only mean the same by fast and by
     /// priority.
-    fn sold_as(&self, pace: Pace) -> Option<Pace> {
-        let has = |pace: Pace| self.blocks.iter().any(|(at, tier)| *at == pace && tier.over == 0);
+    fn sold_as(&self, pace: ServiceTier) -> Option<ServiceTier> {
+        let has = |pace: ServiceTier| self.blocks.iter().any(|(at, tier)| *at == pace && tier.over == 0);
         match pace {
-            Pace::Fast if !has(Pace::Fast) => has(Pace::Priority).then_some(Pace::Priority),
-            Pace::Standard | Pace::Fast | Pace::Priority | Pace::Flex | Pace::Batch => has(pace).then_some(pace),
+            ServiceTier::Fast if !has(ServiceTier::Fast) => has(ServiceTier::Priority).then_some(ServiceTier::Priority),
+            ServiceTier::Standard
+            | ServiceTier::Fast
+            | ServiceTier::Priority
+            | ServiceTier::Flex
+            | ServiceTier::Batch => has(pace).then_some(pace),
         }
     }
 }

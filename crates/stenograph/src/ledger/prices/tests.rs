@@ -17,7 +17,7 @@ gamma-20250202 = input 2, output 2
 gemini/epsilon = input 1, output 2
 ";
 
-fn cost(model: &str, pace: Pace, call: &Tokens) -> Option<String> {
+fn cost(model: &str, pace: ServiceTier, call: &Tokens) -> Option<String> {
     Prices::read(SOME).price(model, pace)?.cost(call).map(|cost| cost.to_string())
 }
 
@@ -41,8 +41,8 @@ fn each_counter_has_its_price() {
         fetches: 3,
     };
     // 0.003 + 0.03 + 0.03 + 4,000 * 0.00000375 + 1,000 * 0.000006 + 2 * 0.01
-    assert_eq!(cost("alpha-1", Pace::Standard, &call).as_deref(), Some("0.104"));
-    let price = Prices::read(SOME).price("alpha-1", Pace::Standard).unwrap();
+    assert_eq!(cost("alpha-1", ServiceTier::Standard, &call).as_deref(), Some("0.104"));
+    let price = Prices::read(SOME).price("alpha-1", ServiceTier::Standard).unwrap();
     let counters: Vec<_> = price.lines(&call).iter().map(|line| (line.counter.name(), line.count)).collect();
     let expected = [
         ("input", 1_000),
@@ -59,82 +59,85 @@ fn each_counter_has_its_price() {
 fn what_was_read_from_wherever_decides_the_price_of_all() {
     let below = Tokens { input: 100_000, cache_read: 60_000, cache_write: 40_000, output: 10, ..Tokens::default() };
     // 0.3 + 0.018 + 0.15 + 0.00015
-    assert_eq!(cost("alpha-1", Pace::Standard, &below).as_deref(), Some("0.46815"));
+    assert_eq!(cost("alpha-1", ServiceTier::Standard, &below).as_deref(), Some("0.46815"));
     let above = Tokens { input: 100_001, ..below };
     // 0.600006 + 0.036 + 0.3 + 0.000225
-    assert_eq!(cost("alpha-1", Pace::Standard, &above).as_deref(), Some("0.936231"));
+    assert_eq!(cost("alpha-1", ServiceTier::Standard, &above).as_deref(), Some("0.936231"));
 }
 
 #[test]
 fn thinking_is_output_unless_it_has_its_own_price() {
     let call = Tokens { input: 0, output: 1_000, reasoning: 400, ..Tokens::default() };
     // 600 * 0.0000012 + 400 * 0.000004
-    assert_eq!(cost("delta", Pace::Standard, &call).as_deref(), Some("0.00232"));
-    assert_eq!(cost("alpha-1", Pace::Standard, &call).as_deref(), Some("0.015"));
+    assert_eq!(cost("delta", ServiceTier::Standard, &call).as_deref(), Some("0.00232"));
+    assert_eq!(cost("alpha-1", ServiceTier::Standard, &call).as_deref(), Some("0.015"));
 }
 
 #[test]
 fn haste_costs_what_the_vendor_sells_it_for() {
     let call =
         Tokens { input: 1_000_000 / 10, output: 100, cache_write: 10, cache_write_hour: 10, ..Tokens::default() };
-    assert_eq!(cost("alpha-1", Pace::Fast, &call).as_deref(), Some("0.60312"));
-    let price = Prices::read(SOME).price("delta", Pace::Fast).unwrap();
-    assert_eq!(price.pace, Pace::Priority);
+    assert_eq!(cost("alpha-1", ServiceTier::Fast, &call).as_deref(), Some("0.60312"));
+    let price = Prices::read(SOME).price("delta", ServiceTier::Fast).unwrap();
+    assert_eq!(price.pace, ServiceTier::Priority);
     assert_eq!(price.cost(&Tokens { input: 10, output: 10, ..Tokens::default() }), Money::parse("32e-6"));
 }
 
 #[test]
 fn what_nobody_prices_has_no_price() {
     let call = Tokens { input: 1, ..Tokens::default() };
-    assert_eq!(cost("omega", Pace::Standard, &call), None);
-    assert_eq!(cost("alpha", Pace::Standard, &call), None);
-    assert_eq!(cost("alpha-1", Pace::Flex, &call), None);
-    assert_eq!(cost(&"a".repeat(1_000_000), Pace::Standard, &call), None);
+    assert_eq!(cost("omega", ServiceTier::Standard, &call), None);
+    assert_eq!(cost("alpha", ServiceTier::Standard, &call), None);
+    assert_eq!(cost("alpha-1", ServiceTier::Flex, &call), None);
+    assert_eq!(cost(&"a".repeat(1_000_000), ServiceTier::Standard, &call), None);
     assert!(Prices::read(SOME).knows("alpha-1"));
 }
 
 #[test]
 fn a_counter_without_a_price_is_named() {
     let prices = Prices::read(SOME);
-    let batch = prices.price("alpha-1", Pace::Batch).unwrap();
+    let batch = prices.price("alpha-1", ServiceTier::Batch).unwrap();
     let call = Tokens { input: 1, cache_read: 5, cache_write: 7, cache_write_hour: 7, ..Tokens::default() };
     assert_eq!((batch.cost(&call), batch.missing(&call)), (None, vec![Counter::CacheRead, Counter::CacheWriteHour]));
     // The usual price rises above this size, so that of the batch will not have stayed.
     let large = Tokens { input: 200_001, ..Tokens::default() };
     assert_eq!((batch.cost(&large), batch.missing(&large)), (None, vec![Counter::Input]));
     let search = Tokens { searches: 1, ..Tokens::default() };
-    assert_eq!(prices.price("delta", Pace::Standard).unwrap().missing(&search), [Counter::Search]);
+    assert_eq!(prices.price("delta", ServiceTier::Standard).unwrap().missing(&search), [Counter::Search]);
 }
 
 #[test]
 fn a_cache_without_prices_is_billed_as_input() {
     let call = Tokens { cache_read: 1_000, cache_write: 1_000, cache_write_hour: 500, ..Tokens::default() };
-    assert_eq!(cost("delta", Pace::Standard, &call).as_deref(), Some("0.0008"));
+    assert_eq!(cost("delta", ServiceTier::Standard, &call).as_deref(), Some("0.0008"));
 }
 
 #[test]
 fn more_than_any_amount_has_no_price() {
     let call = Tokens { output: u64::MAX, input: u64::MAX, cache_read: u64::MAX, ..Tokens::default() };
-    assert_eq!(cost("alpha-1", Pace::Standard, &call), None);
-    assert_eq!(Prices::read(SOME).price("alpha-1", Pace::Standard).unwrap().missing(&call), []);
+    assert_eq!(cost("alpha-1", ServiceTier::Standard, &call), None);
+    assert_eq!(Prices::read(SOME).price("alpha-1", ServiceTier::Standard).unwrap().missing(&call), []);
 }
 
 #[test]
 fn a_name_without_its_date_is_found_where_all_dates_agree() {
     let prices = Prices::read(SOME);
-    assert_eq!(prices.price("beta", Pace::Standard).unwrap().found_as, "beta-20250101");
-    assert_eq!(prices.price("beta-20250909", Pace::Standard).unwrap().found_as, "beta-20250101");
-    assert_eq!(prices.price("gamma", Pace::Standard), None);
-    assert_eq!(prices.price("beta-20250202", Pace::Standard).unwrap().origin, PriceSource::Retired("1.0.0".to_owned()));
+    assert_eq!(prices.price("beta", ServiceTier::Standard).unwrap().found_as, "beta-20250101");
+    assert_eq!(prices.price("beta-20250909", ServiceTier::Standard).unwrap().found_as, "beta-20250101");
+    assert_eq!(prices.price("gamma", ServiceTier::Standard), None);
+    assert_eq!(
+        prices.price("beta-20250202", ServiceTier::Standard).unwrap().origin,
+        PriceSource::Retired("1.0.0".to_owned())
+    );
 }
 
 #[test]
 fn a_name_is_found_under_its_vendor() {
     let prices = Prices::read(SOME);
     for spelled in ["epsilon", "Epsilon", "gemini/epsilon", "openrouter/google/epsilon", "models/epsilon"] {
-        assert_eq!(prices.price(spelled, Pace::Standard).unwrap().found_as, "gemini/epsilon", "{spelled}");
+        assert_eq!(prices.price(spelled, ServiceTier::Standard).unwrap().found_as, "gemini/epsilon", "{spelled}");
     }
-    assert_eq!(prices.price("elsewhere/epsilon", Pace::Standard), None);
+    assert_eq!(prices.price("elsewhere/epsilon", ServiceTier::Standard), None);
 }
 
 #[test]
@@ -148,7 +151,7 @@ fn every_row_that_is_shipped_can_be_read() {
     for line in rows {
         let (name, rest) = row::split(line).unwrap();
         assert!(Row::parse(rest).is_some(), "{line}");
-        let price = prices.price(name, Pace::Standard).unwrap();
+        let price = prices.price(name, ServiceTier::Standard).unwrap();
         assert_eq!(price.found_as, name);
         let some = Tokens { input: 1, output: 1, cache_read: 1, ..Tokens::default() };
         assert!(price.cost(&some).is_some_and(|cost| !cost.is_zero() && !cost.is_negative()), "{line}");
@@ -174,17 +177,17 @@ fn the_names_that_agents_write_are_found() {
         ("grok-4", "xai/grok-4"),
         ("deepseek-chat", "deepseek-chat"),
     ] {
-        let price = prices.price(spelled, Pace::Standard).unwrap_or_else(|| panic!("{spelled} has a price"));
+        let price = prices.price(spelled, ServiceTier::Standard).unwrap_or_else(|| panic!("{spelled} has a price"));
         assert_eq!(price.found_as, found_as, "{spelled}");
     }
     for unknown in
         ["", "<synthetic>", "sonnet", "claude", "gpt-5-turbo-max", "ollama/llama3.1", "mockllm/model", "default"]
     {
-        assert_eq!(prices.price(unknown, Pace::Standard), None, "{unknown}");
+        assert_eq!(prices.price(unknown, ServiceTier::Standard), None, "{unknown}");
     }
 }
 
-fn said(model: &str, same_as: Option<&str>, prices: &[(Pace, u64, Counter, &str)]) -> Override {
+fn said(model: &str, same_as: Option<&str>, prices: &[(ServiceTier, u64, Counter, &str)]) -> Override {
     let tier = |over, counter: Counter, price: &str| {
         let mut rates = Rates::default();
         rates.set(counter, Money::parse(price).unwrap().shared_by(counter.lot()));
@@ -202,32 +205,36 @@ fn what_the_user_says_counts_more_than_the_table() {
         said(
             "corp/special",
             None,
-            &[(Pace::Standard, 0, Counter::Input, "7"), (Pace::Standard, 0, Counter::Output, "8")],
+            &[(ServiceTier::Standard, 0, Counter::Input, "7"), (ServiceTier::Standard, 0, Counter::Output, "8")],
         ),
-        said("delta", Some("delta"), &[(Pace::Standard, 0, Counter::Search, "0.02")]),
+        said("delta", Some("delta"), &[(ServiceTier::Standard, 0, Counter::Search, "0.02")]),
     ]);
     assert_ne!(plain.digest(), prices.digest());
     let call = Tokens { input: 1_000_000 / 10, output: 100_000, ..Tokens::default() };
-    let cost =
-        |model: &str, call: &Tokens| prices.price(model, Pace::Standard)?.cost(call).map(|cost| cost.to_string());
+    let cost = |model: &str, call: &Tokens| {
+        prices.price(model, ServiceTier::Standard)?.cost(call).map(|cost| cost.to_string())
+    };
     // 100,000 of each at 3 and 15, and at 7 and 8.
     assert_eq!(cost("corp/anything", &call).as_deref(), Some("1.8"));
     assert_eq!(cost("CORP/Special", &call).as_deref(), Some("1.5"));
     // The rest of the row stays: its tiers, and thinking at its own price.
     let call = Tokens { output: 10, reasoning: 10, searches: 1, ..Tokens::default() };
     assert_eq!(cost("openrouter/delta", &call).as_deref(), Some("0.02004"));
-    let price = prices.price("delta", Pace::Standard).unwrap();
+    let price = prices.price("delta", ServiceTier::Standard).unwrap();
     assert_eq!(
         (price.origin.clone(), price.found_as.as_str(), price.tiers().len()),
         (PriceSource::Override, "delta", 2)
     );
-    assert_eq!(prices.price("beta-20250101", Pace::Standard), plain.price("beta-20250101", Pace::Standard));
+    assert_eq!(
+        prices.price("beta-20250101", ServiceTier::Standard),
+        plain.price("beta-20250101", ServiceTier::Standard)
+    );
 }
 
 #[test]
 fn what_the_user_says_can_lack_a_price_too() {
-    let prices = Prices::read(SOME).with(vec![said("mine", None, &[(Pace::Standard, 0, Counter::Input, "1")])]);
+    let prices = Prices::read(SOME).with(vec![said("mine", None, &[(ServiceTier::Standard, 0, Counter::Input, "1")])]);
     let call = Tokens { input: 1, output: 1, ..Tokens::default() };
-    assert_eq!(prices.price("mine", Pace::Standard).unwrap().missing(&call), [Counter::Output]);
-    assert_eq!(prices.price("mine", Pace::Batch), None);
+    assert_eq!(prices.price("mine", ServiceTier::Standard).unwrap().missing(&call), [Counter::Output]);
+    assert_eq!(prices.price("mine", ServiceTier::Batch), None);
 }

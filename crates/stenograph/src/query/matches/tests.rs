@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::model::{Body, Content, Event, Input, Role};
-use crate::query::{Today, Trail};
+use crate::query::{EntryBuilder, Today};
 use crate::time::Time;
 
 fn query(text: &str) -> Query {
@@ -14,7 +14,7 @@ fn answers(event: &Event<'_>, asked: &str) -> bool {
     let projects = ["git@example.org:team/Shop.git".to_owned(), "/home/me/shop".to_owned()];
     let sessions = ["0198-AB".to_owned()];
     let session = SessionFacts { agent: "some-agent", projects: &projects, sessions: &sessions };
-    query(asked).matches(&Trail::default().entry(event).unwrap(), &session)
+    query(asked).matches(&EntryBuilder::default().entry(event).unwrap(), &session)
 }
 
 fn said(text: &'static str) -> Event<'static> {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::model::{Body, Content, Event, Input, Role};
-use crate::query::{Today, Trail};
+use crate::query::{EntryBuilder, Today};
 
 fn query(text: &str) -> Query {
     let today = Today { now: jiff::Timestamp::UNIX_EPOCH, zone: jiff::tz::TimeZone::UTC };
@@ -12,7 +12,7 @@ fn query(text: &str) -> Query {
 /// The snippet with brackets around its marks and dots where it is cut.
 fn shown(body: Body<'_>, asked: &str, length_max: usize) -> String {
     let event = Event::new(body);
-    let entry = Trail::default().entry(&event).unwrap();
+    let entry = EntryBuilder::default().entry(&event).unwrap();
     let snippet = query(asked).snippet(&entry, length_max, None);
     let mut out = String::from(if snippet.is_cut_before { "…" } else { "" });
     let mut at = 0;
@@ -53,7 +53,7 @@ fn the_rarest_word_is_shown_where_words_stand_far_apart() {
     // How common a word is elsewhere says more than how often it stands here.
     let text = format!("common {}rare rare{}", "x ".repeat(200), " y".repeat(200));
     let event = Event::new(Body::Message { role: Role::User, content: Content::text(text.as_str()) });
-    let entry = Trail::default().entry(&event).unwrap();
+    let entry = EntryBuilder::default().entry(&event).unwrap();
     for (counts, word) in [([900, 3], "rare"), ([3, 900], "common")] {
         let snippet = query("common rare").snippet(&entry, 40, Some(&counts));
         assert!(snippet.text.contains(word), "{counts:?}: {snippet:?}");

@@ -55,8 +55,8 @@ fn a_recording_begins_after_the_rebuilt_window() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     out_of_date(folder);
-    let remarks = refresh(&Context::at(folder), &site(Arc::new(Disk))).unwrap();
-    assert!(remarks[0].text.contains("out of date"), "{remarks:?}");
+    let warnings = refresh(&Context::at(folder), &site(Arc::new(Disk))).unwrap();
+    assert!(warnings[0].text.contains("out of date"), "{warnings:?}");
     assert_eq!(ids(&folder.join("context.jsonl")), ["a", "3"]);
     assert_eq!(ids(&folder.join("transcript.jsonl")), ["1", "2", "a", "3"]);
     assert!(!folder.join(".dirty").exists());

@@ -38,10 +38,10 @@ fn telemetry_that_cannot_be_written_stops_nobody_and_is_made_up_for() {
     std::fs::create_dir_all(in_the_way.parent().unwrap()).unwrap();
     std::fs::write(&in_the_way, "not a folder").unwrap();
     let kept = record(folder.path(), &WHO, &End::Completed, &site);
-    assert!(kept.remarks[0].text.contains("steno recover"), "{:?}", kept.remarks);
+    assert!(kept.warnings[0].text.contains("steno recover"), "{:?}", kept.warnings);
     assert!(tracking(folder.path()).contains("\"a1\""));
     let recovery = recover(folder.path(), &site).unwrap();
-    assert!(recovery.remarks[0].text.contains("steno recover"));
+    assert!(recovery.warnings[0].text.contains("steno recover"));
     std::fs::remove_file(&in_the_way).unwrap();
     recover(folder.path(), &site).unwrap();
     assert_eq!((tracking(folder.path()).as_str(), telemetry(folder.path()).len()), ("{}", 1));
@@ -54,7 +54,7 @@ fn a_list_that_cannot_be_written_stops_nobody() {
     std::fs::create_dir_all(folder.path().join(".goodvibes")).unwrap();
     std::fs::write(folder.path().join(".goodvibes/state"), "not a folder").unwrap();
     let recorder = begin(folder.path(), &WHO, &site);
-    assert!(recorder.remarks()[0].text.contains("not on the list"), "{:?}", recorder.remarks());
+    assert!(recorder.warnings()[0].text.contains("not on the list"), "{:?}", recorder.warnings());
     recorder.append_all(&events(EVENTS)).unwrap();
     recorder.finish(&End::Completed).unwrap();
     std::fs::remove_file(folder.path().join(".goodvibes/state")).unwrap();
@@ -83,7 +83,7 @@ fn whatever_call_fails_recovery_makes_up_for_it() {
             let folder = tempfile::tempdir().unwrap();
             let sound = site(ticking());
             let failing = Arc::new(Failing::at(at, lasting));
-            let site = Site { files: failing.clone(), durability: Durability::Always, ..sound.clone() };
+            let site = Environment { files: failing.clone(), durability: Durability::Always, ..sound.clone() };
             let acknowledged = match Recorder::open(&ClaudeEvents, &target(folder.path(), &WHO), site) {
                 Err(_) => None,
                 Ok(recorder) => {

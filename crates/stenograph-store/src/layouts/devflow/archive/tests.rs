@@ -37,7 +37,7 @@ fn a_run_that_was_put_away_comes_back_as_it_was() {
     let (_folder, base) = base();
     let run = make_run(&base, "2025-12-31-review-42");
     let before = contents(&base, &run.id);
-    let house = House::enter(&Disk, &base).unwrap();
+    let house = Maintenance::enter(&Disk, &base).unwrap();
     let path = house.archive(&run).unwrap();
     assert_eq!(path, base.archive().join("2025-12/2025-12-31-review-42.tar.gz"));
     assert!(!base.run(&run.id).exists() && index::read_all(&Disk, &base).unwrap().is_empty());
@@ -57,7 +57,7 @@ fn a_run_that_was_put_away_comes_back_as_it_was() {
 fn the_month_is_that_of_the_id_else_of_the_beginning() {
     let (_folder, base) = base();
     let run = make_run(&base, "nightly");
-    let path = House::enter(&Disk, &base).unwrap().archive(&run).unwrap();
+    let path = Maintenance::enter(&Disk, &base).unwrap().archive(&run).unwrap();
     assert_eq!(path, base.archive().join("2026-01/nightly.tar.gz"));
 }
 
@@ -65,7 +65,7 @@ fn the_month_is_that_of_the_id_else_of_the_beginning() {
 fn nothing_that_is_there_is_overwritten() {
     let (_folder, base) = base();
     let run = make_run(&base, "a");
-    let house = House::enter(&Disk, &base).unwrap();
+    let house = Maintenance::enter(&Disk, &base).unwrap();
     house.archive(&run).unwrap();
     make_run(&base, "a");
     fs::write(base.run("a").join("metadata.json"), METADATA.replace("review", "other")).unwrap();
@@ -78,7 +78,7 @@ fn nothing_that_is_there_is_overwritten() {
 #[test]
 fn what_goes_on_or_holds_a_link_stays() {
     let (_folder, base) = base();
-    let house = House::enter(&Disk, &base).unwrap();
+    let house = Maintenance::enter(&Disk, &base).unwrap();
     let run = Run { status: Status::Running, ..make_run(&base, "a") };
     assert_eq!(house.archive(&run).unwrap_err().problem, Problem::Running);
     assert_eq!(house.remove(&run).unwrap_err().problem, Problem::Running);
@@ -97,9 +97,9 @@ fn what_goes_on_or_holds_a_link_stays() {
 #[test]
 fn only_one_process_moves_runs() {
     let (_folder, base) = base();
-    let _house = House::enter(&Disk, &base).unwrap();
+    let _house = Maintenance::enter(&Disk, &base).unwrap();
     let holder = Some(std::process::id());
-    assert_eq!(House::enter(&Disk, &base).unwrap_err().problem, Problem::Locked { holder });
+    assert_eq!(Maintenance::enter(&Disk, &base).unwrap_err().problem, Problem::Locked { holder });
 }
 
 fn tar_of(entries: &[(&str, tar::EntryType)]) -> Vec<u8> {
@@ -125,7 +125,7 @@ fn an_archive_that_would_write_elsewhere_is_refused_whole() {
     let (folder, base) = base();
     fs::create_dir_all(base.archive().join("2026-01")).unwrap();
     let path = base.archive().join("2026-01/r.tar.gz");
-    let house = House::enter(&Disk, &base).unwrap();
+    let house = Maintenance::enter(&Disk, &base).unwrap();
     for bad in [
         &[("r/a", Regular), ("r/../../out", Regular)][..],
         &[("/tmp/out", Regular)],
@@ -163,9 +163,9 @@ fn a_crash_at_any_call_leaves_the_run_whole_in_one_of_its_places() {
         let run = make_run(&base, "a");
         let before = contents(&base, "a");
         let files = Stopping::after(last);
-        let put_away = House::enter(&files, &base).and_then(|house| house.archive(&run));
+        let put_away = Maintenance::enter(&files, &base).and_then(|house| house.archive(&run));
         // Whatever happened, trying again on a disk that works ends well, both ways.
-        let house = House::enter(&Disk, &base).unwrap();
+        let house = Maintenance::enter(&Disk, &base).unwrap();
         if base.run("a").exists() {
             assert_eq!(contents(&base, "a"), before, "call {last}");
             house.archive(&run).unwrap();
@@ -173,8 +173,8 @@ fn a_crash_at_any_call_leaves_the_run_whole_in_one_of_its_places() {
         let archived = found(&base);
         drop(house);
         let files = Stopping::after(last);
-        let back = House::enter(&files, &base).and_then(|house| house.restore(&archived[0], Afterwards::Removed));
-        let house = House::enter(&Disk, &base).unwrap();
+        let back = Maintenance::enter(&files, &base).and_then(|house| house.restore(&archived[0], Afterwards::Removed));
+        let house = Maintenance::enter(&Disk, &base).unwrap();
         if !base.run("a").exists() {
             house.restore(&archived[0], Afterwards::Removed).unwrap();
         }

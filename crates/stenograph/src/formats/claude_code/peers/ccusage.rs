@@ -6,7 +6,7 @@ use super::calls::{Call, Calls};
 use super::{amount, counter, flag, text};
 use crate::formats::claude_code::NAME;
 use crate::json::{Object, items, nulls};
-use crate::ledger::{Pace, Rule, Tallied, Tally, Tokens};
+use crate::ledger::{Rule, ServiceTier, Tallied, Tally, Tokens};
 use crate::text::Str;
 
 /// Lines without these bytes are passed over, however else they may spell the same.
@@ -156,7 +156,7 @@ struct Told<'a> {
 #[derive(Debug)]
 struct Usage {
     tokens: Tokens,
-    speed: Option<Pace>,
+    speed: Option<ServiceTier>,
 }
 
 impl<'a> Told<'a> {
@@ -229,8 +229,8 @@ impl Usage {
         };
         let speed = match text(usage, "speed")?.as_deref() {
             None => None,
-            Some("standard") => Some(Pace::Standard),
-            Some("fast") => Some(Pace::Fast),
+            Some("standard") => Some(ServiceTier::Standard),
+            Some("fast") => Some(ServiceTier::Fast),
             Some(_) => return None,
         };
         let tokens = Tokens {

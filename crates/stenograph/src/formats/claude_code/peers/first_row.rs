@@ -36,9 +36,9 @@ impl Tally for FirstRow {
         let Ok(line) = std::str::from_utf8(line) else {
             if self.remarked != self.sources {
                 self.remarked = self.sources;
-                let remark =
+                let warning =
                     format!("{}: ccstat ends at a file that is not UTF-8; here only its odd lines are lost", self.path);
-                self.tallied.remarks.push(remark);
+                self.tallied.warnings.push(warning);
             }
             return;
         };

@@ -101,7 +101,7 @@ fn of_equal_sums_the_dearer_line_is_kept_and_then_the_one_with_a_speed() {
     assert_eq!(told(Rule::Ccusage20, &[known(LINE), known(&swapped)]), [[1, 10, 100, 1000]]);
     let fast = |line: &str| line.replace("\"usage\":{", "\"usage\":{\"speed\":\"fast\",");
     let both = tallied(Rule::Ccusage20, &[("a", &[LINE.to_owned(), fast(LINE)])]);
-    assert_eq!(both.rows.first().unwrap().1.pace, crate::ledger::Pace::Fast);
+    assert_eq!(both.rows.first().unwrap().1.pace, crate::ledger::ServiceTier::Fast);
     assert_eq!(both.rows.first().unwrap().1.records, 2);
 }
 
@@ -239,7 +239,7 @@ fn a_file_that_ends_ccstat_is_said_once() {
     tally.line(2, b"\xff");
     tally.line(3, LINE.as_bytes());
     let tallied = tally.close();
-    assert_eq!((tallied.told().len(), tallied.remarks.len()), (1, 1), "{:?}", tallied.remarks);
+    assert_eq!((tallied.told().len(), tallied.warnings.len()), (1, 1), "{:?}", tallied.warnings);
 }
 
 #[test]

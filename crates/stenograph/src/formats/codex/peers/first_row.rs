@@ -55,11 +55,11 @@ impl Tally for FirstRow {
     fn close(mut self: Box<Self>) -> Tallied {
         if self.passed_over > 0 {
             let files = if self.passed_over == 1 { "file" } else { "files" };
-            let remark = format!(
+            let warning = format!(
                 "{NAME}: ccstat reads only files in sessions/ itself; {} {files} elsewhere count nothing",
                 self.passed_over
             );
-            self.tallied.remarks.push(remark);
+            self.tallied.warnings.push(warning);
         }
         self.tallied
     }

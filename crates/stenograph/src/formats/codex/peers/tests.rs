@@ -140,5 +140,5 @@ fn ccstat_looks_only_into_the_folder_itself_and_counts_repeats_and_what_was_cach
     tally.line(1, lines[1].as_bytes());
     let tallied = tally.close();
     assert!(tallied.told().is_empty());
-    assert!(tallied.remarks[0].contains("1 file elsewhere"), "{:?}", tallied.remarks);
+    assert!(tallied.warnings[0].contains("1 file elsewhere"), "{:?}", tallied.warnings);
 }

@@ -10,7 +10,7 @@ use crate::files::{FileMode, with_mode};
 
 /// The lock, held until it is dropped: the system lets go of it then, and when the process dies.
 #[derive(Debug)]
-pub struct Latch {
+pub struct InboxLock {
     _file: File,
 }
 
@@ -18,15 +18,15 @@ pub struct Latch {
 const WAIT_STEPS: u32 = 6_000;
 const WAIT_STEP: Duration = Duration::from_millis(5);
 
-impl Latch {
+impl InboxLock {
     /// Waits for the lock and holds it.
-    pub fn wait(path: &Path) -> Result<Latch, Error> {
+    pub fn wait(path: &Path) -> Result<InboxLock, Error> {
         let unwritable = |error| Error::at(path, Problem::Unwritable, error);
         let open = with_mode(FileMode::PRIVATE).read(true).write(true).create(true).truncate(false).open(path);
         let file = open.map_err(unwritable)?;
         for _ in 0..WAIT_STEPS {
             match file.try_lock() {
-                Ok(()) => return Ok(Latch { _file: file }),
+                Ok(()) => return Ok(InboxLock { _file: file }),
                 Err(TryLockError::WouldBlock) => std::thread::sleep(WAIT_STEP),
                 Err(TryLockError::Error(error)) => return Err(unwritable(error)),
             }

@@ -11,7 +11,7 @@ use crate::files::Disk;
 use crate::identity::session_of;
 use crate::index::Store;
 use crate::index::catalogue::Catalogue;
-use crate::tail::Remark;
+use crate::tail::Warning;
 use crate::{Error, Passes, Source};
 
 /// What became of the sources.
@@ -38,7 +38,7 @@ pub struct Gathered {
     /// Bytes that had to be stored, before they were compressed.
     pub added: u64,
     /// What could not be added.
-    pub remarks: Vec<Remark>,
+    pub warnings: Vec<Warning>,
     /// Whether somebody ended it early.
     pub stopped: bool,
 }
@@ -57,7 +57,7 @@ pub fn gather(
     let intact = writer.copies().filter(|copy| writer.is_intact(copy.id));
     let known: HashMap<PathBuf, CopyInfo> = intact.map(|copy| (copy.path.clone(), copy)).collect();
     let catalogue = store.catalogue().ok();
-    let mut gathered = Gathered { remarks: writer.remarks().to_vec(), ..Gathered::default() };
+    let mut gathered = Gathered { warnings: writer.warnings().to_vec(), ..Gathered::default() };
     let (mut done, mut uncommitted) = (0, 0);
     for file in found {
         if !progress(done) {
@@ -93,7 +93,7 @@ fn take(
     let source = match Source::open(&file.path, Passes::Many) {
         Ok(source) => source,
         Err(error) => {
-            gathered.remarks.push(Remark::new(&file.path, format!("not kept: {error}")));
+            gathered.warnings.push(Warning::new(&file.path, format!("not kept: {error}")));
             return Ok(0);
         }
     };
@@ -120,7 +120,7 @@ fn take(
         }
         // One bad file does not stop the rest; a disk that fails is told by the commit.
         Err(error) => {
-            gathered.remarks.push(Remark::new(&file.path, format!("not kept: {error}")));
+            gathered.warnings.push(Warning::new(&file.path, format!("not kept: {error}")));
             return Ok(0);
         }
     };

@@ -10,9 +10,9 @@ use super::vendor::{Form, Request};
 use crate::json::Object;
 use crate::model::Role;
 
-/// What the requests before it were like.
+/// Whether the requests before it offered tools.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Habit {
+pub(super) enum OffersTools {
     /// None has offered a tool so far.
     #[default]
     Unknown,
@@ -21,13 +21,13 @@ pub(super) enum Habit {
 }
 
 /// Whether a request is asked beside the conversation of which this answer comes next.
-pub(super) fn is_beside(tape: &Tape, next: &Answer, request: &Request, habit: Habit) -> bool {
+pub(super) fn is_beside(tape: &Tape, next: &Answer, request: &Request, habit: OffersTools) -> bool {
     if !request.tools.is_empty() || shares(tape.told(next), &request.told) {
         return false;
     }
     let is_probe = request.tokens_max.is_some_and(|max| max <= 1);
     let is_form = request.form == Form::Json && !is_json(next);
-    is_probe || is_form || habit == Habit::Tools
+    is_probe || is_form || habit == OffersTools::Tools
 }
 
 /// Whether anything that was recorded is told, or nothing can be said about it.

@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 
 use stenograph::format::{Format, Head};
 use stenograph::frame::RECORD_SIZE_MAX;
-use stenograph::ledger::{Book, Ledger, Rule, Tally};
+use stenograph::ledger::{Ledger, LedgerBuilder, Rule, Tally};
 
 use crate::discover::{Found, Named, Places, discover};
 use crate::index::{Progress, Watch};
 use crate::source_file::recognize_after;
-use crate::tail::Remark;
+use crate::tail::Warning;
 use crate::usage::said;
 
 /// What came of it.
@@ -30,7 +30,7 @@ pub struct Tallied {
     /// What else there is to say.
     pub notes: Vec<String>,
     /// What could not be read.
-    pub remarks: Vec<Remark>,
+    pub warnings: Vec<Warning>,
     /// Whether somebody ended it early.
     pub stopped: bool,
 }
@@ -49,7 +49,7 @@ pub fn tally(rule: Rule, places: Option<&Places>, files: &[PathBuf], watch: &mut
     let mut tallied = Tallied::default();
     let mut sources: Vec<Source> = files.iter().map(|path| Source::asked_for(path)).collect();
     if let Some(places) = places {
-        tallied.remarks = discover(places, &mut |found: Found| sources.push(Source::found(found)));
+        tallied.warnings = discover(places, &mut |found: Found| sources.push(Source::found(found)));
     }
     // As text, not by the names in it: that is how those programs sort.
     sources.sort_by(|one, other| one.text.cmp(&other.text));
@@ -63,11 +63,11 @@ pub fn tally(rule: Rule, places: Option<&Places>, files: &[PathBuf], watch: &mut
     let mut last = None;
     for source in &sources {
         match source.count(&mut counters, &mut last, &mut progress, watch) {
-            Ok(Outcome::Counted(remark)) => tallied.remarks.extend(remark),
+            Ok(Outcome::Counted(warning)) => tallied.warnings.extend(warning),
             Ok(Outcome::Unread) => tallied.unread += 1,
             Ok(Outcome::Unknown(agent)) => *tallied.unknown.entry(agent).or_default() += 1,
             Ok(Outcome::Nothing) => {}
-            Err(error) => tallied.remarks.push(Remark::new(&source.path, said(&source.path, &error))),
+            Err(error) => tallied.warnings.push(Warning::new(&source.path, said(&source.path, &error))),
         }
         progress.files_done += 1;
         if watch.is_stopped() {
@@ -75,10 +75,10 @@ pub fn tally(rule: Rule, places: Option<&Places>, files: &[PathBuf], watch: &mut
             break;
         }
     }
-    let mut book = Book::default();
+    let mut book = LedgerBuilder::default();
     for Counter { agent, tally, sources, .. } in counters.list {
         let mut counted = tally.close();
-        tallied.notes.append(&mut counted.remarks);
+        tallied.notes.append(&mut counted.warnings);
         tallied.agents.push(agent);
         book.lay(&sources, counted);
     }
@@ -108,7 +108,7 @@ enum Choice {
 /// What came of a file.
 enum Outcome {
     /// Its lines were counted; there may be something to say.
-    Counted(Option<Remark>),
+    Counted(Option<Warning>),
     /// The program does not read files with such names.
     Unread,
     /// The program does not know the agent.
@@ -196,8 +196,8 @@ impl Source {
             }
         }
         watch.progress(progress);
-        let remark = |line: u64| Remark::new(&self.path, format!("line {line} is too long, and left out"));
-        Ok(Outcome::Counted(lines.too_long.map(remark)))
+        let warning = |line: u64| Warning::new(&self.path, format!("line {line} is too long, and left out"));
+        Ok(Outcome::Counted(lines.too_long.map(warning)))
     }
 }
 

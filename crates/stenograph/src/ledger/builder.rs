@@ -6,8 +6,8 @@ use std::collections::{HashMap, HashSet};
 use hashbrown::HashTable;
 
 use super::conversions::Origin;
-use super::page::{Name, Names, Page, Reason};
 use super::row::{How, Row};
+use super::source_usage::{Name, Names, Reason, SourceUsage};
 use super::{Tallied, Tokens, conversions, runs};
 use crate::model::{Dollars, Usage};
 
@@ -17,9 +17,9 @@ const EXAMPLES_MAX: usize = 5;
 /// How many forks of forks are followed: sources that name each other as their parents would else have no end.
 const FORKS_MAX: usize = 64;
 
-/// A ledger in the making.
+/// Builds a ledger from the usage of all sources.
 #[derive(Debug, Default)]
-pub struct Book {
+pub struct LedgerBuilder {
     names: Names,
     sources: Vec<String>,
     /// When each source was last written; nothing where a call of it is never another agent's call as well.
@@ -101,10 +101,10 @@ pub struct Decision {
     pub examples: Vec<(u32, u64)>,
 }
 
-impl Book {
+impl LedgerBuilder {
     /// Takes in the page of a source, which was last written at that time. Pages of one source follow each other. Rows that name no
     /// session are of `session`.
-    pub fn add(&mut self, source: &str, session: Option<&str>, written: i64, page: Page) {
+    pub fn add(&mut self, source: &str, session: Option<&str>, written: i64, page: SourceUsage) {
         let is_next = self.sources.last().is_some_and(|last| last == source);
         if !is_next {
             self.sources.push(source.to_owned());

@@ -7,9 +7,9 @@
 
 use crate::json::{Object, items};
 
-/// A sheet, ready to be used.
+/// What a format demands of its records, parsed.
 #[derive(Debug, Default)]
-pub struct Sheet {
+pub struct RecordSchema {
     rules: Vec<Rule>,
 }
 
@@ -26,10 +26,10 @@ struct Field {
     optional: bool,
 }
 
-impl Sheet {
+impl RecordSchema {
     /// The sheet of these lines.
-    pub fn new(lines: &'static [&'static str]) -> Sheet {
-        Sheet { rules: lines.iter().filter_map(|line| rule(line)).collect() }
+    pub fn new(lines: &'static [&'static str]) -> RecordSchema {
+        RecordSchema { rules: lines.iter().filter_map(|line| rule(line)).collect() }
     }
 
     /// What is wrong with a record, if anything is. What is no object has no sheet.
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn a_record_is_held_against_its_sheet() {
-        let sheet = Sheet::new(&["*: id text", "type=a & b.c=x: list[].n number, on flag?, b object|null"]);
+        let sheet = RecordSchema::new(&["*: id text", "type=a & b.c=x: list[].n number, on flag?, b object|null"]);
         assert_eq!(sheet.objection(r#"{"id":"1"}"#), None);
         assert_eq!(sheet.objection(r#"{"id":1}"#).unwrap(), "id is number, not text");
         assert_eq!(sheet.objection(r#"{"a":1}"#).unwrap(), "id is missing");

@@ -9,8 +9,8 @@ use stenograph::read::{Collected, Sink};
 use stenograph::text::quote;
 use stenograph_store::files::Disk;
 use stenograph_store::journal::{End, Settings};
-use stenograph_store::layouts::{self, Debug, Exchange, LAYOUTS, Layout, Loaded, Site, Target};
-use stenograph_store::{Passes, Problem, Recorder, Remark};
+use stenograph_store::layouts::{self, Debug, Environment, Exchange, LAYOUTS, Layout, Loaded, Target};
+use stenograph_store::{Passes, Problem, Recorder, Warning};
 
 use super::Options;
 use super::limits::LimitWatch;
@@ -21,15 +21,15 @@ use crate::input::{self, Go};
 use crate::output::{Output, counted, harmless_json};
 use crate::progress::Progress;
 
-/// The recorders, and what they have taken.
-pub struct Desk {
+/// The recorders of this process, and what they have recorded.
+pub struct Recorders {
     recorders: Vec<Recorder>,
     exchange: Exchange,
     debug: Debug,
     ack: Ack,
     recorded: u64,
     left_out: u64,
-    /// How many remarks there were about the input.
+    /// How many warnings there were about the input.
     notes: u64,
     /// Whether anything was given to a recorder, if only to be refused.
     touched: bool,
@@ -37,7 +37,7 @@ pub struct Desk {
     watch: Option<(LimitWatch, Option<PathBuf>)>,
 }
 
-/// How many remarks about the input are said as they come: something else than a transcript has one for every line.
+/// How many warnings about the input are said as they come: something else than a transcript has one for every line.
 const NOTES_SAID_MAX: u64 = 20;
 
 /// Where acknowledgements are printed.
@@ -54,9 +54,9 @@ enum Ack {
 const PATIENCE: Duration = Duration::from_secs(30);
 const STEP: Duration = Duration::from_millis(250);
 
-impl Desk {
+impl Recorders {
     /// Opens a recorder for every target.
-    pub fn open(options: &Options) -> Result<Desk, CommandError> {
+    pub fn open(options: &Options) -> Result<Recorders, CommandError> {
         let chosen = options.to.iter().map(|to| chosen(to)).collect::<Result<Vec<_>, _>>()?;
         let settings = settings(&options.set)?;
         check_keys(&chosen, &settings)?;
@@ -78,7 +78,7 @@ impl Desk {
             (true, true) => Ack::Data,
             (true, false) => Ack::Talk,
         };
-        Ok(Desk {
+        Ok(Recorders {
             recorders,
             exchange: Exchange::default(),
             debug,
@@ -165,7 +165,7 @@ impl Desk {
 
     /// Says what there is to say about what was found.
     pub fn say_remarks(&self, output: &mut Output<'_>) {
-        self.recorders.iter().flat_map(Recorder::remarks).for_each(|remark| say(remark, output));
+        self.recorders.iter().flat_map(Recorder::warnings).for_each(|warning| say(warning, output));
     }
 
     /// Whether nothing was given to any recorder yet.
@@ -187,15 +187,15 @@ impl Desk {
             left_out: self.left_out,
             notes: self.notes,
             files: Vec::new(),
-            said: self.recorders.iter().flat_map(Recorder::remarks).cloned().collect(),
-            remarks: Vec::new(),
+            said: self.recorders.iter().flat_map(Recorder::warnings).cloned().collect(),
+            warnings: Vec::new(),
         };
         let mut failed = None;
         for recorder in self.recorders {
             match recorder.finish(end) {
                 Ok(kept) => {
                     done.files.extend(kept.files);
-                    done.remarks.extend(kept.remarks);
+                    done.warnings.extend(kept.warnings);
                 }
                 // One recording that fails does not keep the others from their end.
                 Err(error) => failed = failed.or(Some(error)),
@@ -213,8 +213,8 @@ pub struct Done {
     notes: u64,
     files: Vec<PathBuf>,
     /// What was remarked, and said, at the beginning.
-    said: Vec<Remark>,
-    remarks: Vec<Remark>,
+    said: Vec<Warning>,
+    warnings: Vec<Warning>,
 }
 
 impl Done {
@@ -237,7 +237,7 @@ impl Done {
             }
             return Ok(());
         }
-        self.remarks.iter().filter(|remark| !self.said.contains(remark)).for_each(|remark| say(remark, output));
+        self.warnings.iter().filter(|warning| !self.said.contains(warning)).for_each(|warning| say(warning, output));
         let files: Vec<String> = self.files.iter().map(|path| path.display().to_string()).collect();
         let (events, end) = (counted(self.recorded, "event"), self.end.name());
         output.say(&format!("{events} recorded, {end}: {}", files.join(", ")));
@@ -247,14 +247,15 @@ impl Done {
     fn to_json(&self) -> String {
         let text = |path: &PathBuf| quote(&path.display().to_string());
         let files: Vec<String> = self.files.iter().map(text).collect();
-        let remark = |remark: &Remark| format!("{{\"path\":{},\"text\":{}}}", text(&remark.path), quote(&remark.text));
-        let remarks: Vec<String> = self.remarks.iter().map(remark).collect();
+        let warning =
+            |warning: &Warning| format!("{{\"path\":{},\"text\":{}}}", text(&warning.path), quote(&warning.text));
+        let warnings: Vec<String> = self.warnings.iter().map(warning).collect();
         format!(
             "{{\"recorded\":{},\"end\":{},\"files\":[{}],\"remarks\":[{}]}}",
             self.recorded,
             quote(self.end.name()),
             files.join(","),
-            remarks.join(",")
+            warnings.join(",")
         )
     }
 }
@@ -319,13 +320,13 @@ impl Sink for Loading<'_> {
 }
 
 /// What a recording of this command stands on.
-pub fn site(durability: stenograph_store::log::Durability) -> Site {
-    Site { files: Arc::new(Disk), clock: Arc::new(crate::clock::now), durability, home: crate::home::named() }
+pub fn site(durability: stenograph_store::log::Durability) -> Environment {
+    Environment { files: Arc::new(Disk), clock: Arc::new(crate::clock::now), durability, home: crate::home::named() }
 }
 
 /// Something to be known about a recording.
-pub fn say(remark: &Remark, output: &mut Output<'_>) {
-    output.say(&format!("note: {}: {}", remark.path.display(), remark.text));
+pub fn say(warning: &Warning, output: &mut Output<'_>) {
+    output.say(&format!("note: {}: {}", warning.path.display(), warning.text));
 }
 
 fn chosen(to: &str) -> Result<(&'static dyn Layout, Option<PathBuf>), CommandError> {

@@ -19,7 +19,7 @@ pub(super) enum Base {
 
 /// What is known of a file.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Sheet {
+pub(super) enum FileContents {
     /// All of what it is now; `None` is a file that is not there.
     Whole { base: Base, now: Option<String> },
     /// Some parts of it.
@@ -66,47 +66,47 @@ pub(super) struct Hunk {
     pub new: String,
 }
 
-impl Default for Sheet {
-    fn default() -> Sheet {
-        Sheet::Parts(Parts::default())
+impl Default for FileContents {
+    fn default() -> FileContents {
+        FileContents::Parts(Parts::default())
     }
 }
 
-impl Sheet {
+impl FileContents {
     /// How many bytes it holds.
     pub fn size(&self) -> usize {
         match self {
-            Sheet::Whole { base, now } => {
+            FileContents::Whole { base, now } => {
                 let base = match base {
                     Base::Text(text) => text.len(),
                     Base::Absent | Base::Unknown => 0,
                 };
                 base + now.as_ref().map_or(0, String::len)
             }
-            Sheet::Parts(parts) => parts.size(),
+            FileContents::Parts(parts) => parts.size(),
         }
     }
 
     /// Whether nothing changed that is known.
     pub fn is_unchanged(&self) -> bool {
         match self {
-            Sheet::Whole { base: Base::Absent, now } => now.is_none(),
-            Sheet::Whole { base: Base::Text(base), now } => now.as_ref() == Some(base),
-            Sheet::Whole { base: Base::Unknown, .. } => false,
-            Sheet::Parts(parts) => parts.all().iter().all(|part| !part.is_changed()),
+            FileContents::Whole { base: Base::Absent, now } => now.is_none(),
+            FileContents::Whole { base: Base::Text(base), now } => now.as_ref() == Some(base),
+            FileContents::Whole { base: Base::Unknown, .. } => false,
+            FileContents::Parts(parts) => parts.all().iter().all(|part| !part.is_changed()),
         }
     }
 
     /// The whole text is written.
     pub fn write(&mut self, text: String, before: Before) {
         match self {
-            Sheet::Whole { now, .. } => *now = Some(text),
-            Sheet::Parts(parts) => {
+            FileContents::Whole { now, .. } => *now = Some(text),
+            FileContents::Parts(parts) => {
                 let base = match before {
                     Before::Absent if parts.all().is_empty() => Base::Absent,
                     Before::Absent | Before::Unknown => Base::Unknown,
                 };
-                *self = Sheet::Whole { base, now: Some(text) };
+                *self = FileContents::Whole { base, now: Some(text) };
             }
         }
     }
@@ -114,15 +114,15 @@ impl Sheet {
     /// The file goes.
     pub fn delete(&mut self) {
         match self {
-            Sheet::Whole { now, .. } => *now = None,
-            Sheet::Parts(_) => *self = Sheet::Whole { base: Base::Unknown, now: None },
+            FileContents::Whole { now, .. } => *now = None,
+            FileContents::Parts(_) => *self = FileContents::Whole { base: Base::Unknown, now: None },
         }
     }
 
     /// The whole text is seen as it is.
     pub fn see(&mut self, text: &str) -> Fit {
         match self {
-            Sheet::Whole { base, now } => {
+            FileContents::Whole { base, now } => {
                 if now.as_deref() == Some(text) {
                     return Fit::Fits;
                 }
@@ -134,9 +134,9 @@ impl Sheet {
                 *now = Some(text.to_owned());
                 if is_same { Fit::Fits } else { Fit::Differs }
             }
-            Sheet::Parts(parts) => match parts.base_of(text) {
+            FileContents::Parts(parts) => match parts.base_of(text) {
                 Some(base) => {
-                    *self = Sheet::Whole { base: Base::Text(base), now: Some(text.to_owned()) };
+                    *self = FileContents::Whole { base: Base::Text(base), now: Some(text.to_owned()) };
                     Fit::Fits
                 }
                 None => Fit::Contradicts,
@@ -147,19 +147,19 @@ impl Sheet {
     /// Some lines are seen as they are, from a line on, from 1.
     pub fn see_lines(&mut self, at: usize, text: &str) -> Fit {
         match self {
-            Sheet::Whole { now, .. } => {
+            FileContents::Whole { now, .. } => {
                 let now = now.as_deref().unwrap_or_default();
                 let held = lines::range(now, at.saturating_sub(1), lines::count(text)).and_then(|range| now.get(range));
                 if held.is_some_and(|held| bare(held) == bare(text)) { Fit::Fits } else { Fit::Contradicts }
             }
-            Sheet::Parts(parts) => parts.see(at, text),
+            FileContents::Parts(parts) => parts.see(at, text),
         }
     }
 
     /// A text is put in place of another.
     pub fn replace(&mut self, old: &str, new: &str, times: Times) -> Fit {
         match self {
-            Sheet::Whole { now, .. } => {
+            FileContents::Whole { now, .. } => {
                 let text = now.as_deref().unwrap_or_default();
                 if old.is_empty() {
                     // To put something in place of nothing is to write a file that is not there or empty.
@@ -175,7 +175,7 @@ impl Sheet {
                 }
                 Fit::Fits
             }
-            Sheet::Parts(parts) => {
+            FileContents::Parts(parts) => {
                 parts.replace(old, new, times);
                 Fit::Fits
             }
@@ -185,7 +185,7 @@ impl Sheet {
     /// Lines are put in after a line, from 1; 0 is the beginning.
     pub fn insert(&mut self, after: usize, text: &str) -> Fit {
         match self {
-            Sheet::Whole { now, .. } => {
+            FileContents::Whole { now, .. } => {
                 let held = now.as_deref().unwrap_or_default();
                 let mut held = held.to_owned();
                 if lines::count(&held) == after && !held.is_empty() && !held.ends_with('\n') {
@@ -195,7 +195,7 @@ impl Sheet {
                 *now = Some(lines::spliced(&held, at..at, &ended(text)));
                 Fit::Fits
             }
-            Sheet::Parts(parts) => {
+            FileContents::Parts(parts) => {
                 parts.insert(after, &ended(text));
                 Fit::Fits
             }
@@ -205,14 +205,14 @@ impl Sheet {
     /// Lines are changed as a patch says. The numbers of all its hunks count the lines before any of them.
     pub fn patch(&mut self, hunks: &[Hunk]) -> Fit {
         match self {
-            Sheet::Whole { now, .. } => match patched(now.as_deref().unwrap_or_default(), hunks) {
+            FileContents::Whole { now, .. } => match patched(now.as_deref().unwrap_or_default(), hunks) {
                 Some(text) => {
                     *now = Some(text);
                     Fit::Fits
                 }
                 None => Fit::Contradicts,
             },
-            Sheet::Parts(parts) => {
+            FileContents::Parts(parts) => {
                 let mut next = parts.clone();
                 // From the last one on, so that the numbers of the others still hold.
                 for hunk in hunks.iter().rev() {
@@ -228,29 +228,29 @@ impl Sheet {
 
     /// Whether the lines of all hunks stand exactly where their numbers say.
     pub fn holds(&self, hunks: &[Hunk]) -> bool {
-        let Sheet::Whole { now: Some(now), .. } = self else { return false };
+        let FileContents::Whole { now: Some(now), .. } = self else { return false };
         hunks.iter().all(|hunk| hunk.at.is_some_and(|at| at_line(now, hunk, at).is_some()))
     }
 
     /// Whether this is all there is.
     pub fn is_now(&self, text: &str) -> bool {
-        matches!(self, Sheet::Whole { now: Some(now), .. } if now == text)
+        matches!(self, FileContents::Whole { now: Some(now), .. } if now == text)
     }
 
     /// Whether lines that are known begin with tabs.
     pub fn has_tabs(&self) -> bool {
         let has = |text: &str| text.contains("\n\t");
         match self {
-            Sheet::Whole { now, .. } => now.as_deref().is_some_and(has),
-            Sheet::Parts(parts) => parts.all().iter().any(|part| has(&part.now)),
+            FileContents::Whole { now, .. } => now.as_deref().is_some_and(has),
+            FileContents::Parts(parts) => parts.all().iter().any(|part| has(&part.now)),
         }
     }
 
     /// A piece of a file that has pieces of its own, such as the cells of a notebook, is given another text.
     pub fn cell(&mut self, label: &str, text: Option<&str>) -> Fit {
         match self {
-            Sheet::Whole { .. } => Fit::Contradicts,
-            Sheet::Parts(parts) => {
+            FileContents::Whole { .. } => Fit::Contradicts,
+            FileContents::Parts(parts) => {
                 parts.label(label, text);
                 Fit::Fits
             }

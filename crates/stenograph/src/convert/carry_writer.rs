@@ -9,9 +9,9 @@ use crate::frame::RECORD_SIZE_MAX;
 use crate::model::Event;
 use crate::write::Written;
 
-/// Carries a source along.
+/// Embeds the source in the records of a converted file.
 #[derive(Debug)]
-pub struct Bearer {
+pub struct CarryWriter {
     of: String,
     within: &'static str,
     /// Source bytes that no run holds yet.
@@ -37,15 +37,15 @@ enum Load {
 /// that can be read.
 const RUN_SIZE_MAX: usize = RECORD_SIZE_MAX;
 
-impl Bearer {
+impl CarryWriter {
     /// A bearer of the source itself, which is of the first format, in records of the second.
-    pub fn new(of: &str, within: &'static str) -> Bearer {
-        Bearer::with(of, within, Load::Source)
+    pub fn new(of: &str, within: &'static str) -> CarryWriter {
+        CarryWriter::with(of, within, Load::Source)
     }
 
     /// A bearer of the source that the source's records carry themselves, whole and untouched.
-    pub fn forwarding(of: &str, within: &'static str) -> Bearer {
-        Bearer::with(of, within, Load::Carried)
+    pub fn forwarding(of: &str, within: &'static str) -> CarryWriter {
+        CarryWriter::with(of, within, Load::Carried)
     }
 
     /// The format of the source that it carries.
@@ -53,8 +53,17 @@ impl Bearer {
         &self.of
     }
 
-    fn with(of: &str, within: &'static str, load: Load) -> Bearer {
-        Bearer { of: of.to_owned(), within, pending: Vec::new(), start: 0, reached: 0, number: 0, held: None, load }
+    fn with(of: &str, within: &'static str, load: Load) -> CarryWriter {
+        CarryWriter {
+            of: of.to_owned(),
+            within,
+            pending: Vec::new(),
+            start: 0,
+            reached: 0,
+            number: 0,
+            held: None,
+            load,
+        }
     }
 
     /// Takes the next bytes of the source.

@@ -19,7 +19,7 @@ fn said(role: Role, text: &'static str) -> Event<'static> {
 
 fn texts(event: &Event<'_>) -> Vec<String> {
     let mut found = Vec::new();
-    if let Some(entry) = Trail::default().entry(event) {
+    if let Some(entry) = EntryBuilder::default().entry(event) {
         entry.texts(&mut |text| found.push(text.to_owned()));
     }
     found
@@ -27,7 +27,7 @@ fn texts(event: &Event<'_>) -> Vec<String> {
 
 #[test]
 fn a_result_is_told_by_its_call() {
-    let mut trail = Trail::default();
+    let mut trail = EntryBuilder::default();
     for event in [call(Some("1"), "read", "{}"), call(Some("2"), "edit", "{}"), call(None, "list", "{}")] {
         trail.entry(&event).unwrap();
     }
@@ -42,7 +42,7 @@ fn a_result_is_told_by_its_call() {
 
 #[test]
 fn a_result_may_come_before_its_call() {
-    let mut trail = Trail::default();
+    let mut trail = EntryBuilder::default();
     assert_eq!(trail.entry(&result(Some("1"), "x")).unwrap().tool, None);
     trail.entry(&call(Some("1"), "read", "{}")).unwrap();
     assert_eq!(trail.entry(&result(Some("1"), "x")).unwrap().tool.as_deref(), Some("read"));
@@ -50,7 +50,7 @@ fn a_result_may_come_before_its_call() {
 
 #[test]
 fn what_is_not_said_again_goes_on() {
-    let mut trail = Trail::default();
+    let mut trail = EntryBuilder::default();
     let start = Event { model: Some("m-1".into()), cwd: Some("/w".into()), ..said(Role::User, "a") };
     trail.entry(&start).unwrap();
     let event = call(None, "read", r#"{"path":"b.rs","limit":20,"flag":true}"#);
@@ -73,18 +73,18 @@ fn a_trail_goes_on_from_what_was_saved() {
         result(Some("1"), "again"),
         said(Role::User, "a"),
     ];
-    let mut whole = Trail::default();
+    let mut whole = EntryBuilder::default();
     for (at, event) in events.iter().enumerate() {
-        let mut again = Trail::restore(&whole.save());
+        let mut again = EntryBuilder::restore(&whole.save());
         assert_eq!(again, whole, "before event {at}");
         assert_eq!(again.entry(event), whole.entry(event), "event {at}");
     }
-    assert_eq!(Trail::restore("no JSON"), Trail::default());
+    assert_eq!(EntryBuilder::restore("no JSON"), EntryBuilder::default());
 }
 
 #[test]
 fn what_is_remembered_is_bounded() {
-    let mut trail = Trail::default();
+    let mut trail = EntryBuilder::default();
     for number in 0..10_000 {
         let body = Body::ToolCall {
             call: Some(format!("call {number}").into()),
@@ -103,7 +103,7 @@ fn what_nobody_can_read_is_not_searched() {
     let pieces = vec![Piece::text("see"), Piece { kind: blob, extra: Default::default() }, Piece::text(base64)];
     let event = Event::new(Body::Message { role: Role::User, content: Content::Pieces(pieces) });
     assert_eq!(texts(&event), ["see"]);
-    assert!(Trail::default().entry(&event).unwrap().attachment);
+    assert!(EntryBuilder::default().entry(&event).unwrap().attachment);
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn records_that_nobody_understands_are_searched_within_limits() {
 
 #[test]
 fn failures_are_errors() {
-    let failed = |body| Trail::default().entry(&Event::new(body)).unwrap().error;
+    let failed = |body| EntryBuilder::default().entry(&Event::new(body)).unwrap().error;
     assert!(failed(Body::Failure { name: Some("rate_limit".into()), content: None }));
     assert!(failed(Body::Stop { reason: None, success: Some(false), content: None }));
     assert!(failed(result(None, "").body));
@@ -138,7 +138,7 @@ fn failures_are_errors() {
 #[test]
 fn copies_have_the_same_key_and_repetitions_have_not() {
     let at = |time: &'static str, text| Event { time: Time::iso(time.into()), ..said(Role::User, text) };
-    let key = |event: &Event<'_>| Trail::default().entry(event).unwrap().key;
+    let key = |event: &Event<'_>| EntryBuilder::default().entry(event).unwrap().key;
     let one = at("2026-01-01T00:00:00Z", "yes");
     assert_eq!(key(&one), key(&Event { session: Some("fork".into()), ..one.clone() }));
     assert_ne!(key(&one), key(&at("2026-01-01T00:00:01Z", "yes")));
@@ -148,7 +148,7 @@ fn copies_have_the_same_key_and_repetitions_have_not() {
     assert_ne!(key(&with_id("1", one.clone())), key(&with_id("1", at("2026-01-02T00:00:00Z", "yes"))));
     // Without id and time it is what was said before that tells two apart.
     let keys = |texts: [&'static str; 3]| {
-        let mut trail = Trail::default();
+        let mut trail = EntryBuilder::default();
         texts.map(|text| trail.entry(&said(Role::User, text)).unwrap().key)
     };
     let (whole, fork) = (keys(["a", "yes", "yes"]), keys(["a", "yes", "b"]));
@@ -159,7 +159,7 @@ fn copies_have_the_same_key_and_repetitions_have_not() {
 
 #[test]
 fn twins_say_the_same_in_the_same_voice() {
-    let twin = |event: &Event<'_>| Trail::default().entry(event).unwrap().twin;
+    let twin = |event: &Event<'_>| EntryBuilder::default().entry(event).unwrap().twin;
     assert_eq!(
         twin(&said(Role::User, "a\n")),
         twin(&Event { id: Some("x".into()), restates: true, ..said(Role::User, "a") })
@@ -171,7 +171,8 @@ fn twins_say_the_same_in_the_same_voice() {
 
 #[test]
 fn titles_queued_prompts_and_last_words_may_say_again_what_was_said() {
-    let entry = |body| Trail::default().entry(&Event::new(body)).map(|entry| (entry.twin, entry.restates)).unwrap();
+    let entry =
+        |body| EntryBuilder::default().entry(&Event::new(body)).map(|entry| (entry.twin, entry.restates)).unwrap();
     let content = || Content::text("do it");
     let asked = entry(Body::Message { role: Role::User, content: content() });
     let answered = entry(Body::Message { role: Role::Assistant, content: content() });
@@ -184,7 +185,9 @@ fn titles_queued_prompts_and_last_words_may_say_again_what_was_said() {
 #[test]
 fn each_of_several_texts_may_be_said_again() {
     let twins = |content| {
-        Trail::default().entry(&Event::new(Body::Thinking { content })).map(|entry| (entry.twin, entry.piece_twins))
+        EntryBuilder::default()
+            .entry(&Event::new(Body::Thinking { content }))
+            .map(|entry| (entry.twin, entry.piece_twins))
     };
     let (one, alone) = twins(Content::text("one")).unwrap();
     let (_, pieces) = twins(Content::Pieces(vec![Piece::text("one "), Piece::text("two")])).unwrap();

@@ -15,21 +15,21 @@ use super::catalogue::{Catalogue, KeptRow, SourceId, SourceRow};
 use super::run::{Keep, Plan, is_missing};
 use crate::archive::{AddOutcome, Archive, ArchiveWriter, CopyId, CopyInfo, Label, Memory, Which};
 use crate::files::Disk;
-use crate::tail::Remark;
+use crate::tail::Warning;
 use crate::{Error, Problem};
 
 /// How many sources wait to be kept.
 const QUEUE: usize = 64;
 
-/// Keeps sources while they are indexed.
-pub(super) struct Keeper {
+/// Archives sources while the index reads them.
+pub(super) struct ArchiveWorker {
     folder: PathBuf,
     keep: Keep,
     now: i64,
     worker: Option<Worker>,
     added: u64,
     /// What could not be kept.
-    pub remarks: Vec<Remark>,
+    pub warnings: Vec<Warning>,
 }
 
 struct Worker {
@@ -48,7 +48,7 @@ enum Work {
 #[derive(Default)]
 struct Done {
     kept: Vec<KeptSource>,
-    remarks: Vec<Remark>,
+    warnings: Vec<Warning>,
     added: u64,
     failed: Option<Error>,
 }
@@ -56,10 +56,10 @@ struct Done {
 /// A source that is safe: which, its name in the archive, and how much of it.
 pub(super) type KeptSource = (SourceId, String, u64);
 
-impl Keeper {
-    pub(super) fn new(store: &Store, plan: &Plan<'_>) -> Keeper {
+impl ArchiveWorker {
+    pub(super) fn new(store: &Store, plan: &Plan<'_>) -> ArchiveWorker {
         let (folder, keep) = (store.archive(), plan.keep);
-        Keeper { folder, keep, now: plan.now / 1_000_000, worker: None, added: 0, remarks: Vec::new() }
+        ArchiveWorker { folder, keep, now: plan.now / 1_000_000, worker: None, added: 0, warnings: Vec::new() }
     }
 
     /// Has a source kept.
@@ -92,7 +92,7 @@ impl Keeper {
         let lost = || Error::about(&self.folder, Problem::Unwritable);
         let done = worker.done.recv().map_err(|_| lost())?;
         self.added += done.added;
-        self.remarks.extend(done.remarks);
+        self.warnings.extend(done.warnings);
         match done.failed {
             Some(failed) => Err(failed),
             None => Ok(done.kept),
@@ -100,7 +100,7 @@ impl Keeper {
     }
 }
 
-impl Drop for Keeper {
+impl Drop for ArchiveWorker {
     fn drop(&mut self) {
         if let Some(Worker { work, thread, .. }) = self.worker.take() {
             drop(work);
@@ -121,7 +121,7 @@ impl Worker {
 fn keep_all(folder: &Path, now: i64, queue: &Receiver<Work>, sender: &Sender<Done>) {
     let mut writer = ArchiveWriter::open(Arc::new(Disk), folder);
     let mut done = Done::default();
-    done.remarks.extend(writer.iter().flat_map(|writer| writer.remarks().to_vec()));
+    done.warnings.extend(writer.iter().flat_map(|writer| writer.warnings().to_vec()));
     while let Ok(work) = queue.recv() {
         match (work, &mut writer) {
             (Work::Keep { id, path, label }, Ok(writer)) => match writer.add(&path, &label) {
@@ -132,11 +132,11 @@ fn keep_all(folder: &Path, now: i64, queue: &Receiver<Work>, sender: &Sender<Don
                 // The run looked before, and says so.
                 Ok(AddOutcome::Forgotten | AddOutcome::Continued { .. }) => {}
                 // One bad file does not stop the rest; a disk that fails is told by the commit.
-                Err(error) => done.remarks.push(Remark::new(&path, format!("not kept: {error}"))),
+                Err(error) => done.warnings.push(Warning::new(&path, format!("not kept: {error}"))),
             },
             (Work::Move { copy, to }, Ok(writer)) => {
                 let moved = writer.moved(copy, &to);
-                done.remarks.extend(moved.err().map(|error| Remark::new(&to, format!("not kept: {error}"))));
+                done.warnings.extend(moved.err().map(|error| Warning::new(&to, format!("not kept: {error}"))));
             }
             (Work::Keep { .. } | Work::Move { .. }, Err(_)) => {}
             (Work::Commit, writer) => {
@@ -179,7 +179,7 @@ impl Kept {
 
     /// Compares the catalogue with the archive: only the archive knows what it holds. Sources whose copies are missing or damaged are
     /// archived again where they still exist; the others are lost, and named. Copies that the catalogue does not know are read later.
-    pub(super) fn reconcile(&self, catalogue: &Catalogue, remarks: &mut Vec<Remark>) -> Result<(), Error> {
+    pub(super) fn reconcile(&self, catalogue: &Catalogue, warnings: &mut Vec<Warning>) -> Result<(), Error> {
         let intact = self.archive.intact()?;
         let held = |kept: &KeptRow| {
             let copy = kept.kept.parse().ok().map(CopyId).filter(|copy| intact.contains(copy));
@@ -211,7 +211,8 @@ impl Kept {
             catalogue.set_unkept(&missing.iter().map(|row| row.id).collect::<Vec<_>>())?;
         }
         for row in missing.iter().filter(|row| is_missing(&row.path)) {
-            remarks.push(Remark::new(&row.path, "is lost: the file is gone, and the archive has no sound copy of it"));
+            warnings
+                .push(Warning::new(&row.path, "is lost: the file is gone, and the archive has no sound copy of it"));
         }
         let mut strange = self
             .archive

@@ -12,9 +12,9 @@ use super::Tokens;
 use super::row::{How, Row};
 use crate::model::{Body, Event};
 
-/// The calls that one source tells of, or a piece of it that was read at once.
+/// The model calls that one source states, or those of a piece of it that was read at once.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Page {
+pub struct SourceUsage {
     /// What rows name: sessions, models, folders.
     pub names: Vec<String>,
     /// The calls, in the order in which the source first tells of them.
@@ -29,7 +29,7 @@ pub struct Page {
     pub state: State,
 }
 
-/// A name on a page: its place in [`Page::names`]. There are millions of them, and most may be missing: that takes no room.
+/// A name on a page: its place in [`SourceUsage::names`]. There are millions of them, and most may be missing: that takes no room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Name(NonZeroU32);
 
@@ -48,16 +48,16 @@ impl Name {
     }
 }
 
-impl Page {
+impl SourceUsage {
     /// Whether there is nothing on it, not even where counting stands.
     pub fn is_empty(&self) -> bool {
-        *self == Page::default()
+        *self == SourceUsage::default()
     }
 
     /// The page without the tokens of runs, where another source tells of their calls one by one. What the runs state that they cost stays:
     /// the book takes off what the calls state.
     #[must_use]
-    pub fn without_runs(mut self) -> Page {
+    pub fn without_runs(mut self) -> SourceUsage {
         let is_run = |row: &&Row| row.how == How::Run;
         let lines: Vec<u64> = self.rows.iter().filter(is_run).map(|row| row.line).collect();
         if lines.is_empty() {
@@ -72,7 +72,7 @@ impl Page {
     }
 
     /// Puts the next page of the same source behind this one.
-    pub fn append(&mut self, next: Page) {
+    pub fn append(&mut self, next: SourceUsage) {
         let mut names = Names::of(std::mem::take(&mut self.names));
         let of_next: Vec<Name> = next.names.iter().map(|name| names.number(name)).collect();
         self.rows.extend(next.rows.into_iter().map(|row| row.renamed(&of_next)));

@@ -12,15 +12,15 @@ use super::unit::Unit;
 use crate::error::{Error, Problem};
 use crate::files::{Files, folder_of};
 use crate::layouts::anew::{are_equal, meanwhile, write_anew};
-use crate::layouts::{Given, Journal};
+use crate::layouts::{Journal, StatedFields};
 use crate::recover;
-use crate::tail::Remark;
+use crate::tail::Warning;
 
 /// How many texts a thread keeps.
 pub const TEXTS_MAX: usize = 50;
 
-/// A folder that units are put into, by one at a time.
-pub struct Shelf<'a> {
+/// A folder for transcripts that one process at a time writes into.
+pub struct TranscriptDir<'a> {
     files: &'a dyn Files,
     folder: &'a Path,
     /// What belongs to this recording, oldest first: texts, and journals.
@@ -39,14 +39,14 @@ enum There {
     Other,
 }
 
-impl<'a> Shelf<'a> {
+impl<'a> TranscriptDir<'a> {
     /// The folder.
-    pub fn new(files: &'a dyn Files, folder: &'a Path) -> Shelf<'a> {
-        Shelf { files, folder, texts: Vec::new(), journals: Vec::new(), untold: 0 }
+    pub fn new(files: &'a dyn Files, folder: &'a Path) -> TranscriptDir<'a> {
+        TranscriptDir { files, folder, texts: Vec::new(), journals: Vec::new(), untold: 0 }
     }
 
     /// Puts a unit there, under the first name that is free. One that was put there before a crash is found again.
-    pub fn put(&mut self, unit: &Unit, given: Given) -> Result<(), Error> {
+    pub fn put(&mut self, unit: &Unit, given: StatedFields) -> Result<(), Error> {
         let telling = unit.tell(given)?;
         let path = self.place(&telling.name, unit, Some(&telling.text))?;
         if telling.journal == Journal::Needed {
@@ -121,8 +121,8 @@ impl<'a> Shelf<'a> {
     }
 
     /// Removes the oldest texts, and what lost its text; says what was written and what was removed.
-    pub fn tidy(self) -> Result<(Vec<PathBuf>, Vec<Remark>), Error> {
-        let mut remarks = Vec::new();
+    pub fn tidy(self) -> Result<(Vec<PathBuf>, Vec<Warning>), Error> {
+        let mut warnings = Vec::new();
         let synced = self.files.sync_folder(self.folder);
         synced.map_err(|error| Error::at(self.folder, Problem::Unwritable, error))?;
         if self.untold > 0 {
@@ -130,29 +130,29 @@ impl<'a> Shelf<'a> {
                 "{} of the oldest questions have a journal and no text: {TEXTS_MAX} texts are kept per thread",
                 self.untold
             );
-            remarks.push(Remark::new(self.folder, text));
+            warnings.push(Warning::new(self.folder, text));
         }
         let mut old: Vec<PathBuf> = texts_of(self.folder, self.files)?;
         old.retain(|path| !self.texts.contains(path));
         let room = TEXTS_MAX.saturating_sub(self.texts.len());
         let surplus = old.len().saturating_sub(room);
         for path in old.iter().take(surplus) {
-            self.remove(path, "is removed: the newest of a thread are kept", &mut remarks)?;
+            self.remove(path, "is removed: the newest of a thread are kept", &mut warnings)?;
         }
         for journal in journals_of(self.folder, self.files)? {
             let alone = self.files.length(&journal.with_extension("")).ok().flatten().is_none();
             if alone && !self.journals.contains(&journal) {
-                self.remove(&journal, "is removed: the text it belongs to is gone", &mut remarks)?;
+                self.remove(&journal, "is removed: the text it belongs to is gone", &mut warnings)?;
             }
         }
         let written = self.texts.into_iter().chain(self.journals).collect();
-        Ok((written, remarks))
+        Ok((written, warnings))
     }
 
-    fn remove(&self, path: &Path, why: &str, remarks: &mut Vec<Remark>) -> Result<(), Error> {
+    fn remove(&self, path: &Path, why: &str, warnings: &mut Vec<Warning>) -> Result<(), Error> {
         let removed = self.files.remove(path).and_then(|()| self.files.sync_folder(folder_of(path)));
         removed.map_err(|error| Error::at(path, Problem::Unwritable, error))?;
-        remarks.push(Remark::new(path, why));
+        warnings.push(Warning::new(path, why));
         Ok(())
     }
 }

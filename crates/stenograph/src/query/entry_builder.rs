@@ -15,9 +15,9 @@ use crate::json::Object;
 use crate::model::{Body, Content, Event, Kind, Role, print, speaker};
 use crate::text::quote;
 
-/// Follows the events of one source, in order.
+/// Makes the search entries of one source from its events, in order.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Trail {
+pub struct EntryBuilder {
     model: Option<Arc<str>>,
     branch: Option<Arc<str>>,
     cwd: Option<Arc<str>>,
@@ -33,10 +33,10 @@ pub struct Trail {
 /// An id that is shorter than this only counts within its file.
 const ID_LENGTH_MIN: usize = 8;
 
-impl Trail {
+impl EntryBuilder {
     /// The same trail through a source of this format.
-    pub fn through(self, format: &dyn Format) -> Trail {
-        Trail { is_for_people: format.info().traits.lossy, ..self }
+    pub fn through(self, format: &dyn Format) -> EntryBuilder {
+        EntryBuilder { is_for_people: format.info().traits.lossy, ..self }
     }
 
     /// Takes notice of the next event, and gives what of it can be found: `None` when nothing can.
@@ -136,11 +136,11 @@ impl Trail {
     }
 
     /// A trail that goes on from what was saved. What cannot be read is a trail that begins.
-    pub fn restore(saved: &str) -> Trail {
-        let Some(object) = Object::parse(saved) else { return Trail::default() };
+    pub fn restore(saved: &str) -> EntryBuilder {
+        let Some(object) = Object::parse(saved) else { return EntryBuilder::default() };
         let text = |key: &str| object.peek_str(key).map(|text| Arc::from(text.as_ref()));
         let chain = object.peek_str("chain").and_then(|hex| u64::from_str_radix(&hex, 16).ok());
-        Trail {
+        EntryBuilder {
             model: text("model"),
             branch: text("branch"),
             cwd: text("cwd"),

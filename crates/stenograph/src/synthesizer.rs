@@ -4,9 +4,9 @@
 use crate::model::{Event, Outline, Pairing};
 use crate::time::{Time, Unit};
 
-/// Makes the stand-ins of one written file.
+/// Makes the values that a target demands and the source does not state, for one written file.
 #[derive(Clone, Debug, Default)]
-pub struct StandIns {
+pub struct Synthesizer {
     outline: Outline,
     made: u64,
     time: Option<Time<'static>>,
@@ -14,10 +14,10 @@ pub struct StandIns {
     pub pairing: Pairing,
 }
 
-impl StandIns {
+impl Synthesizer {
     /// Stand-ins for a session.
-    pub fn new(outline: &Outline) -> StandIns {
-        StandIns { time: outline.started.clone(), outline: outline.clone(), ..StandIns::default() }
+    pub fn new(outline: &Outline) -> Synthesizer {
+        Synthesizer { time: outline.started.clone(), outline: outline.clone(), ..Synthesizer::default() }
     }
 
     /// What is known of the session.

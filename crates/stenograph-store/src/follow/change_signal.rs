@@ -12,8 +12,8 @@ use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 /// How long to wait at most between two looks.
 pub const SWEEP: Duration = Duration::from_millis(500);
 
-/// Rings when something may have changed.
-pub struct Bell {
+/// Wakes a waiting thread when something may have changed.
+pub struct ChangeSignal {
     rings: Receiver<()>,
     /// Held so that waiting ends by the clock, and not because nobody could ring.
     _rope: SyncSender<()>,
@@ -22,22 +22,22 @@ pub struct Bell {
 
 /// Why waiting ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rang {
+pub enum Wake {
     /// Something may have changed.
     Yes,
     /// The time is over.
     No,
 }
 
-impl std::fmt::Debug for Bell {
+impl std::fmt::Debug for ChangeSignal {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Bell").field("listens", &self._watcher.is_some()).finish_non_exhaustive()
+        formatter.debug_struct("ChangeSignal").field("listens", &self._watcher.is_some()).finish_non_exhaustive()
     }
 }
 
-impl Bell {
+impl ChangeSignal {
     /// A bell over these files. Their folders are listened to, so that a file which takes another's name is noticed.
-    pub fn over(paths: &[PathBuf]) -> Bell {
+    pub fn over(paths: &[PathBuf]) -> ChangeSignal {
         let (rope, rings) = sync_channel(1);
         let names: HashSet<OsString> = paths.iter().filter_map(|path| path.file_name().map(Into::into)).collect();
         let pull = rope.clone();
@@ -59,14 +59,14 @@ impl Bell {
             }
             watcher
         });
-        Bell { rings, _rope: rope, _watcher: watcher }
+        ChangeSignal { rings, _rope: rope, _watcher: watcher }
     }
 
     /// Waits until it rings, but no longer than this.
-    pub fn wait(&self, most: Duration) -> Rang {
+    pub fn wait(&self, most: Duration) -> Wake {
         match self.rings.recv_timeout(most) {
-            Ok(()) => Rang::Yes,
-            Err(_) => Rang::No,
+            Ok(()) => Wake::Yes,
+            Err(_) => Wake::No,
         }
     }
 }

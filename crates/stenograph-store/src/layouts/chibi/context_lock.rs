@@ -13,7 +13,7 @@ use crate::error::{Error, Problem};
 use crate::files::{FileMode, with_mode};
 use crate::layouts::Clock;
 use crate::lock::Lock;
-use crate::tail::Remark;
+use crate::tail::Warning;
 
 /// How often a holder says that it is alive, unless Chibi was told otherwise.
 pub const HEARTBEAT_SECONDS: u64 = 30;
@@ -21,14 +21,14 @@ pub const HEARTBEAT_SECONDS: u64 = 30;
 /// How often a lock that is in the way is looked at: each look may find that another one cleared it away.
 const LOOKS: usize = 3;
 
-/// A context that is held until this is dropped.
+/// The lock of a context, held until it is dropped.
 #[derive(Debug)]
-pub struct Hold {
+pub struct ContextLock {
     path: PathBuf,
     beat: Arc<Beat>,
     heart: Option<JoinHandle<()>>,
     /// What there is to say about a lock that was in the way.
-    pub remark: Option<Remark>,
+    pub warning: Option<Warning>,
     _own: Lock,
 }
 
@@ -48,12 +48,12 @@ pub enum Status {
     Stale,
 }
 
-impl Hold {
+impl ContextLock {
     /// Holds a context, or says who does.
-    pub fn take(folder: &Path, clock: &Clock, heartbeat_seconds: u64) -> Result<Hold, Error> {
+    pub fn take(folder: &Path, clock: &Clock, heartbeat_seconds: u64) -> Result<ContextLock, Error> {
         let own = Lock::take(&folder.join(OWN)).map_err(|error| error.about_path(folder))?;
         let path = folder.join(".lock");
-        let mut remark = None;
+        let mut warning = None;
         for look in 1..=LOOKS {
             match create(&path, seconds(clock)) {
                 Ok(()) => break,
@@ -78,7 +78,7 @@ impl Hold {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
                     return Err(Error::at(&path, Problem::Unwritable, error));
                 }
-                _ => remark = Some(Remark::new(&path, text)),
+                _ => warning = Some(Warning::new(&path, text)),
             }
         }
         let beat = Arc::new(Beat::default());
@@ -87,12 +87,12 @@ impl Hold {
             let interval = Duration::from_secs(heartbeat_seconds.max(1));
             std::thread::spawn(move || beat.keep(&path, &clock, interval))
         };
-        Ok(Hold { path, beat, heart: Some(heart), remark, _own: own })
+        Ok(ContextLock { path, beat, heart: Some(heart), warning, _own: own })
     }
 
     /// Holds a context unless this very process does already.
-    pub fn take_unless_held(folder: &Path, clock: &Clock) -> Result<Option<Hold>, Error> {
-        match Hold::take(folder, clock, HEARTBEAT_SECONDS) {
+    pub fn take_unless_held(folder: &Path, clock: &Clock) -> Result<Option<ContextLock>, Error> {
+        match ContextLock::take(folder, clock, HEARTBEAT_SECONDS) {
             Ok(hold) => Ok(Some(hold)),
             Err(Error { problem: Problem::Locked { holder: Some(holder) }, .. }) if holder == std::process::id() => {
                 Ok(None)
@@ -102,7 +102,7 @@ impl Hold {
     }
 }
 
-impl Drop for Hold {
+impl Drop for ContextLock {
     fn drop(&mut self) {
         *self.beat.stopped.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.beat.bell.notify_all();
@@ -219,8 +219,8 @@ mod tests {
         Arc::new(move || Time { text: now.load(Ordering::SeqCst).to_string().into(), unit: Unit::Seconds })
     }
 
-    fn taken(folder: &Path, now: u64) -> Result<Hold, Error> {
-        Hold::take(folder, &at(&Arc::new(AtomicU64::new(now))), HEARTBEAT_SECONDS)
+    fn taken(folder: &Path, now: u64) -> Result<ContextLock, Error> {
+        ContextLock::take(folder, &at(&Arc::new(AtomicU64::new(now))), HEARTBEAT_SECONDS)
     }
 
     #[test]
@@ -248,7 +248,7 @@ mod tests {
             assert_eq!(status(folder.path(), now, HEARTBEAT_SECONDS), Some(Status::Active));
         }
         assert_eq!(status(folder.path(), 1_046, HEARTBEAT_SECONDS), Some(Status::Stale));
-        assert!(taken(folder.path(), 1_046).unwrap().remark.is_some());
+        assert!(taken(folder.path(), 1_046).unwrap().warning.is_some());
         for unreadable in ["", "soon", "-1"] {
             fs::write(&path, unreadable).unwrap();
             taken(folder.path(), 1_000).unwrap();
@@ -263,7 +263,7 @@ mod tests {
         fs::write(folder.path().join(OWN), "steno 4194304\n").unwrap();
         assert_eq!(status(folder.path(), 1_001, HEARTBEAT_SECONDS), Some(Status::Stale));
         let hold = taken(folder.path(), 1_001).unwrap();
-        assert!(hold.remark.as_ref().unwrap().text.contains("killed"));
+        assert!(hold.warning.as_ref().unwrap().text.contains("killed"));
     }
 
     #[test]
@@ -279,7 +279,7 @@ mod tests {
     fn the_heart_beats() {
         let folder = tempfile::tempdir().unwrap();
         let now = Arc::new(AtomicU64::new(1_000));
-        let hold = Hold::take(folder.path(), &at(&now), 1).unwrap();
+        let hold = ContextLock::take(folder.path(), &at(&now), 1).unwrap();
         now.store(2_000, Ordering::SeqCst);
         let path = folder.path().join(".lock");
         while fs::read_to_string(&path).unwrap() != spelled(2_000) {
