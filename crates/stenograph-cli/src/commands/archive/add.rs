@@ -118,7 +118,7 @@ fn tell(
         numbers.into_iter().for_each(|(name, number)| draft.set_number(name, Some(number)));
         draft.set("continued", strings_json(&gathered.continued));
         draft.set("stopped", gathered.stopped.to_string());
-        draft.set("warnings", remarks_json(warnings));
+        draft.set("remarks", remarks_json(warnings));
         return output.line(&harmless_json(&draft.render(None)));
     }
     tell_remarks(warnings, output);

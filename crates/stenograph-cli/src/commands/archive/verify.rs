@@ -82,7 +82,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
         draft.set_number("unmentioned_bytes", Some(verified.unmentioned_bytes));
         draft.set_number("single_commits", Some(verified.single_commits));
         draft.set("stopped", is_stopped.to_string());
-        draft.set("warnings", remarks_json(archive.warnings()));
+        draft.set("remarks", remarks_json(archive.warnings()));
         output.line(&harmless_json(&draft.render(None)))?;
         return Ok(status);
     }

@@ -4,8 +4,8 @@ use crate::model::{CallWords, ExitCodeAt, JudgementPaths, NestedPaths, NoticeWor
 
 pub(super) const WORDS: CallWords = CallWords {
     exit_codes: &[
-        ExitCodeAt::First("ExitCodeAt code "),
-        ExitCodeAt::First("Error: ExitCodeAt code "),
+        ExitCodeAt::First("Exit code "),
+        ExitCodeAt::First("Error: Exit code "),
         ExitCodeAt::Head("<exit_code>"),
     ],
     failure_prefixes: &["<tool_use_error>"],

@@ -8,7 +8,7 @@ pub(super) const WORDS: CallWords = CallWords {
         step: "step",
         status: "status",
         job: "session_id",
-        head: "ScriptWords ",
+        head: "Script ",
         sign: "wall_time_seconds",
         exit: "exit_code",
     }),
@@ -16,7 +16,7 @@ pub(super) const WORDS: CallWords = CallWords {
     exit_codes: &[
         ExitCodeAt::Json("metadata.exit_code"),
         ExitCodeAt::Head("Process exited with code "),
-        ExitCodeAt::First("ExitCodeAt code: "),
+        ExitCodeAt::First("Exit code: "),
         ExitCodeAt::First("exit code: "),
     ],
     failure_prefixes: &[
@@ -26,7 +26,7 @@ pub(super) const WORDS: CallWords = CallWords {
         "apply_patch verification failed",
         "unsupported call",
         "execution error",
-        "ScriptWords failed",
+        "Script failed",
         "err:",
     ],
     interruption_prefixes: &["aborted"],
