@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use stenograph::format::{Format, Want};
 use stenograph::loss::twins;
-use stenograph::model::{Event, Note};
+use stenograph::model::{Body, Content, Event, Note};
 use stenograph::read::{Collected, Reading, Sink};
 
 use crate::discover::place_of;
@@ -234,9 +234,12 @@ fn same(said: &[Event<'static>], since: &[usize], kept: &[Event<'static>]) -> Ha
             ids.entry(id).or_insert(at);
         }
     }
+    let is_edited =
+        |at: usize, twin: usize| said.get(at).zip(kept.get(twin)).is_some_and(|(one, other)| is_edit(one, other));
     let by_id = said.iter().enumerate().filter_map(|(at, event)| Some((at, *ids.get(event.id.as_deref()?)?)));
     let anchors: Vec<(usize, usize)> = by_id.collect();
-    let mut same: HashMap<usize, usize> = anchors.iter().copied().collect();
+    let unedited = anchors.iter().copied().filter(|(at, twin)| !is_edited(*at, *twin));
+    let mut same: HashMap<usize, usize> = unedited.collect();
     let claimed: HashSet<usize> = same.values().copied().collect();
     // What has an id on both sides is where it is: words are only compared between such places.
     let (mut first, mut next) = (0, 0);
@@ -248,13 +251,27 @@ fn same(said: &[Event<'static>], since: &[usize], kept: &[Event<'static>]) -> Ha
         let places = since.get(place(first)..place(at)).unwrap_or_default();
         let news: Vec<Event<'static>> = places.iter().filter_map(|place| said.get(*place)).cloned().collect();
         for (place, by_words) in places.iter().copied().zip(twins(&news, kept.get(next..twin).unwrap_or_default())) {
-            if let Some(twin) = by_words.map(|by_words| next + by_words).filter(|twin| !claimed.contains(twin)) {
+            let twin = by_words.map(|by_words| next + by_words).filter(|twin| !claimed.contains(twin));
+            if let Some(twin) = twin.filter(|twin| !is_edited(place, *twin)) {
                 same.entry(place).or_insert(twin);
             }
         }
         (first, next) = (at + 1, twin + 1);
     }
     same
+}
+
+/// Whether somebody changed a message of a document since it was recorded: then both count, for both were said. A format for people cuts
+/// and joins texts by itself.
+fn is_edit(said: &Event<'static>, kept: &Event<'static>) -> bool {
+    let (Body::Message { role, content }, Body::Message { role: kept_role, content: kept_content }) =
+        (&said.body, &kept.body)
+    else {
+        return false;
+    };
+    let is_for_people = said.extra.known().any(|(info, _)| info.traits.lossy);
+    let words = |content: &Content<'_>| content.joined().decode().trim().to_owned();
+    !is_for_people && role == kept_role && words(content) != words(kept_content)
 }
 
 /// Gives an event once that stands in several documents under one id, as an archive and a window may have it.

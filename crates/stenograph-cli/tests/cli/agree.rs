@@ -239,3 +239,24 @@ fn a_file_with_a_journal_beside_it_is_searched_and_shown_by_the_same_numbers() {
     let alone = folder.run("show talk.jsonl.steno --from steno --event 6 --json").ends(0).json();
     assert!(alone[0].to_string().contains("pelican14"));
 }
+
+/// What somebody changes in a document by hand is shown, also where the journal beside it says what was recorded.
+#[test]
+fn a_message_that_was_changed_beside_its_journal_is_shown_and_found() {
+    let folder = Folder::new();
+    std::fs::create_dir_all(folder.path("home")).unwrap();
+    let line = |role: &str, content: &str| {
+        json!({"v": 1, "kind": "message", "time": "2026-03-01T10:00:00Z", "role": role, "content": content}).to_string()
+            + "\n"
+    };
+    let said = [line("user", "ask"), line("assistant", "yes"), line("user", "thanks")].concat();
+    at_home(&folder, "record --to cycod:talk.jsonl", &said);
+    let text = String::from_utf8(folder.read("talk.jsonl")).unwrap();
+    assert!(text.contains("\"yes\""), "{text}");
+    folder.write("talk.jsonl", text.replace("\"yes\"", "\"a walrus is no pelican\""));
+    let shown = folder.run("show talk.jsonl --text").ends(0).text().to_owned();
+    assert!(shown.contains("walrus") && shown.contains("yes"), "{shown}");
+    let found = folder.run("find walrus --in talk.jsonl --json").ends(0).json().remove(0);
+    let number = found["event"].as_u64().unwrap();
+    folder.run(&format!("show talk.jsonl --event {number} --text")).ends(0).says("walrus");
+}

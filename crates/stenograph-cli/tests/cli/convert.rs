@@ -230,3 +230,18 @@ fn carrying_a_source_that_carries_promises_only_what_comes_back() {
     assert_eq!(folder.run("convert d --to leslie -o f --json").ends(0).json()[0].get("carries"), None);
     assert_eq!(folder.run("convert b --to codex --carry -o g --json").ends(0).json()[0]["carries"], "steno");
 }
+
+/// In a native stream each part of a record is a line of its own, and carries what follows it.
+#[test]
+fn what_follows_the_last_record_survives_two_conversions() {
+    let folder = Folder::new();
+    let call = r#"{"role":"assistant","content":"hm","tool_calls":[{"id":"t1","type":"function","function":{"name":"Bash","arguments":"{}"}}]}"#;
+    let source = format!("{{\"role\":\"user\",\"content\":\"ask\"}}\n{call}\r\n\n\n");
+    folder.write("a.jsonl", &source);
+    folder.run("convert a.jsonl --to steno --carry -o b.steno.jsonl");
+    for to in ["codex", "claude-code", "chibi", "steno"] {
+        folder.run(&format!("convert b.steno.jsonl --to {to} --carry -o c-{to}.jsonl"));
+        folder.run(&format!("convert c-{to}.jsonl --to openai-chat -o d-{to}.jsonl")).ends(0);
+        assert_eq!(String::from_utf8_lossy(&folder.read(&format!("d-{to}.jsonl"))), source, "{to}");
+    }
+}

@@ -300,3 +300,35 @@ fn an_agent_a_model_and_a_project_are_asked_for_by_a_part_of_their_name_everywhe
 fn usage_of(folder: &Folder, asked: &str) -> Value {
     folder.run(&format!("usage --root . --json {asked}")).ends(0).json().remove(0)["total"]["calls"].clone()
 }
+
+#[test]
+fn a_stream_without_a_session_whose_calls_are_minutes_apart_is_no_conversion() {
+    let folder = Folder::new();
+    folder.write(
+        "first.jsonl",
+        call("1", Some("2026-01-02T03:04:09Z"), &json!({"input_tokens": 100, "output_tokens": 50})),
+    );
+    let event = |minute: u32, input: u32, output: u32| {
+        let time = format!("2026-01-02T03:{minute}:00Z");
+        json!({"v": 1, "kind": "message", "time": time, "role": "assistant", "model": "claude-sonnet-4-5-20250929",
+            "content": "unrelated", "usage": {"input": input, "output": output}})
+    };
+    folder.write("run.steno.jsonl", format!("{}\n{}\n", event(12, 100, 50), event(13, 5000, 700)));
+    assert_eq!(totals(&folder)["calls"], 3);
+}
+
+/// Codex 0.166 writes only what is new into the file of a fork, and says where the rest stands.
+#[test]
+fn the_calls_of_a_fork_that_replays_nothing_are_its_own() {
+    let folder = Folder::new();
+    let (own, parent) = ("01a1e18b-0000-7000-8000-000000000002", "01a1e18b-0000-7000-8000-000000000001");
+    let meta = json!({"timestamp": "2026-11-15T23:29:16.196Z", "type": "session_meta", "payload": {"id": own, "forked_from_id": parent,
+        "timestamp": "2026-11-15T23:29:16.177Z", "cwd": "/w", "originator": "codex_exec", "cli_version": "0.166.0",
+        "history_base": {"thread_id": parent}}});
+    let usage = json!({"input_tokens": 100, "cached_input_tokens": 0, "output_tokens": 10, "reasoning_output_tokens": 0, "total_tokens": 110});
+    let count = json!({"timestamp": "2026-11-15T23:29:16.300Z", "type": "event_msg", "payload": {"type": "token_count",
+        "info": {"total_token_usage": usage, "last_token_usage": usage}}});
+    folder.write("rollout.jsonl", format!("{meta}\n{count}\n"));
+    let report = folder.run("usage --root . --no-index --json --by session").ends(0).json().remove(0);
+    assert_eq!(report["rows"][0]["session"], own, "{report}");
+}

@@ -24,6 +24,9 @@ pub struct CarryWriter {
     /// The last record and what follows it: it is not known to be the last until another one comes.
     held: Option<(Vec<u8>, Vec<u8>, Vec<Written>)>,
     load: Load,
+    /// The number of the run that was taken over last. The parts of a record may all have the run of their record, and in a native
+    /// stream each part has a run of its own.
+    forwarded: Option<u64>,
 }
 
 /// What is carried.
@@ -38,12 +41,12 @@ enum Load {
 const RUN_SIZE_MAX: usize = RECORD_SIZE_MAX;
 
 impl CarryWriter {
-    /// A bearer of the source itself, which is of the first format, in records of the second.
+    /// A writer for the source itself, which is of the first format, in records of the second.
     pub fn new(of: &str, within: &'static str) -> CarryWriter {
         CarryWriter::with(of, within, Load::Source)
     }
 
-    /// A bearer of the source that the source's records carry themselves, whole and untouched.
+    /// A writer for the source that the source's records carry themselves, whole and untouched.
     pub fn forwarding(of: &str, within: &'static str) -> CarryWriter {
         CarryWriter::with(of, within, Load::Carried)
     }
@@ -63,6 +66,7 @@ impl CarryWriter {
             number: 0,
             held: None,
             load,
+            forwarded: None,
         }
     }
 
@@ -86,9 +90,10 @@ impl CarryWriter {
     /// Takes over what the record of an event carries itself.
     fn forward(&mut self, event: &Event<'_>) {
         if self.load == Load::Carried
-            && event.part.index == 0
             && let Some(carried) = event.carried.as_deref().and_then(Carried::parse)
+            && self.forwarded != Some(carried.number)
         {
+            self.forwarded = Some(carried.number);
             self.pending.extend_from_slice(&carried.source);
         }
     }

@@ -12,6 +12,9 @@ use super::source_usage::Name;
 /// The time that two agents state for one call differs by less than this: one states when the answer begins, the other when it ends.
 const APART_MAX_MS: u64 = 10 * 60 * 1000;
 
+/// The same for sources that name no session: the conversions among them state the times of the original.
+const UNNAMED_APART_MAX_MS: u64 = 2_000;
+
 /// What is known of the source of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Origin<'s> {
@@ -122,6 +125,9 @@ fn sessions_of_unnamed<'s>(entries: &[Entry], origin: &dyn Fn(&Entry) -> Option<
         for (source, first) in alike.iter().filter(|(_, first)| is_same_call(first, entry)) {
             // Of several the nearest one.
             let apart = first.row.time.map_or(u64::MAX, |first| first.abs_diff(time));
+            if apart >= UNNAMED_APART_MAX_MS {
+                continue;
+            }
             let nearest = found.entry(*source).or_insert((apart, entry.row.key, session));
             *nearest = (*nearest).min((apart, entry.row.key, session));
         }

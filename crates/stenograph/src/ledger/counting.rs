@@ -192,8 +192,9 @@ impl Counting {
             (None, session) => {
                 self.state.session = session.map(str::to_owned);
                 self.state.apart = told.apart;
-                self.state.replay =
-                    told.parent.as_ref().map(|parent| Replay { of: vec![parent.to_string()], last: time });
+                // A history that stands in another source is not replayed here.
+                let parent = told.parent.as_ref().filter(|_| !told.apart);
+                self.state.replay = parent.map(|parent| Replay { of: vec![parent.to_string()], last: time });
             }
             // Another one right behind it is the head of the history that is replayed, and may itself begin with an older one.
             (Some(own), Some(other)) if own != other && self.state.total.is_none() => {

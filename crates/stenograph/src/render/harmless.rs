@@ -36,7 +36,7 @@ fn is_unseen(char: char) -> bool {
     matches!(char,
         '\u{80}'..='\u{9f}'
         | '\u{ad}'
-        | '\u{61c}'
+        | '\u{34f}' | '\u{61c}'
         | '\u{115f}' | '\u{1160}' | '\u{3164}' | '\u{ffa0}'
         | '\u{17b4}' | '\u{17b5}'
         | '\u{180b}'..='\u{180f}'
@@ -136,9 +136,18 @@ mod tests {
 
     #[test]
     fn what_turns_writing_around_or_takes_no_room_is_spelled() {
-        for char in
-            ['\u{61c}', '\u{200b}', '\u{200e}', '\u{200f}', '\u{202e}', '\u{2060}', '\u{2069}', '\u{feff}', '\u{e0100}']
-        {
+        for char in [
+            '\u{34f}',
+            '\u{61c}',
+            '\u{200b}',
+            '\u{200e}',
+            '\u{200f}',
+            '\u{202e}',
+            '\u{2060}',
+            '\u{2069}',
+            '\u{feff}',
+            '\u{e0100}',
+        ] {
             assert_eq!(harmless(&format!("a{char}b")), format!("a\\u{{{:x}}}b", u32::from(char)));
             assert!(!harmless_json(&format!("\"{char}\"")).contains(char));
         }
