@@ -21,7 +21,7 @@ use crate::files::Disk;
 use crate::index::catalogue::{Catalogue, Gone, Paged, Pages, Stamp, Stamped};
 use crate::index::{Progress, Store, Watch, is_missing, is_unchanged};
 use crate::tail::Warning;
-use grown::Grown;
+use grown::Large;
 use job::{Hand, Job, Outcome};
 use known::{Known, Recalled, recall_all};
 
@@ -188,10 +188,18 @@ fn survey(asked: &Asked<'_>, catalogue: Option<&Catalogue>, report: &mut Report)
             before => {
                 let source = || paged.get(&path).filter(|source| !source.is_outgrown);
                 let there = before.filter(|known| known.gone == Gone::There).zip(catalogue).zip(source());
-                let grown = there.and_then(|((known, catalogue), source)| {
-                    Grown::of(catalogue, &known, &path, &stamp, source, &pages).map(Box::new)
+                let large = there.map_or(Large::Unknown, |((known, catalogue), source)| {
+                    Large::of(catalogue, &known, &path, &stamp, source, &pages)
                 });
-                jobs.push(Job::File { path, size, changed, named, grown });
+                let job = |grown| Job::File { path: path.clone(), size, changed, named, grown };
+                match (large, source()) {
+                    (Large::Same, Some(source)) => {
+                        let source = source.clone();
+                        found_known.push(Known::There { job: job(None), source });
+                    }
+                    (Large::Grown(grown), _) => jobs.push(job(Some(grown))),
+                    (Large::Same | Large::Unknown, _) => jobs.push(job(None)),
+                }
             }
         }
     }

@@ -12,7 +12,7 @@ const RACY_NS: i64 = 2_000_000_000;
 
 /// What happened to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Change {
+pub(crate) enum Change {
     /// Nothing.
     None,
     /// There is more after what was read.
@@ -27,7 +27,7 @@ pub(crate) fn is_unchanged(known: &Stamp, seen: i64, now: &Stamp) -> bool {
 }
 
 /// What happened to the file of a known source.
-pub(super) fn of(row: &SourceRow, file: &mut File, now: &Stamp) -> io::Result<Change> {
+pub(crate) fn of(row: &SourceRow, file: &mut File, now: &Stamp) -> io::Result<Change> {
     let fingerprint = row.fingerprint();
     if now.size < fingerprint.end || now.size < fingerprint.head_length {
         return Ok(Change::Rewritten);
@@ -47,11 +47,6 @@ pub(super) fn of(row: &SourceRow, file: &mut File, now: &Stamp) -> io::Result<Ch
         }
         (true, false) => Change::Rewritten,
     })
-}
-
-/// Whether a file still begins with what was read of its source, and goes on behind it.
-pub(crate) fn is_grown(row: &SourceRow, file: &mut File, now: &Stamp) -> bool {
-    of(row, file, now).is_ok_and(|change| change == Change::Grown)
 }
 
 /// The checksum of a file's bytes in a range, going on from the checksum of those before it.

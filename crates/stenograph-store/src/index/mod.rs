@@ -4,7 +4,7 @@
 mod archive_worker;
 mod at_rest;
 pub mod catalogue;
-mod change;
+pub(crate) mod change;
 mod earlier;
 mod held;
 mod intake;
@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 
 pub use at_rest::FilesAtRest;
 use catalogue::{Catalogue, Opened};
-pub(crate) use change::{is_grown, is_unchanged};
+pub(crate) use change::is_unchanged;
 pub use held::Held;
 pub use passed::{PassedOver, PassedOverReason};
 pub(crate) use run::is_missing;

@@ -11,8 +11,8 @@ use stenograph::model::Span;
 use stenograph::read::Reading;
 
 use crate::fingerprint::WHOLE_SIZE_MAX;
-use crate::index::catalogue::{Catalogue, Paged, Pages, Stamp, Stamped};
-use crate::index::is_grown;
+use crate::index::catalogue::{Catalogue, Paged, Pages, SourceRow, Stamp, Stamped};
+use crate::index::change::{self, Change};
 use crate::source_file::Access;
 
 /// What the index knows of a source that grew.
@@ -28,8 +28,18 @@ pub(super) struct Grown {
     pub session: String,
 }
 
-impl Grown {
-    /// What the index knows of this file, if the file only grew. Small files are read whole: that takes as long as the comparison.
+/// What happened to a large file since it was indexed.
+pub(super) enum Large {
+    /// Nothing, although it was indexed too soon after it was written for its time to prove that.
+    Same,
+    /// It grew.
+    Grown(Box<Grown>),
+    /// It is not large, or was rewritten: it is read whole.
+    Unknown,
+}
+
+impl Large {
+    /// Compares a file with what the index knows of it. Small files are read whole: that takes as long as the comparison.
     pub fn of(
         catalogue: &Catalogue,
         known: &Stamped,
@@ -37,15 +47,25 @@ impl Grown {
         now: &Stamp,
         source: &Paged,
         pages: &Pages,
-    ) -> Option<Grown> {
-        if known.stamp.size <= WHOLE_SIZE_MAX || now.size <= known.stamp.size {
-            return None;
+    ) -> Large {
+        if known.stamp.size <= WHOLE_SIZE_MAX || now.size < known.stamp.size {
+            return Large::Unknown;
         }
-        let row = catalogue.source(known.id).ok()??;
-        let is_read_on = row.copy_of.is_none() && row.access == Access::ByRecord && row.settled > WHOLE_SIZE_MAX;
-        if !is_read_on || !is_grown(&row, &mut File::open(path).ok()?, now) {
-            return None;
+        let row = catalogue.source(known.id).ok().flatten().filter(|row| row.copy_of.is_none());
+        let Some((row, mut file)) = row.zip(File::open(path).ok()) else { return Large::Unknown };
+        match change::of(&row, &mut file, now) {
+            Ok(Change::None) => Large::Same,
+            Ok(Change::Grown) if row.access == Access::ByRecord && row.settled > WHOLE_SIZE_MAX => {
+                let grown = Grown::of(catalogue, &row, source, pages);
+                grown.map_or(Large::Unknown, |grown| Large::Grown(Box::new(grown)))
+            }
+            Ok(Change::Grown | Change::Rewritten) | Err(_) => Large::Unknown,
         }
+    }
+}
+
+impl Grown {
+    fn of(catalogue: &Catalogue, row: &SourceRow, source: &Paged, pages: &Pages) -> Option<Grown> {
         Some(Grown {
             format: named(&row.format)?,
             at: Span { offset: row.settled, length: 0, line: row.line },
