@@ -260,3 +260,27 @@ fn a_message_that_was_changed_beside_its_journal_is_shown_and_found() {
     let number = found["event"].as_u64().unwrap();
     folder.run(&format!("show talk.jsonl --event {number} --text")).ends(0).says("walrus");
 }
+
+/// A month's telemetry is a log and no session: its name may begin like that of a run.
+#[test]
+fn a_hit_in_a_log_is_opened_by_its_path() {
+    let folder = Folder::new();
+    std::fs::create_dir_all(folder.path("home")).unwrap();
+    let said = |question: &str, answer: &str| {
+        let line = |role: &str, content: &str| {
+            json!({"v": 1, "kind": "message", "role": role, "content": content}).to_string()
+        };
+        format!("{}\n{}\n", line("user", question), line("assistant", answer))
+    };
+    at_home(&folder, "record --to devflow:work/.devflow", &said("alpha", "a"));
+    at_home(&folder, "record --to claude-events:work", &said("beta", "b"));
+    at_home(&folder, "record --to claude-events:work", &said("gamma", "heron answer"));
+    folder.run("index --root .").ends(0);
+    let hits = folder.run("find heron --root . --json").ends(0).json();
+    assert!(hits.iter().any(|hit| hit["path"].as_str().is_some_and(|path| path.contains("telemetry"))), "{hits:?}");
+    for hit in hits.iter().filter(|hit| hit["show"].is_string()) {
+        let show = hit["show"].as_str().unwrap().strip_prefix("steno ").unwrap().to_owned();
+        let shown = folder.run(&format!("{show} --root . --json")).ends(0).json();
+        assert!(shown[0].to_string().contains("heron"), "{show}: {shown:?}");
+    }
+}
