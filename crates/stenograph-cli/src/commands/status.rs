@@ -73,7 +73,7 @@ pub struct Options {
 /// With more files than this, the index is asked in which of them nothing happened lately.
 const FILES_MAX: usize = 16;
 
-/// How long to wait between two looks: silence changes states too, so it is not left to the bell alone.
+/// How long to wait between two looks: silence changes states too, so the change signal alone is not enough.
 const SWEEP: Duration = Duration::from_millis(1000);
 
 /// Runs it.
@@ -83,9 +83,9 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
     }
     let mut runs = options.look(output)?;
     if options.wait {
-        let bell = ChangeSignal::over(&runs.runs.iter().map(|run| run.path.clone()).collect::<Vec<_>>());
+        let signal = ChangeSignal::over(&runs.runs.iter().map(|run| run.path.clone()).collect::<Vec<_>>());
         while runs.runs.iter().any(|run| run.status.state == State::Running) {
-            bell.wait(SWEEP);
+            signal.wait(SWEEP);
             runs = options.look(output)?;
         }
     }
@@ -285,8 +285,8 @@ fn watch(options: &Options, output: &mut Output<'_>) -> Result<Status, CommandEr
             options.show(&news, output)?;
         }
         output.flush()?;
-        let bell = ChangeSignal::over(&runs.iter().map(|run| run.path.clone()).collect::<Vec<_>>());
-        bell.wait(SWEEP);
+        let signal = ChangeSignal::over(&runs.iter().map(|run| run.path.clone()).collect::<Vec<_>>());
+        signal.wait(SWEEP);
         before = runs;
     }
 }

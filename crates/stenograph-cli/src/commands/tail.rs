@@ -76,8 +76,8 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
     let manner = if options.json { Manner::Json } else { Manner::View(output.colour()) };
     let open = if options.follow { Follow::wait_for } else { Follow::open_recognized };
     let mut follow = open(&path, recognized)?;
-    // The bell is hung before the first look, so that nothing is missed in between.
-    let bell = options.follow.then(|| ChangeSignal::over(std::slice::from_ref(&path)));
+    // The signal exists before the first look, so that no change is missed in between.
+    let signal = options.follow.then(|| ChangeSignal::over(std::slice::from_ref(&path)));
     let last_line = if options.follow { LastLine::Held } else { LastLine::Given };
     let (last, queue) = last_shown(&mut follow, options.last, last_line, &mut |event| manner.shown(event))?;
     for text in &last.kept {
@@ -85,7 +85,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
     }
     warning(&last, &name, output);
     output.flush()?;
-    let Some(bell) = bell else { return Ok(Status::Done) };
+    let Some(signal) = signal else { return Ok(Status::Done) };
     let mut showing = Showing { manner, name, output, queue, came: false, failed: None };
     loop {
         showing.came = false;
@@ -97,7 +97,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
             return Err(error);
         }
         showing.output.flush()?;
-        bell.wait(SWEEP);
+        signal.wait(SWEEP);
     }
 }
 

@@ -1,5 +1,5 @@
-//! Rings when the system says that one of some files may have changed. It is a hint and saves waiting: a look now and then remains the
-//! truth, for there are file systems that say nothing, and systems that have no more room for those who listen.
+//! Wakes a thread when the system reports that a file may have changed. The report is only a hint that saves waiting: the thread still looks
+//! at its files now and then, because some file systems report nothing and the system limits the number of watchers.
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -14,9 +14,9 @@ pub const SWEEP: Duration = Duration::from_millis(500);
 
 /// Wakes a waiting thread when something may have changed.
 pub struct ChangeSignal {
-    rings: Receiver<()>,
-    /// Held so that waiting ends by the clock, and not because nobody could ring.
-    _rope: SyncSender<()>,
+    changes: Receiver<()>,
+    /// Keeps the channel open, so that waiting ends by the clock where no watcher exists.
+    _sender: SyncSender<()>,
     _watcher: Option<RecommendedWatcher>,
 }
 
@@ -36,11 +36,11 @@ impl std::fmt::Debug for ChangeSignal {
 }
 
 impl ChangeSignal {
-    /// A bell over these files. Their folders are listened to, so that a file which takes another's name is noticed.
+    /// Watches these files. It watches their folders, so that it notices a file that takes another's name.
     pub fn over(paths: &[PathBuf]) -> ChangeSignal {
-        let (rope, rings) = sync_channel(1);
+        let (sender, changes) = sync_channel(1);
         let names: HashSet<OsString> = paths.iter().filter_map(|path| path.file_name().map(Into::into)).collect();
-        let pull = rope.clone();
+        let report = sender.clone();
         let heard = move |event: notify::Result<notify::Event>| {
             // That somebody reads a file changes nothing; most often it is whoever follows it.
             let is_ours = event.is_ok_and(|event| {
@@ -48,8 +48,8 @@ impl ChangeSignal {
                 !matches!(event.kind, EventKind::Access(_)) && event.paths.iter().any(named)
             });
             if is_ours {
-                // One ring is enough: whoever hears it looks at everything.
-                let _ = pull.try_send(());
+                // One report is enough: whoever waits looks at all files.
+                let _ = report.try_send(());
             }
         };
         let watcher = notify::recommended_watcher(heard).ok().map(|mut watcher| {
@@ -59,12 +59,12 @@ impl ChangeSignal {
             }
             watcher
         });
-        ChangeSignal { rings, _rope: rope, _watcher: watcher }
+        ChangeSignal { changes, _sender: sender, _watcher: watcher }
     }
 
-    /// Waits until it rings, but no longer than this.
+    /// Waits for a change, but no longer than this.
     pub fn wait(&self, most: Duration) -> Wake {
-        match self.rings.recv_timeout(most) {
+        match self.changes.recv_timeout(most) {
             Ok(()) => Wake::Yes,
             Err(_) => Wake::No,
         }

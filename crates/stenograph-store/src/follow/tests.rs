@@ -349,16 +349,16 @@ fn documents_give_what_is_new_in_them() {
 fn a_bell_rings_for_its_file_and_not_for_others() {
     use std::time::Duration;
     let place = Place::with(line("a"));
-    let bell = ChangeSignal::over(std::slice::from_ref(&place.path));
+    let signal = ChangeSignal::over(std::slice::from_ref(&place.path));
     fs::write(place.beside(), "x").unwrap();
     fs::read(&place.path).unwrap();
-    assert_eq!(bell.wait(Duration::from_millis(50)), Wake::No);
+    assert_eq!(signal.wait(Duration::from_millis(50)), Wake::No);
     place.append(&line("b"));
     // Some systems have no room for listeners, and there a look now and then has to do.
-    if bell.wait(Duration::from_secs(5)) == Wake::Yes {
-        while bell.wait(Duration::from_millis(50)) == Wake::Yes {}
+    if signal.wait(Duration::from_secs(5)) == Wake::Yes {
+        while signal.wait(Duration::from_millis(50)) == Wake::Yes {}
         fs::rename(place.beside(), &place.path).unwrap();
-        assert_eq!(bell.wait(Duration::from_secs(5)), Wake::Yes);
+        assert_eq!(signal.wait(Duration::from_secs(5)), Wake::Yes);
     }
 }
 

@@ -1,5 +1,5 @@
-//! The pages of all sources as one ledger: each call once, in whatever order the pages come, and an account of what was joined and
-//! what was left out.
+//! Builds one ledger from the usage of all sources: each call once, in whatever order the sources come, with an account of what was joined
+//! and what was left out.
 
 use std::collections::{HashMap, HashSet};
 

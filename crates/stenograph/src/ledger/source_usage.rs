@@ -1,5 +1,5 @@
-//! A page of the ledger: the calls that one source tells of, and what it tells that is none. Pages of all sources make the book
-//! (`book.rs`), wherever they come from; `counting.rs` fills them.
+//! The usage of one source: its model calls, and records that state usage and are not calls. `counting.rs` collects it; `builder.rs` makes
+//! one ledger of the usage of all sources.
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;
@@ -29,7 +29,7 @@ pub struct SourceUsage {
     pub state: State,
 }
 
-/// A name on a page: its place in [`SourceUsage::names`]. There are millions of them, and most may be missing: that takes no room.
+/// A name by its place in [`SourceUsage::names`]. There are millions of them, and most may be missing: that takes no room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Name(NonZeroU32);
 

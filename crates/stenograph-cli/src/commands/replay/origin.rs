@@ -33,7 +33,7 @@ pub struct Live {
     format: Option<&'static dyn Format>,
     follow: Follow,
     /// Rings when there may be more.
-    pub bell: ChangeSignal,
+    pub signal: ChangeSignal,
 }
 
 /// Somebody who is given events, until it is enough.
@@ -106,9 +106,9 @@ impl ReplaySource {
         }
         let path = live::named(&options.place, &options.file)?;
         let format = from.map(input::format_named).transpose()?;
-        let bell = ChangeSignal::over(std::slice::from_ref(&path));
+        let signal = ChangeSignal::over(std::slice::from_ref(&path));
         let follow = Follow::wait_for(&path, format.map(Recognized::certain))?;
-        Ok(ReplaySource::Live(Box::new(Live { follow, path, format, bell })))
+        Ok(ReplaySource::Live(Box::new(Live { follow, path, format, signal })))
     }
 
     /// What to call it.

@@ -133,7 +133,7 @@ impl Playing {
 
     /// Looks for what was written meanwhile, when something says so and now and then.
     fn look(&mut self, live: &mut Live) -> Result<Changed, CommandError> {
-        if live.bell.wait(Duration::ZERO) == Wake::No && self.looked.elapsed() < SWEEP {
+        if live.signal.wait(Duration::ZERO) == Wake::No && self.looked.elapsed() < SWEEP {
             return Ok(Changed::No);
         }
         self.looked = Instant::now();

@@ -39,7 +39,7 @@ pub fn run(
             return Err(error);
         }
         printing.output.flush()?;
-        live.bell.wait(SWEEP);
+        live.signal.wait(SWEEP);
         live.look(&mut printing)?;
     }
     if let Some(error) = printing.failed.take() {
