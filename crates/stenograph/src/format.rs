@@ -5,9 +5,9 @@ use std::cell::OnceCell;
 use std::io;
 
 use crate::json::Object;
-use crate::ledger::{Rule, Tally, Told};
-use crate::model::{Event, ExtraFields, Outline};
-pub use crate::model::{FormatInfo, Traits};
+use crate::ledger::{Rule, Tally};
+use crate::model::Outline;
+pub use crate::model::{FormatInfo, Traits, Want};
 use crate::read::Reader;
 use crate::write::Writer;
 
@@ -25,24 +25,10 @@ pub trait Format: Sync {
     /// A writer for a session of which `outline` is known beforehand.
     fn writer(&self, outline: &Outline) -> Box<dyn Writer>;
 
-    /// What a record tells about model calls, in what is left of it.
-    fn told<'e>(&self, _event: &'e Event<'_>, _left: &'e ExtraFields<'_>) -> Told<'e> {
-        Told::default()
-    }
-
     /// Counts its sources by the rule of another program; `None` where that program does not know the format.
     fn tally(&self, _rule: Rule) -> Option<Box<dyn Tally>> {
         None
     }
-}
-
-/// What the caller will look at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Want {
-    /// Everything.
-    All,
-    /// Only events with usage, and of those only the numbers and what it takes to count them once.
-    Usage,
 }
 
 /// How sure a format is about a source.

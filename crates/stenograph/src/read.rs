@@ -2,42 +2,11 @@
 
 use std::io;
 
-use crate::format::{Format, Want};
-use crate::frame::{Frame, Framer, RECORD_SIZE_MAX, Record};
-use crate::model::{Body, Event, Note, NoteKind, Span};
-
-/// Reads the records of one format. It does no input or output, and what it does not understand it notes.
-pub trait Reader: Send {
-    /// Reads one record.
-    fn record(&mut self, record: Record<'_>, out: &mut dyn Sink);
-
-    /// Gives what is still open when the source ends.
-    fn finish(&mut self, _out: &mut dyn Sink) {}
-
-    /// The offset of the first byte that is read but not yet given as an event: the start of an open block of text.
-    fn open(&self) -> Option<u64> {
-        None
-    }
-}
-
-/// Takes what a reader finds.
-pub trait Sink {
-    /// An event. It borrows from the reader's window; keep what you need.
-    fn event(&mut self, event: &Event<'_>);
-
-    /// A remark.
-    fn note(&mut self, note: Note);
-}
-
-impl<S: Sink + ?Sized> Sink for &mut S {
-    fn event(&mut self, event: &Event<'_>) {
-        (**self).event(event);
-    }
-
-    fn note(&mut self, note: Note) {
-        (**self).note(note);
-    }
-}
+use crate::evidence::states_model_calls;
+use crate::format::Format;
+use crate::frame::{Frame, Framer, RECORD_SIZE_MAX};
+use crate::model::{Body, Event, Fact, Note, NoteKind, Span, Want};
+pub use crate::model::{Reader, Sink};
 
 /// How much of a stream is taken at a time.
 const CHUNK_SIZE: usize = 256 << 10;
@@ -143,10 +112,10 @@ impl Sink for Projection<'_> {
 pub(crate) fn is_counted(event: &Event<'_>) -> bool {
     // A fact that names model and folder says by whom and where the work goes on from there.
     let is_head = || match &event.body {
-        Body::Fact { name, .. } => event.model.is_some() && event.cwd.is_some() || name == "session",
+        Body::Fact { name, .. } => event.model.is_some() && event.cwd.is_some() || *name == Fact::Session,
         _ => false,
     };
-    event.usage.is_some() || is_head() || event.is_oversize() || event.told().is_counted()
+    event.usage.is_some() || is_head() || event.is_oversize() || states_model_calls(event)
 }
 
 /// What everybody sees of an event when only usage is wanted. It may hold more, as far as that cost nothing.
@@ -157,6 +126,7 @@ pub fn usage_of<'a>(event: &Event<'a>) -> Option<Event<'a>> {
         thread: event.thread.clone(),
         id: event.id.clone(),
         group: event.group.clone(),
+        request_id: event.request_id.clone(),
         restates: event.restates,
         time: event.time.clone(),
         model: event.model.clone(),

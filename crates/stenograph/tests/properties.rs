@@ -14,6 +14,7 @@ use stenograph::model::{
     Body, Content, Data, Event, Extra, ExtraFields, ForkOrigin, Held, Input, Kind, NoteKind, Outline, Part, Piece,
     PieceKind, Role, Usage,
 };
+use stenograph::model::{ServiceTier, Speed};
 use stenograph::text::Text;
 use stenograph::time::{Time, Unit};
 use stenograph::{json, read, wire, write};
@@ -192,13 +193,13 @@ fn envelope() -> BoxedStrategy<Event<'static>> {
     let names = (name(), name(), name(), name(), name());
     let more = (name(), name(), name(), name(), name());
     let fork = (crate::name(), name()).prop_map(|(session, record)| Box::new(ForkOrigin { session, record }));
-    (names, more, prop::option::of(time()), name(), prop::option::of(fork))
+    (names, more, prop::option::of(time()), (name(), name()), prop::option::of(fork))
         .prop_map(
             |(
                 (session, id, parent, group, from),
                 (to, model, cwd, branch, version),
                 time,
-                stop_reason,
+                (stop_reason, request_id),
                 forked_from,
             )| Event {
                 session,
@@ -213,6 +214,7 @@ fn envelope() -> BoxedStrategy<Event<'static>> {
                 version,
                 time,
                 stop_reason,
+                request_id,
                 forked_from,
                 ..Event::default()
             },
@@ -357,7 +359,7 @@ fn body() -> BoxedStrategy<Body<'static>> {
         1 => said().prop_map(|summary| Body::Compaction { summary }),
         1 => (named(), said()).prop_map(|(name, content)| Body::Failure { name, content }),
         1 => (named(), flag(), said()).prop_map(|(reason, success, content)| Body::Stop { reason, success, content }),
-        1 => (name(), said()).prop_map(|(name, content)| Body::Fact { name, content }),
+        1 => (name(), said()).prop_map(|(name, content)| Body::Fact { name: name.into(), content }),
         1 => (named(), prop::option::of(text())).prop_map(|(name, bytes)| Body::Other { name, bytes }),
     ].boxed()
 }
@@ -365,14 +367,28 @@ fn body() -> BoxedStrategy<Body<'static>> {
 fn usage() -> BoxedStrategy<Usage> {
     let number =
         || prop::option::of(prop_oneof![0..100_000_u64, Just(u64::from(u32::MAX)), Just(1 << 53), Just(u64::MAX)]);
-    (number(), number(), number(), number(), number(), prop::option::of(0.0..10.0_f64))
-        .prop_map(|(input, output, cache_read, cache_write, reasoning, cost)| Usage {
-            input,
-            output,
-            cache_read,
-            cache_write,
-            reasoning,
-            cost: cost.and_then(stenograph::model::Dollars::of),
+    let tier = prop::option::of(prop::sample::select(ServiceTier::ALL.to_vec()));
+    let speed = prop::option::of(prop::sample::select(vec![Speed::Standard, Speed::Fast]));
+    let counters = prop::array::uniform9(number());
+    (counters, tier, speed, prop::option::of(0.0..10.0_f64))
+        .prop_map(|(counters, service_tier, speed, cost)| {
+            let [input, output, cache_read, cache_write, cache_write_1h, cache_write_5m, reasoning, searches, fetches] =
+                counters;
+            let cost = cost.and_then(stenograph::model::Dollars::of);
+            Usage {
+                input,
+                output,
+                cache_read,
+                cache_write,
+                cache_write_1h,
+                cache_write_5m,
+                reasoning,
+                searches,
+                fetches,
+                service_tier,
+                speed,
+                cost,
+            }
         })
         .boxed()
 }

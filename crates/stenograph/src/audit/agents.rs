@@ -5,9 +5,9 @@ use crate::text::beginning;
 use std::collections::HashMap;
 
 use super::answer::Answer;
-use super::keys::Task;
 use super::report::{Agent, AgentState, CallOutcome, Capped, Place};
 use super::thread::Course;
+use crate::evidence::Task;
 
 /// Agents and other work that goes on.
 #[derive(Debug, Default)]

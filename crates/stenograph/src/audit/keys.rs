@@ -1,7 +1,9 @@
 //! What of a call's input tells calls apart, by the shape of what the tool was given: a path, a command, a pattern, an address, a task.
 //! No tool is named here. What a tool is to write into a file is no key.
 
-use crate::evidence::{COMMAND_KEYS, COMMAND_SIZE_MAX, CallInput, PATH_KEYS, flat, fold_key, is_named};
+use crate::evidence::{
+    COMMAND_KEYS, COMMAND_SIZE_MAX, CallInput, PATH_KEYS, PATTERN_KEYS, Task, URL_KEYS, flat, fold_key,
+};
 use crate::json::{Object, word};
 use crate::model::{Input, ScriptWords};
 use crate::text::beginning;
@@ -21,15 +23,6 @@ pub(super) struct Keys {
     pub task: Option<Task>,
 }
 
-/// What another agent is to do.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Task {
-    pub kind: Option<String>,
-    pub title: Option<String>,
-    pub prompt: String,
-    pub name: Option<String>,
-}
-
 /// How many fields of a call are kept.
 const FIELDS_MAX: usize = 6;
 
@@ -40,19 +33,13 @@ const SHORT_SIZE_MAX: usize = 200;
 const TELLING: [&[&str]; 8] = [
     &COMMAND_KEYS,
     &PATH_KEYS,
-    &["pattern", "query", "regex", "glob", "search", "q", "queries"],
-    &["url", "uri", "urls"],
+    &PATTERN_KEYS,
+    &URL_KEYS,
     &["subagenttype", "agenttype", "skill", "subject", "description", "title", "name"],
     &["taskid", "agentid", "bashid", "shellid", "sessionid", "id", "ids", "to", "recipient", "target"],
     &["status", "question", "message", "prompt", "task"],
     &["cwd", "workdir", "chars"],
 ];
-
-/// Keys whose value is what another agent is to do.
-const PROMPTS: [&str; 5] = ["prompt", "message", "task", "instructions", "items"];
-
-/// Keys whose value is the kind of another agent.
-const AGENT_KINDS: [&str; 4] = ["subagenttype", "agenttype", "subagent", "agentrole"];
 
 impl Keys {
     /// What this input tells.
@@ -111,7 +98,7 @@ impl Keys {
                 }
             }
         }
-        self.task = task(tool, object).map(|task| Task { prompt: self.kept(&task.prompt), ..task });
+        self.task = Task::of(tool, object).map(|task| Task { prompt: self.kept(&task.prompt), ..task });
     }
 
     fn put(&mut self, key: &str, value: &str) {
@@ -127,24 +114,6 @@ impl Keys {
         self.is_cut |= kept.len() < text.len();
         kept.to_owned()
     }
-}
-
-/// A task for another agent: by a field that says of what kind the agent is, else by a prompt given to a tool that is called so.
-fn task(tool: &str, object: &Object<'_>) -> Option<Task> {
-    let text = |keys: &[&str]| {
-        let found = object.pairs().find(|(key, _)| keys.contains(&fold_key(key).as_str()));
-        found.and_then(|(_, raw)| flat(raw)).filter(|text| !text.is_empty())
-    };
-    let kind = text(&AGENT_KINDS);
-    let prompt = text(&PROMPTS);
-    let is_agent = is_named(tool, &["agent", "subagent", "task"]);
-    let asks =
-        is_named(tool, &["wait", "send", "close", "stop", "get", "list", "update", "output", "resume", "create"]);
-    if asks && kind.is_none() || kind.is_none() && !(is_agent && prompt.is_some()) {
-        return None;
-    }
-    let title = text(&["description", "title", "nickname"]);
-    Some(Task { kind, prompt: prompt.unwrap_or_default(), title, name: text(&["name", "taskname"]) })
 }
 
 #[cfg(test)]

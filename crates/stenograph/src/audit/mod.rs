@@ -29,7 +29,7 @@ use std::collections::{HashMap, HashSet};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::calls::{CallStep, Calls as Fold};
-use crate::evidence::script_words;
+use crate::evidence::{PlanChange, script_words};
 use crate::model::{Body, Content, Event, Input, Role, ScriptWords};
 use crate::query::touches;
 use crate::status::{given, is_recovery};
@@ -42,7 +42,7 @@ pub use json::{Part, Parts};
 use keys::Keys;
 pub use report::{
     Agent, AgentState, Approval, Audit, Call, CallOutcome, Capped, Change, Compaction, Context, End, Failure, Fault,
-    FaultKind, File, Last, OutcomeRule, Phase, PhaseKind, Place, Step, Thread, Todo, Todos, Tool,
+    FaultKind, File, Last, OutcomeRule, Phase, PhaseKind, Place, Step, Thread, Todos, Tool,
 };
 use thread::Course;
 
@@ -274,8 +274,8 @@ impl Auditor {
         self.audit.commands += u64::from(keys.command.is_some());
         let step = course.step_of_call();
         let mut todo = None;
-        match todos::change(name, input, script) {
-            Some(todos::Change::More(text)) => todo = Some(text),
+        match PlanChange::of(name, input, script) {
+            Some(PlanChange::Added(text)) => todo = Some(text),
             Some(change) => todos::apply(&mut self.audit.todos, change, self.place),
             None => {}
         }

@@ -6,8 +6,7 @@ mod course;
 pub use crate::calls::{CallOutcome, OutcomeRule};
 use crate::status::{State, Why};
 pub use course::{
-    Agent, AgentState, Approval, Compaction, Context, Failure, Fault, FaultKind, Last, Phase, PhaseKind, Step, Todo,
-    Todos,
+    Agent, AgentState, Approval, Compaction, Context, Failure, Fault, FaultKind, Last, Phase, PhaseKind, Step, Todos,
 };
 
 /// Where something stands.

@@ -1,10 +1,10 @@
 //! Records beside the conversation: reports on calls, judgements, permission modes, nested records, notices about jobs.
 
 use super::answer::Answer;
-use super::keys::Task;
 use super::report::{Call, CallOutcome};
 use super::{Auditor, TEXT_SIZE_MAX};
 use crate::calls::{CallStep, Calls as Fold};
+use crate::evidence::Task;
 use crate::evidence::{CallReport, JobNotice, Judgement, NestedRecord, nested, permission_mode};
 use crate::model::Event;
 use crate::query::{Touch, TouchHow};

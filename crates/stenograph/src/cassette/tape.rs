@@ -435,6 +435,7 @@ fn larger(one: Usage, other: Usage) -> Usage {
         cache_write: one.cache_write.max(other.cache_write),
         reasoning: one.reasoning.max(other.reasoning),
         cost: one.cost.or(other.cost),
+        ..other
     }
 }
 

@@ -159,6 +159,7 @@ fn changed(then: &Event<'static>, was: &Event<'static>, is: &Event<'static>) -> 
         branch: pick(&then.branch, &was.branch, &is.branch),
         version: pick(&then.version, &was.version, &is.version),
         stop_reason: pick(&then.stop_reason, &was.stop_reason, &is.stop_reason),
+        request_id: pick(&then.request_id, &was.request_id, &is.request_id),
         forked_from: pick(&then.forked_from, &was.forked_from, &is.forked_from),
         body: pick(&then.body, &was.body, &is.body),
         usage: pick(&then.usage, &was.usage, &is.usage),

@@ -1,8 +1,8 @@
 //! Running totals that say again what the last one said. The ledger counts no call for such a total, so it repeats its record here
 //! too: the answer that a total counts is the one before its first statement.
 
-use crate::ledger::Tokens;
-use crate::model::{Body, Event, LeftOut, Spine};
+use crate::evidence::{has_invalid_count, running_total};
+use crate::model::{Body, Event, Fact, LeftOut, Spine, Tokens};
 
 /// The running total of a source. It takes every event of a pass, in order.
 #[derive(Debug, Default)]
@@ -26,13 +26,12 @@ impl RunningTotal {
     }
 
     fn is_repeated_by(&mut self, event: &Event<'_>) -> bool {
-        if !matches!(&event.body, Body::Fact { name, .. } if name == "usage") {
+        if !matches!(&event.body, Body::Fact { name: Fact::Usage, .. }) {
             return false;
         }
-        let told = event.told();
-        match told.total {
-            // The next total tells what an invalid one does not.
-            Some(total) if !told.odd => std::mem::replace(&mut self.0, total.tokens) == total.tokens,
+        match running_total(event) {
+            // The next total makes up for an invalid one.
+            Some(total) if !has_invalid_count(event) => std::mem::replace(&mut self.0, total.tokens) == total.tokens,
             Some(_) | None => false,
         }
     }

@@ -4,25 +4,43 @@
 //!
 //! This is the only place that looks into what no field of an event has a place for.
 
+mod arguments;
 mod compaction;
+mod files;
 mod hosted;
 mod input;
+mod model_calls;
 mod nested;
 mod notice;
 mod permission;
+mod plan;
 mod report;
 mod result;
 mod script;
+mod session_facts;
+mod task;
 
+pub use arguments::{CallArguments, CallKind};
+pub(crate) use arguments::{PATTERN_KEYS, URL_KEYS};
 pub(crate) use compaction::CompactionDetails;
+pub use files::{Touch, TouchHow};
+pub(crate) use files::{is_path, joined, parts, touches, verb};
 pub(crate) use hosted::hosted_status;
 pub(crate) use input::{COMMAND_KEYS, COMMAND_SIZE_MAX, CallInput, PATH_KEYS, flat, fold_key, is_named};
+pub(crate) use model_calls::{
+    NotACall, RunningTotal, forwarded_calls, has_invalid_count, is_history_elsewhere, is_search, not_a_call,
+    repeated_session, request, running_total, states_model_calls,
+};
 pub use nested::{NestedRecord, nested, nested_events};
 pub(crate) use notice::{JobNotice, is_interruption};
 pub(crate) use permission::{Judgement, permission_mode};
+pub(crate) use plan::PLAN_ITEMS_MAX;
+pub use plan::{PlanChange, Todo};
 pub(crate) use report::CallReport;
 pub use result::Evidence;
 pub(crate) use result::{AgentEvidence, created_file};
+pub use session_facts::{RateLimit, ToolSchema, instructions, rate_limits, tool_schemas};
+pub use task::Task;
 
 use crate::model::{CallWords, Event, ExtraFields, ScriptWords};
 

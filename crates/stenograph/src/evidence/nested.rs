@@ -4,9 +4,8 @@
 
 use std::borrow::Cow;
 
-use crate::format::Want;
-use crate::model::{Body, Event, FormatInfo, Note};
-use crate::read::{Reading, Sink};
+use crate::frame::{Place, Record};
+use crate::model::{Body, Event, FormatInfo, Note, Sink, Span, Want};
 
 /// A record inside another one.
 #[derive(Clone, Debug, Default)]
@@ -25,12 +24,21 @@ const PARTS_MAX: usize = 4_096;
 
 /// The record inside the record of this event.
 pub fn nested(event: &Event<'_>) -> Option<NestedRecord> {
+    nested_as(event, Want::All)
+}
+
+/// The events of the record inside the record of this event, as far as they state what model calls took.
+pub(super) fn nested_usage(event: &Event<'_>) -> Vec<Event<'static>> {
+    nested_as(event, Want::Usage).map(|nested| nested.events).unwrap_or_default()
+}
+
+fn nested_as(event: &Event<'_>, want: Want) -> Option<NestedRecord> {
     let Body::Fact { name, .. } = &event.body else { return None };
     event.extra.known().find_map(|(info, residue)| {
-        let place = info.calls.nested.filter(|nested| nested.fact == name)?;
+        let place = info.calls.nested.filter(|nested| *name == nested.fact)?;
         let raw = residue.at(place.record)?;
         let thread = residue.word_at(place.thread).map(Cow::into_owned);
-        let mut events = events_of(info, &[raw]);
+        let mut events = events_of(info, &[raw], want);
         events.retain(|event| !matches!(&event.body, Body::Fact { name, .. } if name == place.fact));
         for inner in &mut events {
             let own = |text: &Option<Cow<'_, str>>| text.as_deref().map(|text| Cow::Owned(text.to_owned()));
@@ -51,16 +59,17 @@ pub fn nested_events(event: &Event<'_>) -> Vec<Event<'static>> {
     nested(event).map(|nested| nested.events).unwrap_or_default()
 }
 
-/// The events of records that stand inside another record of this format.
-pub(super) fn events_of(info: &FormatInfo, records: &[&str]) -> Vec<Event<'static>> {
+/// The events of records that are inside another record of this format.
+pub(super) fn events_of(info: &FormatInfo, records: &[&str], want: Want) -> Vec<Event<'static>> {
     let mut collected = Collected(Vec::new());
-    let Some(format) = crate::format::named(info.name) else { return collected.0 };
-    let mut reading = Reading::new(format, Want::All);
+    let Some(reader) = info.calls.nested_reader.filter(|_| !records.is_empty()) else { return collected.0 };
+    let mut reader = reader(want);
     for record in records {
-        reading.feed(record.as_bytes(), &mut collected);
-        reading.feed(b"\n", &mut collected);
+        let at = Span { offset: 0, length: record.len() as u64, line: 1 };
+        let record = Record { at, bytes: record.as_bytes(), place: Place::Line, terminated: true };
+        reader.record(record, &mut collected);
     }
-    reading.end(&mut collected);
+    reader.finish(&mut collected);
     collected.0
 }
 

@@ -30,7 +30,7 @@ impl Judgement {
     pub fn of(event: &Event<'_>) -> Option<Judgement> {
         let Body::Fact { name, .. } = &event.body else { return None };
         words(event).find_map(|(words, residue)| {
-            let paths = words.judgements.iter().find(|judgement| judgement.fact == name)?;
+            let paths = words.judgements.iter().find(|judgement| *name == judgement.fact)?;
             let stated = residue.word_at(paths.field)?;
             let (_, verdict) = paths.words.iter().find(|(word, _)| *word == stated)?;
             let reason = residue.word_at(paths.reason).unwrap_or_default().into_owned();

@@ -34,7 +34,7 @@ impl<'e> CallReport<'e> {
     pub fn of(event: &'e Event<'_>) -> Option<CallReport<'e>> {
         let Body::Fact { name, .. } = &event.body else { return None };
         words(event).find_map(|(words, residue)| {
-            let paths = words.reports.iter().find(|report| report.fact == name)?;
+            let paths = words.reports.iter().find(|report| *name == report.fact)?;
             Some(CallReport { paths, residue })
         })
     }

@@ -137,6 +137,11 @@ impl<'a> Object<'a> {
         self.take_as(key, |raw| Text::from_json(raw)?.exact().filter(|text| !text.is_empty()))
     }
 
+    /// Takes a string that `named` knows.
+    pub fn take_word<T>(&mut self, key: &str, named: impl Fn(&str) -> Option<T>) -> Option<T> {
+        self.take_as(key, |raw| named(raw.strip_prefix('"')?.strip_suffix('"')?))
+    }
+
     /// Takes `true` or `false`.
     pub fn take_bool(&mut self, key: &str) -> Option<bool> {
         self.take_as(key, |raw| match raw {
@@ -208,7 +213,7 @@ impl<'a> Object<'a> {
     /// An empty name is none.
     pub fn take_usage(&mut self, names: [&str; 5]) -> Usage {
         let [input, output, cache_read, cache_write, reasoning] = names.map(|name| self.take_number(name));
-        Usage { input, output, cache_read, cache_write, reasoning, cost: None }
+        Usage { input, output, cache_read, cache_write, reasoning, ..Usage::default() }
     }
 
     /// What nobody took.

@@ -361,6 +361,7 @@ impl Ledger {
             cache_write: counter(tokens.cache_write, stated.cache_write),
             reasoning: counter(tokens.reasoning, stated.reasoning),
             cost: costs.reduce(|one, other| one + other).and_then(Dollars::of),
+            ..Usage::default()
         }
     }
 

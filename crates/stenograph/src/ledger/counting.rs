@@ -10,9 +10,12 @@ use xxhash_rust::xxh3::Xxh3DefaultBuilder;
 use super::key::{hash, key};
 use super::row::{How, Row, Tools};
 use super::source_usage::{Aside, LastAnswer, Name, Names, Reason, Replay, SourceUsage, State};
-use super::told::{ForwardedCall, NotACall, Told};
 use super::{ServiceTier, Tokens};
-use crate::model::{Body, Event, Note, Usage};
+use crate::evidence::{
+    NotACall, forwarded_calls, has_invalid_count, is_history_elsewhere, is_search, not_a_call, repeated_session,
+    request, running_total,
+};
+use crate::model::{Body, Event, Fact, Note, Usage};
 use crate::read::{Sink, is_counted};
 use crate::time::Time;
 
@@ -105,33 +108,32 @@ impl Counting {
         if event.is_oversize() {
             return self.aside(Reason::Oversize, line);
         }
-        let told = event.told();
-        self.follow(event, &told);
-        match told.aside {
-            Some(NotACall::Synthetic) if event.usage.is_some() => return self.aside(Reason::Synthetic, line),
-            Some(NotACall::Synthetic) => return,
+        self.follow(event);
+        match not_a_call(event) {
+            Some(NotACall::Synthetic) => return self.aside(Reason::Synthetic, line),
             Some(NotACall::Sum) => self.aside(Reason::Sum, line),
             None => {}
         }
-        if told.odd {
+        for call in forwarded_calls(event) {
+            self.forwarded(event, &call);
+        }
+        let is_invalid = has_invalid_count(event);
+        if is_invalid {
             self.aside(Reason::Odd, line);
         }
-        if let Some(inner) = &told.inner {
-            self.inner(event, inner);
-        }
-        match (&told.total, &event.usage) {
-            // A total with a count that is none would seem to begin anew. The next one tells what this one does not.
-            (Some(_), _) if told.odd => {}
-            (Some(total), _) => self.total(event, total),
-            (None, Some(usage)) => self.usage(event, usage, &told),
-            (None, None) if told.more.searches > 0 => self.searches(event, &told),
+        match (running_total(event), &event.usage) {
+            // A total with an invalid count would look like a new beginning. The next total makes up for it.
+            (Some(_), _) if is_invalid => {}
+            (Some(total), _) => self.total(event, &total),
+            (None, Some(usage)) => self.usage(event, usage),
+            (None, None) if is_search(event) => self.search(event),
             (None, None) => {}
         }
     }
 
-    /// A search of a vendor's servers that a record of its own tells of. It is no model call.
-    fn searches(&mut self, event: &Event<'_>, told: &Told<'_>) {
-        let mut row = self.row(event, How::Search, told.more);
+    /// A web search that has a record of its own. It is not a model call.
+    fn search(&mut self, event: &Event<'_>) {
+        let mut row = self.row(event, How::Search, Tokens { searches: 1, ..Tokens::default() });
         row.calls = 0;
         row.key = match event.call().or(event.id.as_deref()) {
             Some(id) if id.len() >= ID_LENGTH_MIN => key("search", &[Some(id)]),
@@ -170,7 +172,7 @@ impl Counting {
     }
 
     /// Remembers what the next records are of.
-    fn follow(&mut self, event: &Event<'_>, told: &Told<'_>) {
+    fn follow(&mut self, event: &Event<'_>) {
         let keep = |place: &mut Option<String>, stated: Option<&str>| {
             if let Some(stated) = stated.filter(|stated| place.as_deref() != Some(*stated)) {
                 *place = Some(stated.to_owned());
@@ -182,8 +184,7 @@ impl Counting {
             keep(&mut self.state.cwd, event.cwd.as_deref());
             keep(&mut self.state.branch, event.branch.as_deref());
         }
-        let Body::Fact { name, .. } = &event.body else { return };
-        if name != "session" {
+        if !matches!(event.body, Body::Fact { name: Fact::Session, .. }) {
             return;
         }
         let time = millis(event.time.as_ref()).unwrap_or(i64::MIN);
@@ -191,15 +192,15 @@ impl Counting {
             // The first header is the source's own; a parent whose history it begins with may be named there.
             (None, session) => {
                 self.state.session = session.map(str::to_owned);
-                self.state.apart = told.apart;
-                // A history that stands in another source is not replayed here.
-                let parent = told.parent.as_ref().filter(|_| !told.apart);
+                self.state.apart = is_history_elsewhere(event);
+                // A history that is in another source is not replayed here.
+                let parent = repeated_session(event).filter(|_| !self.state.apart);
                 self.state.replay = parent.map(|parent| Replay { of: vec![parent.to_string()], last: time });
             }
             // Another one right behind it is the head of the history that is replayed, and may itself begin with an older one.
             (Some(own), Some(other)) if own != other && self.state.total.is_none() => {
                 let replay = self.state.replay.get_or_insert_with(|| Replay { of: Vec::new(), last: time });
-                for session in [Some(other), told.parent.as_deref()].into_iter().flatten() {
+                for session in [Some(other), repeated_session(event).as_deref()].into_iter().flatten() {
                     if session != own && replay.of.len() < LINEAGE_MAX && !replay.of.iter().any(|of| of == session) {
                         replay.of.push(session.to_owned());
                     }
@@ -235,8 +236,8 @@ impl Counting {
     }
 
     /// A call that is told of with its answer.
-    fn usage(&mut self, event: &Event<'_>, usage: &Usage, told: &Told<'_>) {
-        let tokens = Tokens::of(usage).plus(&told.more);
+    fn usage(&mut self, event: &Event<'_>, usage: &Usage) {
+        let tokens = Tokens::of(usage);
         let is_money_only = usage.cost.is_some() && Usage { cost: None, ..*usage }.is_empty();
         let how = match (is_money_only, event.restates) {
             (true, _) => How::Cost,
@@ -244,11 +245,11 @@ impl Counting {
             (false, false) => How::Own,
         };
         let mut row = self.row(event, how, tokens);
-        (row.pace, row.stated) = (told.pace, usage.cost.map(|cost| cost.value()));
+        (row.pace, row.stated) = (usage.tier(), usage.cost.map(|cost| cost.value()));
         row.calls = u32::from(how != How::Cost);
         row.key = match (&event.group, &event.id) {
             _ if how == How::Cost => key("cost", &[event.id.as_deref(), self.session(event)]),
-            (Some(group), _) => key("answer", &[Some(group), told.request.as_deref()]),
+            (Some(group), _) => key("answer", &[Some(group), request(event).as_deref()]),
             (None, id) => self.record_key(id.as_deref(), &row, event),
         };
         let key = row.key;
@@ -265,16 +266,20 @@ impl Counting {
         }
     }
 
-    /// A call that a record passes on.
-    fn inner(&mut self, event: &Event<'_>, inner: &ForwardedCall<'_>) {
-        let mut row = self.row(event, How::Passed, inner.tokens);
-        row.pace = inner.pace;
-        row.thread = self.name(inner.thread.as_deref()).or(row.thread);
-        row.model = self.name(inner.model.as_deref());
-        row.time = millis(inner.time.as_ref()).or(row.time);
+    /// A call of a sub-agent that a record forwards, or an invalid count of one.
+    fn forwarded(&mut self, event: &Event<'_>, call: &Event<'_>) {
+        if has_invalid_count(call) {
+            self.aside(Reason::Odd, event.at.map_or(0, |at| at.line));
+        }
+        let Some(usage) = &call.usage else { return };
+        let mut row = self.row(event, How::Passed, Tokens::of(usage));
+        row.pace = usage.tier();
+        row.thread = self.name(call.thread.as_deref()).or(row.thread);
+        row.model = self.name(call.model.as_deref());
+        row.time = millis(call.time.as_ref()).or(row.time);
         row.told_at = row.time.unwrap_or(i64::MAX);
-        row.key = match (&inner.group, &inner.id) {
-            (Some(group), _) => key("answer", &[Some(group), inner.request.as_deref()]),
+        row.key = match (&call.group, &call.id) {
+            (Some(group), _) => key("answer", &[Some(group), request(call).as_deref()]),
             (None, id) => self.record_key(id.as_deref(), &row, event),
         };
         self.put(row);

@@ -1,7 +1,7 @@
 //! What sessions took: one row for each model call, wherever and however often sources tell of it. Pure folds over events; nothing
 //! here reads a clock or a file.
 //!
-//! [`Counting`] makes a [`SourceUsage`] of one source, [`LedgerBuilder`] one ledger of all pages; a format says in [`Told`] what only it knows.
+//! [`Counting`] makes a [`SourceUsage`] of one source, [`LedgerBuilder`] one ledger of all pages; [`crate::evidence`] reads what records state beyond the usage of their events.
 
 mod builder;
 mod conversions;
@@ -14,9 +14,8 @@ mod row;
 mod rules;
 mod runs;
 mod source_usage;
-mod tokens;
-mod told;
 
+pub use crate::model::{ServiceTier, Tokens};
 pub use builder::{Decision, Entry, Ledger, LedgerBuilder};
 pub use counting::{Calls, Counting};
 pub use money::Money;
@@ -26,6 +25,3 @@ pub use row::{How, Row, Tools};
 pub use rules::{Rule, Tallied, Tally};
 pub(crate) use source_usage::Names;
 pub use source_usage::{Aside, Name, Reason, SourceUsage, State};
-pub use tokens::{ServiceTier, Tokens};
-pub(crate) use told::is_odd;
-pub use told::{ForwardedCall, Input, NotACall, Told, Total};

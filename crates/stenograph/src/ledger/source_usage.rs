@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Tokens;
 use super::row::{How, Row};
-use crate::model::{Body, Event};
+use crate::model::{Body, Event, Fact};
 
 /// The model calls that one source states, or those of a piece of it that was read at once.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -217,7 +217,7 @@ pub struct State {
 impl State {
     /// The session that an event is of: its own, or else that of the source.
     pub(super) fn session_of<'e>(&'e self, event: &'e Event<'_>) -> Option<&'e str> {
-        let is_header = matches!(&event.body, Body::Fact { name, .. } if name == "session");
+        let is_header = matches!(&event.body, Body::Fact { name: Fact::Session, .. });
         let own = event.session.as_deref().filter(|_| !is_header || self.session.is_none());
         own.or(self.session.as_deref())
     }

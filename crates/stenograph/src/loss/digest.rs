@@ -4,12 +4,13 @@ use std::collections::HashMap;
 
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::evidence::forwarded_calls;
 use crate::json::Object;
-use crate::model::{Body, Content, Event, Input, Kind, PieceKind, Role, Span, Usage};
+use crate::model::{Body, Content, Event, Input, Kind, PieceKind, Role, ServiceTier, Span, Usage};
 use crate::text::Text;
 
 /// The fields that are compared, by position in [`Digest::fields`].
-pub const FIELDS: [&str; 20] = [
+pub const FIELDS: [&str; 22] = [
     "session",
     "thread",
     "id",
@@ -30,6 +31,8 @@ pub const FIELDS: [&str; 20] = [
     "pieces",
     "stop_reason",
     "forked_from",
+    "request_id",
+    "usage_details",
 ];
 
 /// Where usage stands in [`FIELDS`]: it is what formats most often keep in a record of its own.
@@ -192,6 +195,8 @@ fn fields(event: &Event<'_>) -> [u64; FIELDS.len()] {
         pieces(event),
         text(event.stop_reason.as_deref()),
         text(event.forked_from.as_ref().map(|fork| fork.session.as_ref())),
+        text(event.request_id.as_deref()),
+        event.usage.as_ref().map_or(0, usage_details),
     ]
 }
 
@@ -199,7 +204,10 @@ fn fields(event: &Event<'_>) -> [u64; FIELDS.len()] {
 pub(super) fn usage(event: &Event<'_>) -> u64 {
     match (&event.usage, event.kind()) {
         (Some(usage), _) => own_usage(usage),
-        (None, Kind::Fact) => event.told().inner.map_or(0, |inner| xxh3_64(format!("{:?}", inner.tokens).as_bytes())),
+        (None, Kind::Fact) => {
+            let forwarded = forwarded_calls(event).into_iter().find_map(|call| call.usage);
+            forwarded.map_or(0, |usage| xxh3_64(format!("{usage:?}").as_bytes()))
+        }
         (None, _) => 0,
     }
 }
@@ -213,6 +221,16 @@ fn own_usage(usage: &Usage) -> u64 {
         return 0;
     }
     xxh3_64(format!("{numbers:?} {cost}").as_bytes()).max(1)
+}
+
+/// What a usage states besides its counters of tokens: cache lifetimes, web searches, the service tier.
+fn usage_details(usage: &Usage) -> u64 {
+    let number = |number: Option<u64>| number.unwrap_or(0);
+    let numbers = [usage.cache_write_1h, usage.cache_write_5m, usage.searches, usage.fetches].map(number);
+    if numbers == [0; 4] && usage.tier() == ServiceTier::Standard {
+        return 0;
+    }
+    xxh3_64(format!("{numbers:?} {}", usage.tier().name()).as_bytes()).max(1)
 }
 
 /// Where each of several texts ends.

@@ -1,6 +1,8 @@
 //! The words and fields by which an agent marks what came of a call: exit codes, refusals, jobs that go on. These are tables only;
 //! [`crate::evidence`] is the one place that reads records with them.
 
+use super::{Reader, Want};
+
 /// The words and fields by which an agent marks what came of a call. A field is a path in what no field of the model has a place for.
 #[derive(Clone, Copy, Debug)]
 pub struct CallWords {
@@ -42,6 +44,8 @@ pub struct CallWords {
     pub judgements: &'static [JudgementPaths],
     /// Facts that hold a whole record of a side conversation.
     pub nested: Option<NestedPaths>,
+    /// Reads records of the format that are inside other records.
+    pub nested_reader: Option<fn(Want) -> Box<dyn Reader>>,
     /// The words of messages that only report on a job.
     pub notice: Option<NoticeWords>,
     /// Fields of a compaction with the tokens before and after it.
@@ -74,6 +78,7 @@ impl CallWords {
         reports: &[],
         judgements: &[],
         nested: None,
+        nested_reader: None,
         notice: None,
         compaction_tokens: None,
         preserved_ids: &[],

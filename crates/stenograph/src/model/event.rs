@@ -2,8 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{Content, Dollars, Extra, FormatInfo, Input};
-use crate::ledger::Told;
+use super::{Content, Extra, Fact, Input, Usage};
 use crate::text::{Raw, Str, Text};
 use crate::time::Time;
 
@@ -101,6 +100,8 @@ pub struct Event<'a> {
     pub version: Option<Str<'a>>,
     /// Why the model's answer ends with this record, in the source's word.
     pub stop_reason: Option<Str<'a>>,
+    /// The id of the request to the model. Together with `group` it identifies a model call.
+    pub request_id: Option<Str<'a>>,
     /// What its session was forked from.
     pub forked_from: Option<Box<ForkOrigin<'a>>>,
     /// What happened.
@@ -118,8 +119,8 @@ pub struct Event<'a> {
 pub enum Body<'a> {
     /// Something the record states that nobody said: a header, a title, a setting, a count.
     Fact {
-        /// What it is about, in the source's own word.
-        name: Str<'a>,
+        /// What it is about.
+        name: Fact<'a>,
         /// The statement itself where it is text, such as a title.
         content: Option<Content<'a>>,
     },
@@ -271,35 +272,6 @@ impl Role {
     }
 }
 
-/// Tokens and money. A number that the source does not state is `None`, never 0.
-#[derive(Clone, Copy, Debug, PartialEq, Default)]
-pub struct Usage {
-    /// Tokens read, without those that came from a cache or went into one.
-    pub input: Option<u64>,
-    /// Tokens written, thinking included.
-    pub output: Option<u64>,
-    /// Tokens read from a cache.
-    pub cache_read: Option<u64>,
-    /// Tokens written into a cache.
-    pub cache_write: Option<u64>,
-    /// Tokens of `output` that were thinking.
-    pub reasoning: Option<u64>,
-    /// What the source says it cost, in US dollars.
-    pub cost: Option<Dollars>,
-}
-
-impl Usage {
-    /// Whether no number is stated.
-    pub fn is_empty(&self) -> bool {
-        *self == Usage::default()
-    }
-
-    /// The usage, or `None` when no number is stated.
-    pub fn stated(self) -> Option<Usage> {
-        (!self.is_empty()).then_some(self)
-    }
-}
-
 impl<'a> Event<'a> {
     /// An event with this body and nothing else known.
     pub fn new(body: Body<'a>) -> Event<'a> {
@@ -342,7 +314,8 @@ impl<'a> Event<'a> {
     /// The name in the body: of a tool, a fact, an error, an unknown type.
     pub fn name(&self) -> Option<&str> {
         match &self.body {
-            Body::Fact { name, .. } | Body::ToolCall { name, .. } => Some(name),
+            Body::Fact { name, .. } => Some(name),
+            Body::ToolCall { name, .. } => Some(name),
             Body::ToolResult { name, .. } | Body::Failure { name, .. } | Body::Other { name, .. } => name.as_deref(),
             Body::Stop { reason, .. } => reason.as_deref(),
             Body::Message { .. } | Body::Thinking { .. } | Body::Compaction { .. } => None,
@@ -362,14 +335,6 @@ impl<'a> Event<'a> {
         self.body.content()
     }
 
-    /// What the record tells about model calls in the words of its format. A native stream may hold the words of several; the first
-    /// that tell anything count.
-    pub fn told(&self) -> Told<'_> {
-        let told =
-            |(info, left): (&FormatInfo, _)| crate::format::named(info.name).map(|format| format.told(self, left));
-        self.extra.known().filter_map(told).find(|told| *told != Told::default()).unwrap_or_default()
-    }
-
     /// Whether both say the same, wherever they stand.
     pub fn says_the_same(&self, other: &Event<'_>) -> bool {
         self.part == other.part
@@ -387,6 +352,7 @@ impl<'a> Event<'a> {
             && self.branch == other.branch
             && self.version == other.version
             && self.stop_reason == other.stop_reason
+            && self.request_id == other.request_id
             && self.forked_from == other.forked_from
             && self.body == other.body
             && self.usage == other.usage
@@ -414,6 +380,7 @@ impl<'a> Event<'a> {
             branch: own(self.branch),
             version: own(self.version),
             stop_reason: own(self.stop_reason),
+            request_id: own(self.request_id),
             forked_from: self.forked_from.map(|fork| Box::new(fork.into_owned())),
             body: self.body.into_owned(),
             usage: self.usage,
@@ -456,7 +423,9 @@ impl<'a> Body<'a> {
     pub fn into_owned(self) -> Body<'static> {
         let own = |text: Str<'_>| -> Str<'static> { Cow::Owned(text.into_owned()) };
         match self {
-            Body::Fact { name, content } => Body::Fact { name: own(name), content: content.map(Content::into_owned) },
+            Body::Fact { name, content } => {
+                Body::Fact { name: name.into_owned(), content: content.map(Content::into_owned) }
+            }
             Body::Message { role, content } => Body::Message { role, content: content.into_owned() },
             Body::Thinking { content } => Body::Thinking { content: content.into_owned() },
             Body::ToolCall { call, name, input } => {

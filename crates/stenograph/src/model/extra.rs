@@ -126,6 +126,23 @@ impl<'a> ExtraFields<'a> {
         }
     }
 
+    /// The object at this path, whether parts of it were taken or it is still whole. An empty path is the record itself.
+    pub(crate) fn object_at(&self, path: &str) -> Option<Cow<'_, ExtraFields<'_>>> {
+        let mut object = self;
+        let mut keys = path.split('.').filter(|key| !key.is_empty());
+        while let Some(key) = keys.next() {
+            match object.held(key)? {
+                Held::Object(inner) => object = inner,
+                Held::Raw(raw) => {
+                    let below = keys.fold(Some(raw.as_ref()), |raw, key| crate::json::fields(raw?, [key])[0]);
+                    return Some(Cow::Owned(crate::json::Object::parse(below?)?.rest()));
+                }
+                Held::Hole => return None,
+            }
+        }
+        Some(Cow::Borrowed(object))
+    }
+
     /// The text of the field at this path, or its digits.
     pub(crate) fn word_at(&self, path: &str) -> Option<Str<'_>> {
         if path.is_empty() { None } else { crate::json::word(self.at(path)?) }

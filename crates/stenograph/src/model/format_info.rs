@@ -1,7 +1,7 @@
 //! What is known of a format beforehand: its names, its places, and tables of words and paths. Events point to it, so that every feature
 //! can ask in whose words a record is told.
 
-use super::{CallWords, Kind};
+use super::{CallWords, Kind, SessionWords, UsageWords};
 use crate::frame::Framing;
 
 /// What people and programs need to know about a format.
@@ -53,6 +53,10 @@ pub struct FormatInfo {
     pub effects_call: Option<&'static str>,
     /// The words by which its agent marks what came of a call.
     pub calls: CallWords,
+    /// Where its records state what model calls took, beyond the usage of their events.
+    pub usage: UsageWords,
+    /// Where its records state what holds for a session.
+    pub session: SessionWords,
 }
 
 impl FormatInfo {
@@ -77,6 +81,8 @@ impl FormatInfo {
         effects: &[],
         effects_call: None,
         calls: CallWords::NONE,
+        usage: UsageWords::NONE,
+        session: SessionWords::NONE,
     };
 }
 

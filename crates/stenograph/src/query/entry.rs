@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use memchr::memmem;
 
-use super::touch::Touch;
+use super::Touch;
 use crate::json::{Leaf, leaves};
 use crate::model::{Body, Content, Data, Event, Input, Kind, PieceKind, Role};
 use crate::text::Text;

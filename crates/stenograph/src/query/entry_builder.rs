@@ -7,7 +7,6 @@ use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::entry::{self, Entry};
-use super::touch;
 use crate::calls::Calls;
 use crate::evidence::nested_events;
 use crate::format::Format;
@@ -61,7 +60,7 @@ impl EntryBuilder {
             None => return None,
         };
         let files = match &event.body {
-            Body::ToolCall { name, input, .. } => touch::touches(name, input, self.cwd.as_deref()),
+            Body::ToolCall { name, input, .. } => super::touches(name, input, self.cwd.as_deref()),
             _ => Vec::new(),
         };
         let (said, twin) = fingerprints(event, &texts);

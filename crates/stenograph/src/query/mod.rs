@@ -11,9 +11,10 @@ mod matches;
 mod moment;
 mod parse;
 mod snippet;
-mod touch;
 mod words;
 
+pub use crate::evidence::{Touch, TouchHow};
+pub(crate) use crate::evidence::{is_path, joined, parts, touches, verb};
 pub use collapse::{Same, Shown, collapse, collapse_pieces};
 pub use entry::Entry;
 pub use entry_builder::EntryBuilder;
@@ -24,6 +25,4 @@ pub use matches::SessionFacts;
 pub use moment::{SPELLINGS, Today, moment};
 pub use parse::{Mistake, PHRASE_LENGTH_MAX, QUERY_SIZE_MAX};
 pub use snippet::Snippet;
-pub use touch::{Touch, TouchHow};
-pub(crate) use touch::{is_path, joined, parts, touches, verb};
 pub use words::{How, WORD_LENGTH_MAX, Word, Words, words};

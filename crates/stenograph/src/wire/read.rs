@@ -7,7 +7,7 @@ use crate::formats::steno::INFO;
 use crate::json::{Object, items};
 use crate::model::{
     Body, Content, Data, Event, Extra, ExtraFields, ForkOrigin, Held, Input, Origin, Part, Piece, PieceKind, Role,
-    Usage,
+    ServiceTier, Speed, Usage,
 };
 
 /// Reads an event; `None` when the object is not one of this version.
@@ -32,6 +32,7 @@ pub fn read<'a>(object: &mut Object<'a>) -> Option<Event<'a>> {
         branch: object.take_str("branch"),
         version: object.take_str("version"),
         stop_reason: object.take_str("stop_reason"),
+        request_id: object.take_str("request_id"),
         ..Event::new(body)
     };
     event.forked_from = read_fork(object);
@@ -45,7 +46,7 @@ pub fn read<'a>(object: &mut Object<'a>) -> Option<Event<'a>> {
 }
 
 /// The keys that every event may have.
-const KEYS: [&str; 19] = [
+const KEYS: [&str; 20] = [
     "v",
     "kind",
     "time",
@@ -61,6 +62,7 @@ const KEYS: [&str; 19] = [
     "branch",
     "version",
     "stop_reason",
+    "request_id",
     "forked_from",
     "restates",
     "part",
@@ -105,7 +107,7 @@ const ODD_KEYS_MAX: usize = 4;
 fn read_body<'a>(object: &mut Object<'a>) -> Option<Body<'a>> {
     let kind = object.peek_str("kind")?;
     Some(match kind.as_ref() {
-        "fact" => Body::Fact { name: object.take_str("name")?, content: read_content(object) },
+        "fact" => Body::Fact { name: object.take_str("name")?.into(), content: read_content(object) },
         "message" => {
             let role = object.peek_str("role").and_then(|role| Role::named(&role))?;
             let content = read_content(object)?;
@@ -195,6 +197,12 @@ fn read_fork<'a>(object: &mut Object<'a>) -> Option<Box<ForkOrigin<'a>>> {
 fn read_usage(object: &mut Object<'_>) -> Option<Usage> {
     let mut numbers = object.open("usage")?;
     let mut usage = numbers.take_usage(["input", "output", "cache_read", "cache_write", "reasoning"]);
+    usage.cache_write_1h = numbers.take_number("cache_write_1h");
+    usage.cache_write_5m = numbers.take_number("cache_write_5m");
+    usage.searches = numbers.take_number("searches");
+    usage.fetches = numbers.take_number("fetches");
+    usage.service_tier = numbers.take_word("service_tier", ServiceTier::named);
+    usage.speed = numbers.take_word("speed", Speed::named);
     usage.cost = numbers.take_dollars("cost");
     if !numbers.clone().rest().is_empty() {
         object.close("usage", numbers);

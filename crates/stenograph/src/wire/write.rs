@@ -4,7 +4,9 @@ use std::fmt::Write as _;
 
 use super::{NAME, VERSION};
 use crate::json::Draft;
-use crate::model::{Body, Content, Data, Event, Extra, Input, Note, Part, Piece, PieceKind, Span, Usage};
+use crate::model::{
+    Body, Content, Data, Event, Extra, Input, Note, Part, Piece, PieceKind, ServiceTier, Span, Speed, Usage,
+};
 use crate::text::{Text, escape_into, quote};
 use crate::time::Time;
 
@@ -79,6 +81,7 @@ fn put_event(event: &Event<'_>, fields: &mut impl Fields) {
     fields.put_opt("branch", event.branch.as_deref());
     fields.put_opt("version", event.version.as_deref());
     fields.put_opt("stop_reason", event.stop_reason.as_deref());
+    fields.put_opt("request_id", event.request_id.as_deref());
     if let Some(fork) = &event.forked_from {
         let mut draft = Draft::new();
         draft.set_str("session", &fork.session);
@@ -278,7 +281,13 @@ fn usage_draft(usage: &Usage) -> Draft<'static> {
     draft.set_number("output", usage.output);
     draft.set_number("cache_read", usage.cache_read);
     draft.set_number("cache_write", usage.cache_write);
+    draft.set_number("cache_write_1h", usage.cache_write_1h);
+    draft.set_number("cache_write_5m", usage.cache_write_5m);
     draft.set_number("reasoning", usage.reasoning);
+    draft.set_number("searches", usage.searches);
+    draft.set_number("fetches", usage.fetches);
+    draft.set_opt("service_tier", usage.service_tier.map(ServiceTier::name));
+    draft.set_opt("speed", usage.speed.map(Speed::name));
     if let Some(cost) = usage.cost {
         draft.set("cost", cost.to_string());
     }

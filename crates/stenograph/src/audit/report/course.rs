@@ -1,6 +1,7 @@
 //! What a run went through: what went wrong, who allowed what, other agents, what is to do, where it got nowhere. Plain values.
 
 use super::{CallOutcome, Capped, Place};
+use crate::evidence::Todo;
 use crate::model::Verdict;
 
 /// What was said last.
@@ -146,17 +147,6 @@ pub struct Todos {
     pub items: Vec<Todo>,
     /// How many more there were.
     pub more: u64,
-}
-
-/// Something to do.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Todo {
-    /// Its id, where it has one.
-    pub id: Option<String>,
-    /// What.
-    pub text: String,
-    /// How far it is, in the source's word.
-    pub status: String,
 }
 
 /// How a run can get nowhere.

@@ -37,7 +37,7 @@ pub fn tools<'a>(object: &mut Object<'a>, name: &'static str, format: &'static F
     object.take(name);
     let residue = ExtraFields(vec![(Cow::Borrowed(name), Held::Raw(Cow::Borrowed(raw)))]);
     let extra = Extra::of(format, residue);
-    Some(Event { extra, ..Event::new(Body::Fact { name: Cow::Borrowed(name), content: None }) })
+    Some(Event { extra, ..Event::new(Body::Fact { name: name.into(), content: None }) })
 }
 
 /// Puts the tools back.

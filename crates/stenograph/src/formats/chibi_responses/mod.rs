@@ -3,13 +3,10 @@
 mod read;
 mod write;
 
-use std::borrow::Cow;
-
 use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Want};
 use crate::frame::Framing;
 use crate::json::JsonLines;
-use crate::ledger::{Told, is_odd};
-use crate::model::{Event, ExtraFields, Outline};
+use crate::model::{Outline, UsageWords};
 use crate::read::Reader;
 use crate::write::Writer;
 
@@ -35,6 +32,12 @@ static INFO: FormatInfo = FormatInfo {
     spelling: &["response.usage.total_tokens"],
     sheet: &["*: timestamp number, response object, response.usage.prompt_tokens number?, \
          response.usage.completion_tokens number?"],
+    usage: UsageWords {
+        counters: &[("response.usage", &["prompt_tokens", "completion_tokens"])],
+        // Some servers number their responses from 1.
+        do_groups_repeat: true,
+        ..UsageWords::NONE
+    },
     ..FormatInfo::BLANK
 };
 
@@ -60,18 +63,6 @@ impl Format for ChibiResponses {
 
     fn reader(&self, _want: Want) -> Box<dyn Reader> {
         Box::new(JsonLines(read::Responses))
-    }
-
-    /// Some servers count their responses from a small number on: the same id at another time is another response.
-    fn told<'e>(&self, event: &'e Event<'_>, left: &'e ExtraFields<'_>) -> Told<'e> {
-        let time = event.time.as_ref().and_then(crate::time::Time::instant);
-        let is_stated_oddly = |usage: &ExtraFields<'_>| {
-            ["prompt_tokens", "completion_tokens"].iter().filter_map(|name| usage.raw(name)).any(is_odd)
-        };
-        let response = left.opened(RESPONSE);
-        let usage = response.as_ref().and_then(|response| response.opened("usage"));
-        let odd = usage.is_some_and(|usage| is_stated_oddly(&usage));
-        Told { request: time.map(|time| Cow::Owned(time.to_string())), odd, ..Told::default() }
     }
 
     fn writer(&self, outline: &Outline) -> Box<dyn Writer> {

@@ -207,6 +207,7 @@ impl Foreign {
         draft.set_str("cwd", &or_outline(event.cwd.as_deref(), &outline.cwd));
         draft.set_str("sessionId", &self.session);
         draft.set_str("version", &or_outline(event.version.as_deref(), &outline.version));
+        draft.set_opt("requestId", event.request_id.as_deref());
         draft.set_str("gitBranch", &or_outline(event.branch.as_deref(), &outline.branch));
         self.remember(event, uuid);
         draft

@@ -7,15 +7,14 @@ mod peers;
 mod read;
 mod record;
 mod sniff;
-mod usage;
 mod words;
 mod write;
 
 use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Want};
 use crate::frame::Framing;
 use crate::json::JsonLines;
-use crate::ledger::{Rule, Tally, Told};
-use crate::model::{Event, ExtraFields, Outline};
+use crate::ledger::{Rule, Tally};
+use crate::model::Outline;
 use crate::read::Reader;
 use crate::write::Writer;
 
@@ -77,6 +76,8 @@ static INFO: FormatInfo = FormatInfo {
     injected: &[("<system-reminder>", "</system-reminder>")],
     effects: &["toolUseResult", "tool_use_result"],
     calls: words::WORDS,
+    usage: words::USAGE,
+    session: words::SESSION,
     ..FormatInfo::BLANK
 };
 
@@ -95,10 +96,6 @@ impl Format for ClaudeCode {
 
     fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
         Box::new(write::Records::new(outline))
-    }
-
-    fn told<'e>(&self, event: &'e Event<'_>, left: &'e ExtraFields<'_>) -> Told<'e> {
-        usage::told(event, left)
     }
 
     fn tally(&self, rule: Rule) -> Option<Box<dyn Tally>> {

@@ -10,7 +10,9 @@ use super::record::{Dialect, NAMELESS, SUBTYPES, known};
 use crate::format::Want;
 use crate::formats::anthropic::{Remark, blocks, take_content};
 use crate::json::{At, Object, Objects, items};
-use crate::model::{Body, Content, Event, Extra, ExtraFields, ForkOrigin, Held, NoteKind, Role, Usage};
+use crate::model::{
+    Body, Content, Event, Extra, ExtraFields, Fact, ForkOrigin, Held, NoteKind, Role, ServiceTier, Speed, Usage,
+};
 use crate::read::Sink;
 use crate::text::Str;
 
@@ -53,7 +55,7 @@ impl Objects for Records {
                         "queue-operation" => take_content(&mut object, key, &mut remarks),
                         _ => object.take_text(key).map(Content::Text),
                     });
-                    let body = Body::Fact { name: Cow::Borrowed(known.name), content };
+                    let body = Body::Fact { name: known.name.into(), content };
                     note_blocks(remarks, at, out);
                     emit(object, kind.as_deref(), body, at, out);
                 }
@@ -73,8 +75,8 @@ impl Objects for Records {
     }
 }
 
-/// What stands for a model where Claude Code itself put the words. No model has that name, so it stays in `extra`.
-pub const SYNTHETIC: &str = "\"<synthetic>\"";
+/// The name that Claude Code gives as the model of an answer that it made up itself. No model has that name, so it stays in `extra`.
+pub const SYNTHETIC: &str = "<synthetic>";
 
 /// Emits a record of one event.
 fn emit(mut object: Object<'_>, kind: Option<&str>, body: Body<'_>, at: &At<'_>, out: &mut dyn Sink) {
@@ -116,6 +118,7 @@ fn envelope<'a>(object: &mut Object<'a>, kind: Option<&str>) -> Event<'a> {
         cwd: object.take_name("cwd"),
         branch: object.take_name("gitBranch"),
         version: object.take_name("version"),
+        request_id: object.take_name("requestId"),
         forked_from: fork(object),
         ..Event::default()
     }
@@ -146,7 +149,7 @@ impl Records {
         };
         let mut event = envelope(&mut object, kind);
         event.group = message.take_name("id");
-        if message.peek("model") != Some(SYNTHETIC) {
+        if message.peek_str("model").as_deref() != Some(SYNTHETIC) {
             event.model = message.take_name("model");
         }
         event.stop_reason = message.take_name("stop_reason");
@@ -221,7 +224,7 @@ fn meaning<'a>(object: &mut Object<'a>, body: Body<'a>, counts: bool) -> Body<'a
     let Body::Message { role, content } = body else { return body };
     let silent = matches!(&content, Content::Pieces(pieces) if pieces.is_empty());
     if silent && counts {
-        return Body::Fact { name: Cow::Borrowed("usage"), content: None };
+        return Body::Fact { name: Fact::Usage, content: None };
     }
     if object.peek_true("isCompactSummary") {
         return Body::Compaction { summary: Some(content) };
@@ -239,25 +242,37 @@ fn is_name(raw: &str) -> bool {
 /// Takes the usage of a message.
 fn take_usage(message: &mut Object<'_>) -> Option<Usage> {
     let mut stated = message.open("usage")?;
-    let usage = numbers(&mut stated);
+    let [input, output, cache_read, cache_write] = COUNTERS;
+    let mut usage = stated.take_usage([input, output, cache_read, cache_write, ""]);
+    [usage.reasoning] = take_numbers(&mut stated, "output_tokens_details", ["thinking_tokens"]);
+    // A usage without any counter is not a model call, whatever else it states.
+    if !usage.is_empty() {
+        [usage.cache_write_1h, usage.cache_write_5m] = take_numbers(&mut stated, "cache_creation", LIFETIMES);
+        [usage.searches, usage.fetches] = take_numbers(&mut stated, "server_tool_use", SERVER_TOOLS);
+        usage.service_tier = stated.take_word("service_tier", ServiceTier::named);
+        usage.speed = stated.take_word("speed", Speed::named);
+    }
     message.close("usage", stated);
     usage.stated()
+}
+
+/// Takes the numbers of an object within another one.
+fn take_numbers<const N: usize>(object: &mut Object<'_>, key: &str, names: [&str; N]) -> [Option<u64>; N] {
+    let Some(mut inner) = object.open(key) else { return [None; N] };
+    let numbers = names.map(|name| inner.take_number(name));
+    object.close(key, inner);
+    numbers
 }
 
 /// The counters of a usage.
 pub const COUNTERS: [&str; 4] =
     ["input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"];
 
-/// Takes the numbers of a usage.
-pub fn numbers(stated: &mut Object<'_>) -> Usage {
-    let [input, output, cache_read, cache_write] = COUNTERS;
-    let mut usage = stated.take_usage([input, output, cache_read, cache_write, ""]);
-    if let Some(mut details) = stated.open("output_tokens_details") {
-        usage.reasoning = details.take_number("thinking_tokens");
-        stated.close("output_tokens_details", details);
-    }
-    usage
-}
+/// The counters of cache writes that live an hour, and five minutes.
+pub const LIFETIMES: [&str; 2] = ["ephemeral_1h_input_tokens", "ephemeral_5m_input_tokens"];
+
+/// The counters of web searches and fetched pages.
+pub const SERVER_TOOLS: [&str; 2] = ["web_search_requests", "web_fetch_requests"];
 
 /// A `system` record: a boundary, a failure, the head of a stream, or a fact.
 fn system(mut object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) {
@@ -270,7 +285,7 @@ fn system(mut object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) {
         Some("api_retry") => Body::Failure { name: object.take_name("error"), content: None },
         Some("init") => {
             header = (object.take_name("model"), object.take_name("claude_code_version"));
-            Body::Fact { name: Cow::Borrowed("session"), content: None }
+            Body::Fact { name: Fact::Session, content: None }
         }
         Some(name) if !SUBTYPES.contains(&name) => {
             let name = format!("system/{name}");
@@ -279,7 +294,7 @@ fn system(mut object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) {
         name => {
             let name: Str<'_> = name.map_or(Cow::Borrowed("system"), |name| Cow::Owned(name.to_owned()));
             let content = object.take_text("content").map(Content::Text);
-            Body::Fact { name, content }
+            Body::Fact { name: name.into(), content }
         }
     };
     let mut event = Event { body, ..envelope(&mut object, kind) };
@@ -322,7 +337,7 @@ fn result<'a>(object: &mut Object<'a>) -> Body<'a> {
 
 /// Something Claude Code slipped in. What the user typed while the agent worked comes this way, and no other.
 fn attachment<'a>(object: &mut Object<'a>) -> Body<'a> {
-    let fact = Body::Fact { name: Cow::Borrowed("attachment"), content: None };
+    let fact = Body::Fact { name: "attachment".into(), content: None };
     let Some(mut inner) = object.open("attachment") else { return fact };
     let typed = inner.peek("type") == Some("\"queued_command\"") && inner.peek("commandMode") == Some("\"prompt\"");
     let prompt = if typed { take_content(&mut inner, "prompt", &mut Vec::new()) } else { None };

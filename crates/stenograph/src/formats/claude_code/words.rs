@@ -1,6 +1,10 @@
-//! What Claude Code says in words of its own about what came of calls. Only words and paths; nothing is read here.
+//! The words and fields by which Claude Code states what came of calls and what they took. These are tables only.
 
-use crate::model::{CallWords, ExitCodeAt, JudgementPaths, NestedPaths, NoticeWords, Verdict};
+use super::read::{COUNTERS, LIFETIMES, Records, SYNTHETIC};
+use crate::json::JsonLines;
+use crate::model::{
+    CallWords, ExitCodeAt, JudgementPaths, LimitPaths, NestedPaths, NoticeWords, SessionWords, UsageWords, Verdict,
+};
 
 pub(super) const WORDS: CallWords = CallWords {
     exit_codes: &[
@@ -43,6 +47,7 @@ pub(super) const WORDS: CallWords = CallWords {
         words: &[("hook_blocking_error", Verdict::Blocked)],
         reason: "attachment.blockingError.blockingError",
     }],
+    nested_reader: Some(|want| Box::new(JsonLines(Records::new(want)))),
     nested: Some(NestedPaths {
         fact: "progress",
         record: "data.message",
@@ -58,4 +63,24 @@ pub(super) const WORDS: CallWords = CallWords {
     compaction_tokens: Some(("compactMetadata.preTokens", "compactMetadata.postTokens")),
     preserved_ids: &["compactMetadata.preservedMessages.uuids"],
     ..CallWords::NONE
+};
+
+pub(super) const USAGE: UsageWords = UsageWords {
+    counters: &[("message.usage", &COUNTERS), ("message.usage.cache_creation", &LIFETIMES)],
+    synthetic_model: Some(("message.model", SYNTHETIC)),
+    // The result of a sub-agent adds up the calls of its own file.
+    sums: &["toolUseResult.usage.input_tokens"],
+    ..UsageWords::NONE
+};
+
+pub(super) const SESSION: SessionWords = SessionWords {
+    rate_limits: &[LimitPaths {
+        object: "rate_limit_info",
+        name: Some("rateLimitType"),
+        used: ("utilization", 1.0),
+        minutes: None,
+        resets: "resetsAt",
+    }],
+    tools: &["tools"],
+    ..SessionWords::NONE
 };

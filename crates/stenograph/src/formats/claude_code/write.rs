@@ -3,10 +3,11 @@
 
 use super::NAME;
 use super::foreign::Foreign;
+use super::read::{LIFETIMES, SERVER_TOOLS};
 use super::record::{Dialect, NAMELESS, known};
 use crate::formats::anthropic::{below, block_of, content_blocks, content_value};
 use crate::json::Draft;
-use crate::model::{Body, Content, Event, ExtraFields, Held, Outline, Usage};
+use crate::model::{Body, Content, Event, ExtraFields, Held, Outline, ServiceTier, Speed, Usage};
 use crate::text::Str;
 use crate::time::Time;
 use crate::write::{Output, Ownership, Writer};
@@ -105,6 +106,7 @@ fn envelope(event: &Event<'_>, left: &ExtraFields<'_>, kind: Option<&str>, draft
         inner.set_opt("messageUuid", fork.record.as_deref());
         draft.nest("forkedFrom", inner);
     }
+    draft.set_opt("requestId", event.request_id.as_deref());
     draft.set_opt("uuid", event.id.as_deref());
     draft.set_opt("timestamp", event.time.as_ref().and_then(Time::to_iso).as_deref());
 }
@@ -166,11 +168,19 @@ pub fn usage_draft(usage: &Usage) -> Draft<'static> {
     draft.set_number("cache_creation_input_tokens", usage.cache_write);
     draft.set_number("cache_read_input_tokens", usage.cache_read);
     draft.set_number("output_tokens", usage.output);
-    if usage.reasoning.is_some() {
-        let mut details = Draft::new();
-        details.set_number("thinking_tokens", usage.reasoning);
-        draft.nest("output_tokens_details", details);
-    }
+    let mut nest = |key: &'static str, numbers: &[(&'static str, Option<u64>)]| {
+        let mut inner = Draft::new();
+        numbers.iter().for_each(|(name, number)| inner.set_number(*name, *number));
+        if !inner.is_empty() {
+            draft.nest(key, inner);
+        }
+    };
+    let ([hour, minutes], [searches, fetches]) = (LIFETIMES, SERVER_TOOLS);
+    nest("server_tool_use", &[(searches, usage.searches), (fetches, usage.fetches)]);
+    nest("cache_creation", &[(hour, usage.cache_write_1h), (minutes, usage.cache_write_5m)]);
+    nest("output_tokens_details", &[("thinking_tokens", usage.reasoning)]);
+    draft.set_opt("service_tier", usage.service_tier.map(ServiceTier::name));
+    draft.set_opt("speed", usage.speed.map(Speed::name));
     draft
 }
 

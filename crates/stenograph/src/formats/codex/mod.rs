@@ -6,15 +6,14 @@ mod notices;
 mod own;
 mod peers;
 mod read;
-mod usage;
 mod words;
 mod write;
 
 use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Want};
 use crate::frame::{Framing, Items};
 use crate::json::Object;
-use crate::ledger::{Rule, Tally, Told};
-use crate::model::{Event, ExtraFields, Outline};
+use crate::ledger::{Rule, Tally};
+use crate::model::Outline;
 use crate::read::Reader;
 use crate::write::Writer;
 
@@ -86,6 +85,8 @@ static INFO: FormatInfo = FormatInfo {
     effects: &["payload"],
     effects_call: Some("payload.call_id"),
     calls: words::WORDS,
+    usage: words::USAGE,
+    session: words::SESSION,
     ..FormatInfo::BLANK
 };
 
@@ -130,10 +131,6 @@ impl Format for Codex {
 
     fn reader(&self, want: Want) -> Box<dyn Reader> {
         Box::new(read::Rollout::new(want))
-    }
-
-    fn told<'e>(&self, event: &'e Event<'_>, left: &'e ExtraFields<'_>) -> Told<'e> {
-        usage::told(event, left)
     }
 
     fn tally(&self, rule: Rule) -> Option<Box<dyn Tally>> {

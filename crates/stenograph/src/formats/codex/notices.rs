@@ -3,7 +3,7 @@
 
 use super::content;
 use crate::json::Object;
-use crate::model::{Body, Content, Event, Role, Usage};
+use crate::model::{Body, Content, Event, Fact, Role, Usage};
 use crate::text::Str;
 
 /// Known events that say again what an item says, with more detail or less.
@@ -76,11 +76,11 @@ pub fn read<'a>(kind: &str, payload: &mut Object<'a>) -> Option<Event<'a>> {
         "turn_aborted" => {
             (Body::Stop { reason: payload.take_name("reason"), success: Some(false), content: None }, false)
         }
-        "thread_name_updated" => (Body::Fact { name: "title".into(), content: Some(said(payload)?) }, false),
+        "thread_name_updated" => (Body::Fact { name: Fact::Title, content: Some(said(payload)?) }, false),
         // How many turns were taken back: they are no part of the conversation any more.
         "thread_rolled_back" => {
             let turns = payload.take_number("num_turns").map(|turns| Content::text(turns.to_string()));
-            (Body::Fact { name: "rewind".into(), content: turns }, false)
+            (Body::Fact { name: Fact::Rewind, content: turns }, false)
         }
         "warning" | "undo_completed" | "background_event" => (fact(said(payload)), false),
         "item_completed" | "item_started" => (fact(None), has_twin(payload)),
@@ -111,7 +111,7 @@ fn complete<'a>(payload: &mut Object<'a>, said: impl Fn(&mut Object<'a>) -> Opti
 /// What the last response cost. The same count is told more than once, when only the limits have changed: the running
 /// total tells which response it is about.
 fn count<'a>(payload: &mut Object<'a>) -> Event<'a> {
-    let mut event = Event::new(Body::Fact { name: "usage".into(), content: None });
+    let mut event = Event::new(Body::Fact { name: Fact::Usage, content: None });
     let Some(mut info) = payload.open("info") else { return event };
     if let Some(mut last) = info.open("last_token_usage") {
         event.usage = usage(&mut last);

@@ -7,7 +7,7 @@ use super::{INFO, content, is_bare_header, items, notices};
 use crate::format::Want;
 use crate::frame::{Place, Record};
 use crate::json::{At, JsonRecord, Object};
-use crate::model::{Body, Content, Event, Extra, ExtraFields, ForkOrigin, Origin, Role};
+use crate::model::{Body, Content, Event, Extra, ExtraFields, Fact, ForkOrigin, Origin, Role};
 use crate::read::{Reader, Sink};
 use crate::text::Text;
 use crate::time::Time;
@@ -102,7 +102,7 @@ fn line(mut object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) {
         }
         None if object.peek_str("record_type").is_some() => {
             let name = object.peek_str("record_type").unwrap_or_default();
-            Some(vec![Event::new(Body::Fact { name, content: None })])
+            Some(vec![Event::new(Body::Fact { name: name.into(), content: None })])
         }
         None => None,
     };
@@ -186,7 +186,7 @@ fn session<'a>(header: &mut Object<'a>) -> Vec<Event<'a>> {
         cwd: header.take_name("cwd"),
         version: header.take_name("cli_version"),
         forked_from: header.take_name("forked_from_id").map(|session| Box::new(ForkOrigin { session, record: None })),
-        ..Event::new(Body::Fact { name: "session".into(), content: None })
+        ..Event::new(Body::Fact { name: Fact::Session, content: None })
     };
     if let Some(mut git) = header.open("git") {
         fact.branch = git.take_name("branch");

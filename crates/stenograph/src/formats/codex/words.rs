@@ -1,6 +1,11 @@
-//! What Codex says in words of its own about what came of calls. Only words and paths; nothing is read here.
+//! The words and fields by which Codex states what came of calls and what they took. These are tables only.
 
-use crate::model::{CallWords, ExitCodeAt, JudgementPaths, ReportPaths, ScriptWords, Verdict};
+use super::notices;
+use super::read::Rollout;
+use crate::model::{
+    CallWords, ExitCodeAt, JudgementPaths, LimitPaths, ReportPaths, ScriptWords, SessionWords, TotalPaths, UsageWords,
+    Verdict,
+};
 
 pub(super) const WORDS: CallWords = CallWords {
     script: Some(ScriptWords {
@@ -63,6 +68,7 @@ pub(super) const WORDS: CallWords = CallWords {
             ..ReportPaths::NONE
         },
     ],
+    nested_reader: Some(|want| Box::new(Rollout::new(want))),
     preserved_records: &["payload.replacement_history"],
     judgements: &[JudgementPaths {
         fact: "guardian_assessment",
@@ -71,4 +77,45 @@ pub(super) const WORDS: CallWords = CallWords {
         reason: "payload.rationale",
     }],
     ..CallWords::NONE
+};
+
+/// The object with the running total of the session.
+const TOTAL: &str = "payload.info.total_token_usage";
+
+pub(super) const USAGE: UsageWords = UsageWords {
+    counters: &[(TOTAL, &[notices::INPUT, notices::OUTPUT, notices::CACHED, notices::CACHE_WRITE, notices::REASONING])],
+    total: Some(TotalPaths {
+        facts: &["usage"],
+        object: TOTAL,
+        input: notices::INPUT,
+        output: notices::OUTPUT,
+        cache_read: notices::CACHED,
+        cache_write: notices::CACHE_WRITE,
+        reasoning: notices::REASONING,
+        cost: "",
+    }),
+    searches: &[("web_search", "completed")],
+    repeated_sessions: &["payload.parent_thread_id", "payload.source.subagent.thread_spawn.parent_thread_id"],
+    history_elsewhere: &["payload.history_base"],
+    ..UsageWords::NONE
+};
+
+const fn window(object: &'static str) -> LimitPaths {
+    LimitPaths {
+        object,
+        name: None,
+        used: ("used_percent", 100.0),
+        minutes: Some("window_minutes"),
+        resets: "resets_at",
+    }
+}
+
+pub(super) const SESSION: SessionWords = SessionWords {
+    rate_limits: &[window("payload.rate_limits.primary"), window("payload.rate_limits.secondary")],
+    tools: &["payload.dynamic_tools"],
+    instructions: &[
+        "payload.user_instructions",
+        "payload.developer_instructions",
+        "payload.collaboration_mode.settings.developer_instructions",
+    ],
 };

@@ -9,7 +9,7 @@ use super::{
     TITLE_LOCKED, TITLE_OPENS, UNLOCKED, calls, fence,
 };
 use crate::formats::blocks::{Block, Blockwise, Ending, Step, is_blank, leftover, without_return, without_returns};
-use crate::model::{Body, Content, Event, Extra, ExtraFields, Held, Note, NoteKind, Part, Role};
+use crate::model::{Body, Content, Event, Extra, ExtraFields, Fact, Held, Note, NoteKind, Part, Role};
 use crate::read::Sink;
 use crate::text::Text;
 
@@ -261,9 +261,9 @@ fn title(source: &[u8]) -> Vec<Body<'static>> {
     let title = line.strip_prefix(TITLE_OPENS.as_bytes()).unwrap_or_default();
     let title = title.strip_suffix(b"\"").unwrap_or(title);
     let content = Some(Content::Text(Text::from_bytes(title).into_owned()));
-    let locked = (status(source) == Some(LOCKED.as_bytes()))
-        .then_some(Body::Fact { name: Cow::Borrowed(TITLE_LOCKED), content: None });
-    std::iter::once(Body::Fact { name: Cow::Borrowed("title"), content }).chain(locked).collect()
+    let locked =
+        (status(source) == Some(LOCKED.as_bytes())).then_some(Body::Fact { name: TITLE_LOCKED.into(), content: None });
+    std::iter::once(Body::Fact { name: Fact::Title, content }).chain(locked).collect()
 }
 
 /// What is quoted, without the marks and without space at the ends of lines, which CycoD takes off.

@@ -5,7 +5,7 @@ use super::{
 };
 use crate::formats::blocks::{is_blank, spelled};
 use crate::formats::placeholder;
-use crate::model::{Body, Content, Event, Outline, Role};
+use crate::model::{Body, Content, Event, Fact, Outline, Role};
 use crate::text::Text;
 use crate::write::{Output, Writer};
 
@@ -155,7 +155,7 @@ impl Writer for Trajectory {
         }
         if self.before.is_none() {
             let title = self.title.take().unwrap_or_else(|| "Untitled".to_owned());
-            let body = Body::Fact { name: "title".into(), content: Some(Content::text(title)) };
+            let body = Body::Fact { name: Fact::Title, content: Some(Content::text(title)) };
             // The lock stands beside the title, where there is one.
             let locked = events.iter().filter(|event| is_lock(event)).cloned();
             let facts: Vec<Event<'_>> = std::iter::once(Event::new(body)).chain(locked).collect();

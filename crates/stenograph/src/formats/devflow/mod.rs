@@ -5,14 +5,12 @@ mod header;
 mod read;
 mod spell;
 mod turn;
-mod usage;
 mod write;
 
 use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Want};
 use crate::frame::{Framing, Items};
 use crate::json::{Object, indent};
-use crate::ledger::Told;
-use crate::model::{CallWords, Event, ExitCodeAt, ExtraFields, Outline};
+use crate::model::{CallWords, ExitCodeAt, Outline, TotalPaths, UsageWords};
 use crate::read::Reader;
 use crate::write::Writer;
 
@@ -59,6 +57,20 @@ static INFO: FormatInfo = FormatInfo {
     totals: &["metadata.totalTokensIn", "metadata.totalTokensOut", "metadata.totalCost", "metadata.turnCount"],
     // The words of the system that runs commands for it.
     calls: CallWords { exit_codes: &[ExitCodeAt::Last("exit status ")], ..CallWords::NONE },
+    usage: UsageWords {
+        counters: &[("", &["tokensIn", "tokensOut"]), ("metadata", &["totalTokensIn", "totalTokensOut"])],
+        total: Some(TotalPaths {
+            facts: &["session", "session_end"],
+            object: "metadata",
+            input: "totalTokensIn",
+            output: "totalTokensOut",
+            cache_read: "",
+            cache_write: "",
+            reasoning: "",
+            cost: "totalCost",
+        }),
+        ..UsageWords::NONE
+    },
     ..FormatInfo::BLANK
 };
 
@@ -88,10 +100,6 @@ impl Format for Devflow {
 
     fn reader(&self, _want: Want) -> Box<dyn Reader> {
         Box::new(read::Turns::default())
-    }
-
-    fn told<'e>(&self, _event: &'e Event<'_>, left: &'e ExtraFields<'_>) -> Told<'e> {
-        usage::told(left)
     }
 
     fn writer(&self, outline: &Outline) -> Box<dyn Writer> {

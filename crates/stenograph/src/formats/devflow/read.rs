@@ -83,10 +83,8 @@ fn epilogue(record: &Record<'_>, out: &mut dyn Sink) -> Option<Event<'static>> {
 /// nothing may count twice.
 fn header(name: &'static str, mut object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) -> Option<Event<'static>> {
     let mut stop = None;
-    let mut event = Event {
-        session: object.take_name("runId"),
-        ..Event::new(Body::Fact { name: Str::Borrowed(name), content: None })
-    };
+    let mut event =
+        Event { session: object.take_name("runId"), ..Event::new(Body::Fact { name: name.into(), content: None }) };
     if let Some(mut metadata) = object.open("metadata") {
         event.time = take_moment(&mut metadata, "startedAt");
         stop = end(&metadata, at);

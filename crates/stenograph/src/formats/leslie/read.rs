@@ -7,7 +7,7 @@ use super::{CLOSES_QUERY, INFO, KEYS, OPENS_QUERY, RULE, STOP_REASON, THREAD_ID,
 use crate::formats::blocks::{
     Block, Blockwise, Ending, Step, emit_stray, is_blank, leave_blank, leftover, without_return, without_returns,
 };
-use crate::model::{Body, Content, Event, Extra, ExtraFields, Held, Input, Note, NoteKind, Role, Span};
+use crate::model::{Body, Content, Event, Extra, ExtraFields, Fact, Held, Input, Note, NoteKind, Role, Span};
 use crate::read::Sink;
 use crate::text::{Str, Text};
 use crate::time::Time;
@@ -131,7 +131,7 @@ impl Transcript {
 
     /// The header is one fact. What it states stays as it is spelled: a count is not counted again.
     fn header(&mut self, block: &Block<Kind>, out: &mut dyn Sink) {
-        let mut event = Event::new(Body::Fact { name: Cow::Borrowed("session"), content: None });
+        let mut event = Event::new(Body::Fact { name: Fact::Session, content: None });
         let mut rest = Vec::new();
         for index in 0..block.len() {
             let Some((key, value)) = field(block.line(index)) else { continue };

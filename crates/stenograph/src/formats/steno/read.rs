@@ -5,7 +5,6 @@ use super::INFO;
 use crate::json::{At, Object, Objects};
 use crate::model::{Body, Content, Event, Extra, NoteKind};
 use crate::read::Sink;
-use crate::text::Str;
 use crate::wire;
 
 /// Reads one line at a time, without memory.
@@ -44,7 +43,7 @@ fn is_note(object: &Object<'_>) -> bool {
 
 fn note(mut object: Object<'_>) -> Event<'_> {
     let content = object.take_text("text").map(Content::Text);
-    let mut event = Event::new(Body::Fact { name: Str::Borrowed("note"), content });
+    let mut event = Event::new(Body::Fact { name: "note".into(), content });
     event.extra = Extra::of(&INFO, object.rest());
     event
 }

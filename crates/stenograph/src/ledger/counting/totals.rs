@@ -1,20 +1,25 @@
 //! Running totals: what one has more than the last one is a call, and what a source replays of another session's is that one's.
 
 use super::Counting;
+use crate::evidence::RunningTotal;
 use crate::ledger::Tokens;
 use crate::ledger::key::key;
 use crate::ledger::row::{How, Row};
 use crate::ledger::source_usage::Reason;
-use crate::ledger::told::{Input, Total};
-use crate::model::{Body, Event};
+use crate::model::{Body, Event, Fact};
 
 /// How long a pause may be in a history that is replayed: it is written at one go.
 const REPLAY_GAP_MS: i64 = 1000;
 
 impl Counting {
     /// A running total: what it has more than the last one is a call.
-    pub(super) fn total(&mut self, event: &Event<'_>, total: &Total) {
+    pub(super) fn total(&mut self, event: &Event<'_>, total: &RunningTotal) {
         let line = event.at.map_or(0, |at| at.line);
+        // The header of a run that has not ended states zeros. Its turns say what it took.
+        let is_header = matches!(&event.body, Body::Fact { name: Fact::Session | Fact::SessionEnd, .. });
+        if is_header && total.tokens.is_zero() && total.cost.is_none() {
+            return;
+        }
         let is_first = self.state.total.is_none();
         let mut before = self.state.total.replace(total.tokens).unwrap_or_default();
         if before.exceeds(&total.tokens) {
@@ -26,16 +31,13 @@ impl Counting {
             return self.aside(Reason::RepeatedTotal, line);
         }
         let mut taken = total.tokens.less(&before);
-        if total.input == Input::WithCache {
-            // The numbers need not add up: a share of the cache larger than all that was read leaves nothing beside it.
-            taken.input = taken.input.saturating_sub(taken.cache_read).saturating_sub(taken.cache_write);
-        }
+        // The numbers of a source need not add up: if the cache's share exceeds the input, nothing is left beside it.
+        taken.input = taken.input.saturating_sub(taken.cache_read).saturating_sub(taken.cache_write);
         // The total before the first one may stand in another source; then the answer says itself what it took.
         if let Some(usage) = event.usage.as_ref().filter(|_| is_first && self.state.apart) {
             taken = Tokens::of(usage);
         }
         // What comes with an answer is a difference; what stands in the header is all of a run.
-        let is_header = matches!(&event.body, Body::Fact { name, .. } if name == "session" || name == "session_end");
         let how = if is_header { How::Run } else { How::Difference };
         let mut row = self.row(event, how, taken);
         (row.stated, row.tools) = (total.cost, std::mem::take(&mut self.tools));
@@ -55,7 +57,7 @@ impl Counting {
     }
 
     /// The key of a call that is known by the total it led to. Of a run there is but one total, which grows.
-    fn total_key(&self, session: Option<&str>, row: &Row, total: &Total) -> u128 {
+    fn total_key(&self, session: Option<&str>, row: &Row, total: &RunningTotal) -> u128 {
         let time = row.time.filter(|_| session.is_none()).map(|time| time.to_string());
         if row.how == How::Run {
             return key("run", &[session, time.as_deref()]);

@@ -56,7 +56,7 @@ fn what_is_not_said_again_goes_on() {
     let event = call(None, "read", r#"{"path":"b.rs","limit":20,"flag":true}"#);
     let entry = trail.entry(&event).unwrap();
     assert_eq!((entry.model.as_deref(), entry.branch.as_deref()), (Some("m-1"), None));
-    assert_eq!(entry.files, [touch::Touch { path: "/w/b.rs".into(), how: touch::TouchHow::Read }]);
+    assert_eq!(entry.files, [crate::query::Touch { path: "/w/b.rs".into(), how: crate::query::TouchHow::Read }]);
     assert_eq!(entry.pieces(), ["read", "b.rs", "20"]);
     assert_eq!(entry.role, Some(Role::Assistant));
 }

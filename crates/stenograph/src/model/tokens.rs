@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::Usage;
+use super::Usage;
 
 /// What one model call took, or several together. What a source does not state is 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -29,13 +29,17 @@ impl Tokens {
     /// What the usage of an event states.
     pub fn of(usage: &Usage) -> Tokens {
         let stated = |number: Option<u64>| number.unwrap_or(0);
+        // The two lifetimes add up to the cache writes where the source does not state their sum.
+        let lifetimes = || stated(usage.cache_write_1h).saturating_add(stated(usage.cache_write_5m));
         Tokens {
             input: stated(usage.input),
             output: stated(usage.output),
             cache_read: stated(usage.cache_read),
-            cache_write: stated(usage.cache_write),
+            cache_write: usage.cache_write.unwrap_or_else(lifetimes),
+            cache_write_hour: stated(usage.cache_write_1h),
             reasoning: stated(usage.reasoning),
-            ..Tokens::default()
+            searches: stated(usage.searches),
+            fetches: stated(usage.fetches),
         }
     }
 
@@ -104,43 +108,5 @@ impl Tokens {
     /// Whether nothing was taken.
     pub fn is_zero(&self) -> bool {
         *self == Tokens::default()
-    }
-}
-
-/// The service tier of a call; it decides the price.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum ServiceTier {
-    /// As usual.
-    #[default]
-    Standard,
-    /// Faster than usual, for more money.
-    Fast,
-    /// Before others, for more money.
-    Priority,
-    /// When there is room, for less.
-    Flex,
-    /// Some time, for less.
-    Batch,
-}
-
-impl ServiceTier {
-    /// Every pace.
-    pub const ALL: [ServiceTier; 5] =
-        [ServiceTier::Standard, ServiceTier::Fast, ServiceTier::Priority, ServiceTier::Flex, ServiceTier::Batch];
-
-    /// The word for it.
-    pub fn name(self) -> &'static str {
-        match self {
-            ServiceTier::Standard => "standard",
-            ServiceTier::Fast => "fast",
-            ServiceTier::Priority => "priority",
-            ServiceTier::Flex => "flex",
-            ServiceTier::Batch => "batch",
-        }
-    }
-
-    /// The pace of that name.
-    pub fn named(name: &str) -> Option<ServiceTier> {
-        ServiceTier::ALL.into_iter().find(|pace| pace.name() == name)
     }
 }

@@ -1,0 +1,122 @@
+//! What a record says about model calls beyond the usage of its event: running totals, calls of sub-agents that it forwards, numbers
+//! that are not a call.
+
+use super::nested::nested_usage;
+use crate::json::number;
+use crate::model::{Body, Event, ExtraFields, Tokens, TotalPaths, UsageWords};
+use crate::text::Str;
+
+/// What a session has taken so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct RunningTotal {
+    /// The counters since the session began. The input includes what came from a cache and what went into one.
+    pub tokens: Tokens,
+    /// What the source says that all of it cost, in US dollars.
+    pub cost: Option<f64>,
+}
+
+/// Why a record that states usage is not a model call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NotACall {
+    /// The agent made up the answer itself.
+    Synthetic,
+    /// It adds up calls that other records state one by one.
+    Sum,
+}
+
+/// Whether the record states something about model calls that its event has no field for.
+pub(crate) fn states_model_calls(event: &Event<'_>) -> bool {
+    running_total(event).is_some()
+        || is_search(event)
+        || not_a_call(event).is_some()
+        || has_invalid_count(event)
+        || forwarded_calls(event).iter().any(|call| call.usage.is_some() || has_invalid_count(call))
+}
+
+/// The running total that the record states.
+pub(crate) fn running_total(event: &Event<'_>) -> Option<RunningTotal> {
+    let Body::Fact { name, .. } = &event.body else { return None };
+    words(event).find_map(|(words, extra)| {
+        let paths = words.total.as_ref().filter(|paths| paths.facts.contains(&name.as_ref()))?;
+        Some(total(paths, extra.object_at(paths.object)?.as_ref()))
+    })
+}
+
+fn total(paths: &TotalPaths, object: &ExtraFields<'_>) -> RunningTotal {
+    let counter = |name: &str| object.raw(name).and_then(number).unwrap_or(0);
+    let tokens = Tokens {
+        input: counter(paths.input),
+        output: counter(paths.output),
+        cache_read: counter(paths.cache_read),
+        cache_write: counter(paths.cache_write),
+        reasoning: counter(paths.reasoning),
+        ..Tokens::default()
+    };
+    let cost = object.raw(paths.cost).and_then(|raw| raw.parse::<f64>().ok()).filter(|cost| *cost > 0.0);
+    RunningTotal { tokens, cost }
+}
+
+/// What identifies a model call together with its group.
+pub(crate) fn request<'e>(event: &'e Event<'_>) -> Option<Str<'e>> {
+    let time = || {
+        words(event).find(|(words, _)| words.do_groups_repeat)?;
+        Some(event.time.as_ref()?.instant()?.to_string().into())
+    };
+    event.request_id.as_deref().map(Str::Borrowed).or_else(time)
+}
+
+/// The calls of a sub-agent that the record forwards while the sub-agent works.
+pub(crate) fn forwarded_calls(event: &Event<'_>) -> Vec<Event<'static>> {
+    let mut calls = nested_usage(event);
+    calls.retain(|call| not_a_call(call) != Some(NotACall::Synthetic));
+    calls
+}
+
+/// Why the numbers of the record are not a model call, if they are not.
+pub(crate) fn not_a_call(event: &Event<'_>) -> Option<NotACall> {
+    words(event).find_map(|(words, extra)| match words.synthetic_model {
+        Some((path, model)) if event.usage.is_some() && extra.word_at(path).is_some_and(|word| word == model) => {
+            Some(NotACall::Synthetic)
+        }
+        _ if words.sums.iter().any(|path| extra.at(path).is_some()) => Some(NotACall::Sum),
+        _ => None,
+    })
+}
+
+/// Whether the record states an invalid token count: negative, with a fraction, too large, or not a number.
+pub(crate) fn has_invalid_count(event: &Event<'_>) -> bool {
+    let is_invalid = |raw: &str| raw != "null" && number(raw).is_none();
+    words(event).any(|(words, extra)| {
+        words.counters.iter().any(|(path, names)| {
+            let object = extra.object_at(path);
+            object.is_some_and(|object| names.iter().any(|name| object.raw(name).is_some_and(is_invalid)))
+        })
+    })
+}
+
+/// Whether the record is a web search that the vendor's servers made. It is not a model call, and it has a price.
+pub(crate) fn is_search(event: &Event<'_>) -> bool {
+    let Body::ToolCall { name, .. } = &event.body else { return false };
+    let made = words(event).find_map(|(words, _)| words.searches.iter().find(|(tool, _)| tool == name));
+    made.is_some_and(|(_, made)| super::hosted_status(event).flatten().is_some_and(|status| status == *made))
+}
+
+/// The session whose history the source of this header repeats first: the one it was forked from, or the one that spawned it.
+pub(crate) fn repeated_session<'e>(event: &'e Event<'_>) -> Option<Str<'e>> {
+    let forked = event.forked_from.as_ref().map(|fork| Str::Borrowed(fork.session.as_ref()));
+    let stated =
+        || words(event).find_map(|(words, extra)| words.repeated_sessions.iter().find_map(|path| extra.word_at(path)));
+    let session = forked.or_else(stated)?;
+    Some(session).filter(|session| !session.is_empty() && Some(session.as_ref()) != event.session.as_deref())
+}
+
+/// Whether that history is in another source, so that a running total begins with calls which this source does not have.
+pub(crate) fn is_history_elsewhere(event: &Event<'_>) -> bool {
+    words(event).any(|(words, extra)| {
+        words.history_elsewhere.iter().any(|path| extra.at(path).is_some_and(|raw| raw.starts_with('{')))
+    })
+}
+
+fn words<'e, 'a>(event: &'e Event<'a>) -> impl Iterator<Item = (&'static UsageWords, &'e ExtraFields<'a>)> {
+    event.extra.known().map(|(info, extra)| (&info.usage, extra))
+}

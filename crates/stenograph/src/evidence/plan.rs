@@ -1,0 +1,103 @@
+//! To-do lists and plans, as calls keep them: replaced as a whole, or item by item. They are recognised by their shape.
+
+use super::is_named;
+use crate::json::{Object, items, word};
+use crate::model::{Input, ScriptWords};
+use crate::text::beginning;
+
+/// How many items are kept.
+pub(crate) const PLAN_ITEMS_MAX: usize = 1000;
+
+/// How long an item may be.
+const TEXT_SIZE_MAX: usize = 2000;
+
+/// Keys below which a whole list stands.
+const LISTS: [&str; 5] = ["todos", "plan", "tasks", "items", "todoList"];
+
+/// Keys of what is to do, the likelier first.
+const TEXTS: [&str; 7] = ["content", "step", "subject", "title", "text", "task", "description"];
+
+/// An item of a to-do list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Todo {
+    /// The id by which later calls change it.
+    pub id: Option<String>,
+    /// What is to do.
+    pub text: String,
+    /// How far it is, in the agent's word.
+    pub status: String,
+}
+
+/// What a call does to the to-do list.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PlanChange {
+    /// It replaces the list. The number counts items beyond the limit.
+    All(Vec<Todo>, u64),
+    /// It adds an item. The result states its id.
+    Added(String),
+    /// It changes one item.
+    Changed {
+        /// The item.
+        id: String,
+        /// Its new status.
+        status: Option<String>,
+        /// Its new text.
+        text: Option<String>,
+    },
+}
+
+impl PlanChange {
+    /// What a call of this tool does to the list, if it changes the list.
+    pub(crate) fn of(tool: &str, input: &Input<'_>, script: Option<ScriptWords>) -> Option<PlanChange> {
+        let raw = match input {
+            Input::Json(raw) => raw,
+            Input::Text(text) => return scripted(&text.decode(), &script?),
+        };
+        let object = Object::parse(raw)?;
+        let text = |key: &str| object.peek(key).and_then(word).map(|text| beginning(&text, TEXT_SIZE_MAX).to_owned());
+        if let Some(list) = LISTS.iter().find_map(|key| object.peek(key).filter(|raw| raw.starts_with('['))) {
+            let raws = items(list)?;
+            let items: Vec<Todo> = raws.iter().take(PLAN_ITEMS_MAX).filter_map(|raw| item(raw)).collect();
+            // An empty list is one that was cleared, if the tool is about such lists at all.
+            let is_list = !items.is_empty() || raws.is_empty() && is_named(tool, &["todo", "plan", "todos"]);
+            return is_list.then(|| PlanChange::All(items, raws.len().saturating_sub(PLAN_ITEMS_MAX) as u64));
+        }
+        if !is_named(tool, &["task", "todo", "issue"]) {
+            return None;
+        }
+        if is_named(tool, &["create", "add", "new"]) {
+            return text("subject").or_else(|| text("title")).or_else(|| text("content")).map(PlanChange::Added);
+        }
+        let id = text("taskId").or_else(|| text("task_id")).or_else(|| text("id"))?;
+        let (status, subject) = (text("status"), text("subject"));
+        let is_change =
+            is_named(tool, &["update", "edit", "set", "complete"]) && (status.is_some() || subject.is_some());
+        is_change.then_some(PlanChange::Changed { id, status, text: subject })
+    }
+}
+
+/// The list that a script gives to a tool.
+fn scripted(text: &str, script: &ScriptWords) -> Option<PlanChange> {
+    let statuses = ScriptWords::texts(text, script.status);
+    let steps = ScriptWords::texts(text, script.step);
+    let status_after = |at: usize| statuses.iter().find(|(status, _)| *status > at).map(|(_, text)| text.clone());
+    let items: Vec<Todo> = steps
+        .into_iter()
+        .filter_map(|(at, step)| {
+            let text = beginning(&step, TEXT_SIZE_MAX).to_owned();
+            Some(Todo { id: None, text, status: status_after(at)? })
+        })
+        .collect();
+    (!items.is_empty()).then_some(PlanChange::All(items, 0))
+}
+
+fn item(raw: &str) -> Option<Todo> {
+    let object = Object::parse(raw)?;
+    let text = |key: &str| object.peek(key).and_then(word).map(|text| beginning(&text, TEXT_SIZE_MAX).to_owned());
+    let status = text("status").or_else(|| {
+        let done = text("completed").or_else(|| text("done"))?;
+        Some(if done == "true" { "completed" } else { "pending" }.to_owned())
+    })?;
+    let said = TEXTS.iter().find_map(|key| text(key).filter(|text| !text.is_empty()))?;
+    Some(Todo { id: text("id"), text: said, status })
+}

@@ -1,0 +1,33 @@
+//! Where the records of an agent state what holds for a session: its instructions, its tools, the limits of its account. These are
+//! tables only; [`crate::evidence`] is the one place that reads records with them.
+
+/// Where records state what holds for a session. A field is a path in what no field of the model has a place for.
+#[derive(Clone, Copy, Debug)]
+pub struct SessionWords {
+    /// Windows of a rate limit.
+    pub rate_limits: &'static [LimitPaths],
+    /// Lists of the tools that the model may call: names, or objects with a schema.
+    pub tools: &'static [&'static str],
+    /// Texts that instruct the model and are not messages of their own.
+    pub instructions: &'static [&'static str],
+}
+
+impl SessionWords {
+    /// No words.
+    pub const NONE: SessionWords = SessionWords { rate_limits: &[], tools: &[], instructions: &[] };
+}
+
+/// The fields of one window of a rate limit.
+#[derive(Clone, Copy, Debug)]
+pub struct LimitPaths {
+    /// The object with the other fields.
+    pub object: &'static str,
+    /// The field with the name of the window; without one, the last key of `object` is its name.
+    pub name: Option<&'static str>,
+    /// The field with the used share, and the number that means all of it.
+    pub used: (&'static str, f64),
+    /// The field with the length of the window in minutes.
+    pub minutes: Option<&'static str>,
+    /// The field with the moment at which the window ends, in seconds since 1970.
+    pub resets: &'static str,
+}

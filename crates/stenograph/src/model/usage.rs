@@ -1,0 +1,115 @@
+//! What a model call took, as its record states it. Prices and sums are the ledger's.
+
+use serde::{Deserialize, Serialize};
+
+use super::Dollars;
+
+/// Tokens and money. A number that the source does not state is `None`, never 0.
+#[derive(Clone, Copy, Debug, PartialEq, Default)]
+pub struct Usage {
+    /// Tokens read, without those that came from a cache or went into one.
+    pub input: Option<u64>,
+    /// Tokens written, thinking included.
+    pub output: Option<u64>,
+    /// Tokens read from a cache.
+    pub cache_read: Option<u64>,
+    /// Tokens written into a cache.
+    pub cache_write: Option<u64>,
+    /// Tokens of `cache_write` that the cache keeps for an hour.
+    pub cache_write_1h: Option<u64>,
+    /// Tokens of `cache_write` that the cache keeps for five minutes.
+    pub cache_write_5m: Option<u64>,
+    /// Tokens of `output` that were thinking.
+    pub reasoning: Option<u64>,
+    /// Web searches that the vendor's servers made for the call.
+    pub searches: Option<u64>,
+    /// Web pages that the vendor's servers fetched for the call.
+    pub fetches: Option<u64>,
+    /// The service tier that the source states.
+    pub service_tier: Option<ServiceTier>,
+    /// The speed that the source states.
+    pub speed: Option<Speed>,
+    /// What the source says it cost, in US dollars.
+    pub cost: Option<Dollars>,
+}
+
+impl Usage {
+    /// Whether nothing is stated.
+    pub fn is_empty(&self) -> bool {
+        *self == Usage::default()
+    }
+
+    /// The usage, or `None` when nothing is stated.
+    pub fn stated(self) -> Option<Usage> {
+        (!self.is_empty()).then_some(self)
+    }
+
+    /// The tier that decides the price of the call.
+    pub fn tier(&self) -> ServiceTier {
+        match self.speed {
+            Some(Speed::Fast) => ServiceTier::Fast,
+            Some(Speed::Standard) | None => self.service_tier.unwrap_or_default(),
+        }
+    }
+}
+
+/// The service tier of a call; it decides the price.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum ServiceTier {
+    /// The usual one.
+    #[default]
+    Standard,
+    /// Faster than usual, for more money.
+    Fast,
+    /// Before others, for more money.
+    Priority,
+    /// When there is room, for less.
+    Flex,
+    /// At any later time, for less.
+    Batch,
+}
+
+impl ServiceTier {
+    /// Every tier.
+    pub const ALL: [ServiceTier; 5] =
+        [ServiceTier::Standard, ServiceTier::Fast, ServiceTier::Priority, ServiceTier::Flex, ServiceTier::Batch];
+
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            ServiceTier::Standard => "standard",
+            ServiceTier::Fast => "fast",
+            ServiceTier::Priority => "priority",
+            ServiceTier::Flex => "flex",
+            ServiceTier::Batch => "batch",
+        }
+    }
+
+    /// The tier of that name.
+    pub fn named(name: &str) -> Option<ServiceTier> {
+        ServiceTier::ALL.into_iter().find(|tier| tier.name() == name)
+    }
+}
+
+/// How fast the service answers, where a source states that apart from the tier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the words say it")]
+pub enum Speed {
+    Standard,
+    Fast,
+}
+
+impl Speed {
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Speed::Standard => "standard",
+            Speed::Fast => "fast",
+        }
+    }
+
+    /// The speed of that name.
+    pub fn named(name: &str) -> Option<Speed> {
+        [Speed::Standard, Speed::Fast].into_iter().find(|speed| speed.name() == name)
+    }
+}

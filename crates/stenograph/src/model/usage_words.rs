@@ -1,0 +1,58 @@
+//! Where the records of an agent state what model calls took, beyond the usage of their events. These are tables only;
+//! [`crate::evidence`] is the one place that reads records with them.
+
+/// Where records state what model calls took. A field is a path in what no field of the model has a place for.
+#[derive(Clone, Copy, Debug)]
+pub struct UsageWords {
+    /// Objects with counters, each with their names. A reader takes every valid counter of an event's own usage.
+    pub counters: &'static [(&'static str, &'static [&'static str])],
+    /// Whether two responses may have the same id. Then their times tell them apart.
+    pub do_groups_repeat: bool,
+    /// The running total of the session.
+    pub total: Option<TotalPaths>,
+    /// The field with the model of an answer, and the name that stands there if the agent made up the answer itself.
+    pub synthetic_model: Option<(&'static str, &'static str)>,
+    /// Fields that add up calls which other records state one by one.
+    pub sums: &'static [&'static str],
+    /// Hosted tools that search the web, each with the status of a search that was made.
+    pub searches: &'static [(&'static str, &'static str)],
+    /// Fields of a header with the session whose history the source repeats first.
+    pub repeated_sessions: &'static [&'static str],
+    /// Fields of a header that hold an object if that history is in another source.
+    pub history_elsewhere: &'static [&'static str],
+}
+
+impl UsageWords {
+    /// No words.
+    pub const NONE: UsageWords = UsageWords {
+        counters: &[],
+        do_groups_repeat: false,
+        total: None,
+        synthetic_model: None,
+        sums: &[],
+        searches: &[],
+        repeated_sessions: &[],
+        history_elsewhere: &[],
+    };
+}
+
+/// The fields of a fact with the running total of a session. An empty name means that the fact has no such field.
+#[derive(Clone, Copy, Debug)]
+pub struct TotalPaths {
+    /// The facts.
+    pub facts: &'static [&'static str],
+    /// The object with the counters.
+    pub object: &'static str,
+    /// Tokens read, those included that came from a cache or went into one.
+    pub input: &'static str,
+    /// Tokens written.
+    pub output: &'static str,
+    /// Tokens read from a cache.
+    pub cache_read: &'static str,
+    /// Tokens written into a cache.
+    pub cache_write: &'static str,
+    /// Tokens that were thinking.
+    pub reasoning: &'static str,
+    /// The cost in US dollars.
+    pub cost: &'static str,
+}
