@@ -5,7 +5,7 @@ use std::cell::OnceCell;
 use std::io;
 
 use crate::json::Object;
-use crate::ledger::{Rule, Tally, Told};
+use crate::ledger::Told;
 use crate::model::{Event, ExtraFields, Outline};
 pub use crate::model::{FormatInfo, Traits};
 use crate::read::Reader;
@@ -28,11 +28,6 @@ pub trait Format: Sync {
     /// What a record tells about model calls, in what is left of it.
     fn told<'e>(&self, _event: &'e Event<'_>, _left: &'e ExtraFields<'_>) -> Told<'e> {
         Told::default()
-    }
-
-    /// Counts its sources by the rule of another program; `None` where that program does not know the format.
-    fn tally(&self, _rule: Rule) -> Option<Box<dyn Tally>> {
-        None
     }
 }
 

@@ -3,7 +3,6 @@
 
 mod answer;
 mod foreign;
-mod peers;
 mod read;
 mod record;
 mod sniff;
@@ -14,7 +13,7 @@ mod write;
 use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Want};
 use crate::frame::Framing;
 use crate::json::JsonLines;
-use crate::ledger::{Rule, Tally, Told};
+use crate::ledger::Told;
 use crate::model::{Event, ExtraFields, Outline};
 use crate::read::Reader;
 use crate::write::Writer;
@@ -23,7 +22,7 @@ use crate::write::Writer;
 #[derive(Debug)]
 pub struct ClaudeCode;
 
-const NAME: &str = "claude-code";
+pub(super) const NAME: &str = "claude-code";
 
 static INFO: FormatInfo = FormatInfo {
     name: NAME,
@@ -99,9 +98,5 @@ impl Format for ClaudeCode {
 
     fn told<'e>(&self, event: &'e Event<'_>, left: &'e ExtraFields<'_>) -> Told<'e> {
         usage::told(event, left)
-    }
-
-    fn tally(&self, rule: Rule) -> Option<Box<dyn Tally>> {
-        Some(peers::tally(rule))
     }
 }

@@ -4,7 +4,6 @@ mod content;
 mod items;
 mod notices;
 mod own;
-mod peers;
 mod read;
 mod usage;
 mod words;
@@ -13,7 +12,7 @@ mod write;
 use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Want};
 use crate::frame::{Framing, Items};
 use crate::json::Object;
-use crate::ledger::{Rule, Tally, Told};
+use crate::ledger::Told;
 use crate::model::{Event, ExtraFields, Outline};
 use crate::read::Reader;
 use crate::write::Writer;
@@ -22,8 +21,7 @@ use crate::write::Writer;
 #[derive(Debug)]
 pub struct Codex;
 
-/// Its name.
-pub const NAME: &str = "codex";
+pub(super) const NAME: &str = "codex";
 
 static INFO: FormatInfo = FormatInfo {
     name: NAME,
@@ -134,10 +132,6 @@ impl Format for Codex {
 
     fn told<'e>(&self, event: &'e Event<'_>, left: &'e ExtraFields<'_>) -> Told<'e> {
         usage::told(event, left)
-    }
-
-    fn tally(&self, rule: Rule) -> Option<Box<dyn Tally>> {
-        Some(peers::tally(rule))
     }
 
     fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
