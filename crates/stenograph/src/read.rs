@@ -1,10 +1,13 @@
 //! Reading: chunks of bytes in, events and notes out. Reading cannot fail; only opening a source can, and that is not done here.
 
+mod json_lines;
+
 use std::io;
 
 use crate::format::{Format, Want};
 use crate::frame::{Frame, Framer, RECORD_SIZE_MAX, Record};
 use crate::model::{Body, Event, Note, NoteKind, Span};
+pub use json_lines::{At, JsonLines, JsonRecord, Objects};
 
 /// Reads the records of one format. It does no input or output, and what it does not understand it notes.
 pub trait Reader: Send {

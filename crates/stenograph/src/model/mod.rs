@@ -12,6 +12,7 @@ mod outline;
 mod pairing;
 mod said;
 mod spine;
+mod taken;
 mod uuid;
 
 pub use call_words::{

@@ -25,5 +25,5 @@ pub use moment::{SPELLINGS, Today, moment};
 pub use parse::{Mistake, PHRASE_LENGTH_MAX, QUERY_SIZE_MAX};
 pub use snippet::Snippet;
 pub use touch::{Touch, TouchHow};
-pub(crate) use touch::{is_path, joined, parts, touches, verb};
+pub(crate) use touch::{is_path, joined, touches, verb};
 pub use words::{How, WORD_LENGTH_MAX, Word, Words, words};

@@ -7,10 +7,9 @@ use std::borrow::Cow;
 
 use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Want};
 use crate::frame::Framing;
-use crate::json::JsonLines;
 use crate::ledger::{Told, is_odd};
 use crate::model::{Event, ExtraFields, Outline};
-use crate::read::Reader;
+use crate::read::{JsonLines, Reader};
 use crate::write::Writer;
 
 /// The format.
