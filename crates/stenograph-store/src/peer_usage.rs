@@ -1,5 +1,5 @@
-//! Counts what is on this machine as another program would: the files that are there, line by line in the order of their paths, and
-//! never the index or the archive, which that program does not know. What a line counts for is in [`stenograph::ledger::Rule`].
+//! Counts the files of this machine as another program does: line by line in the order of their paths. It reads neither the index nor
+//! the archive, which that program does not know. [`stenograph::formats::peers`] holds the rules.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -7,8 +7,9 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use stenograph::format::{Format, Head};
+use stenograph::formats::peers::{PeerCounter, PeerRule, peer_counter};
 use stenograph::frame::RECORD_SIZE_MAX;
-use stenograph::ledger::{Ledger, LedgerBuilder, Rule, Tally};
+use stenograph::ledger::{Ledger, LedgerBuilder};
 
 use crate::discover::{Found, Named, Places, discover};
 use crate::index::{Progress, Watch};
@@ -16,42 +17,42 @@ use crate::source_file::recognize_after;
 use crate::tail::Warning;
 use crate::usage::said;
 
-/// What came of it.
+/// What another program counts.
 #[derive(Debug, Default)]
-pub struct Tallied {
+pub struct PeerUsage {
     /// The calls that the program counts.
     pub ledger: Ledger,
-    /// Agents that it counts, whether it found calls of them or not.
+    /// Agents that the program counts, with or without calls.
     pub agents: Vec<&'static str>,
-    /// Agents that it does not know, and how many of their files there are.
+    /// Agents that the program does not know, each with its number of files.
     pub unknown: BTreeMap<&'static str, u64>,
-    /// Files of agents that it counts, which it does not read because of how their names end.
+    /// Files of counted agents that the program skips because of their extension.
     pub unread: u64,
-    /// What else there is to say.
+    /// Remarks of the counting rules.
     pub notes: Vec<String>,
-    /// What could not be read.
+    /// Files that could not be read.
     pub warnings: Vec<Warning>,
-    /// Whether somebody ended it early.
+    /// Whether the user interrupted the count.
     pub stopped: bool,
 }
 
-/// How the names of files end that such programs read.
-const ENDING: &str = ".jsonl";
+/// The extension of the files that such programs read.
+const EXTENSION: &str = ".jsonl";
 
-/// How much is read at a time.
+/// Bytes per read.
 const CHUNK_SIZE: usize = 256 << 10;
 
-/// After how many bytes whoever watches is told.
-const BEAT_SIZE: u64 = 4 << 20;
+/// Bytes between two reports of progress.
+const PROGRESS_SIZE: u64 = 4 << 20;
 
-/// Counts as a rule says what is found in places, and these files.
-pub fn tally(rule: Rule, places: Option<&Places>, files: &[PathBuf], watch: &mut dyn Watch) -> Tallied {
-    let mut tallied = Tallied::default();
+/// Counts by a rule the sources found in `places`, and `files`.
+pub fn peer_usage(rule: PeerRule, places: Option<&Places>, files: &[PathBuf], watch: &mut dyn Watch) -> PeerUsage {
+    let mut usage = PeerUsage::default();
     let mut sources: Vec<Source> = files.iter().map(|path| Source::asked_for(path)).collect();
     if let Some(places) = places {
-        tallied.warnings = discover(places, &mut |found: Found| sources.push(Source::found(found)));
+        usage.warnings = discover(places, &mut |found: Found| sources.push(Source::found(found)));
     }
-    // As text, not by the names in it: that is how those programs sort.
+    // Those programs sort whole paths as text, not name by name.
     sources.sort_by(|one, other| one.text.cmp(&other.text));
     sources.dedup_by(|one, other| one.text == other.text);
     let mut counters = Counters { rule, list: Vec::new() };
@@ -63,81 +64,82 @@ pub fn tally(rule: Rule, places: Option<&Places>, files: &[PathBuf], watch: &mut
     let mut last = None;
     for source in &sources {
         match source.count(&mut counters, &mut last, &mut progress, watch) {
-            Ok(Outcome::Counted(warning)) => tallied.warnings.extend(warning),
-            Ok(Outcome::Unread) => tallied.unread += 1,
-            Ok(Outcome::Unknown(agent)) => *tallied.unknown.entry(agent).or_default() += 1,
+            Ok(Outcome::Counted(warning)) => usage.warnings.extend(warning),
+            Ok(Outcome::Unread) => usage.unread += 1,
+            Ok(Outcome::Unknown(agent)) => *usage.unknown.entry(agent).or_default() += 1,
             Ok(Outcome::Nothing) => {}
-            Err(error) => tallied.warnings.push(Warning::new(&source.path, said(&source.path, &error))),
+            Err(error) => usage.warnings.push(Warning::new(&source.path, said(&source.path, &error))),
         }
         progress.files_done += 1;
         if watch.is_stopped() {
-            tallied.stopped = true;
+            usage.stopped = true;
             break;
         }
     }
-    let mut book = LedgerBuilder::default();
-    for Counter { agent, tally, sources, .. } in counters.list {
-        let mut counted = tally.close();
-        tallied.notes.append(&mut counted.warnings);
-        tallied.agents.push(agent);
-        book.lay(&sources, counted);
+    let mut ledger = LedgerBuilder::default();
+    for FormatCounter { agent, counter, sources, .. } in counters.list {
+        let mut counted = counter.finish();
+        usage.notes.append(&mut counted.warnings);
+        usage.agents.push(agent);
+        ledger.add_peer_rows(&sources, counted);
     }
-    tallied.ledger = book.close();
-    tallied
+    usage.ledger = ledger.close();
+    usage
 }
 
 /// A file that may be a source.
 struct Source {
     path: PathBuf,
-    /// Its path as text, with `/` between the names.
+    /// Its path as text, with `/` as the separator.
     text: String,
     size: u64,
     named: Named,
     choice: Choice,
 }
 
-/// Who chose a file.
+/// How a file was chosen.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Choice {
-    /// It was found.
+    /// Discovery found it.
     Found,
-    /// Somebody named it, so that it is read whatever its name is.
+    /// The user named it, so its extension does not matter.
     Asked,
 }
 
-/// What came of a file.
+/// The result for one file.
 enum Outcome {
-    /// Its lines were counted; there may be something to say.
+    /// Its lines are counted, perhaps with a warning.
     Counted(Option<Warning>),
-    /// The program does not read files with such names.
+    /// The program does not read files with this extension.
     Unread,
     /// The program does not know the agent.
     Unknown(&'static str),
-    /// It is no transcript.
+    /// It is not a transcript.
     Nothing,
 }
 
-/// What counts the sources of each format.
+/// The counters of one rule, one per format.
 struct Counters {
-    rule: Rule,
-    list: Vec<Counter>,
+    rule: PeerRule,
+    list: Vec<FormatCounter>,
 }
 
-struct Counter {
+struct FormatCounter {
     format: &'static str,
     agent: &'static str,
-    tally: Box<dyn Tally>,
+    counter: Box<dyn PeerCounter>,
     sources: Vec<String>,
 }
 
 impl Counters {
-    fn of(&mut self, format: &'static dyn Format) -> Option<&mut Counter> {
+    fn of(&mut self, format: &'static dyn Format) -> Option<&mut FormatCounter> {
         let name = format.info().name;
         match self.list.iter().position(|counter| counter.format == name) {
             Some(at) => self.list.get_mut(at),
             None => {
-                let tally = format.tally(self.rule)?;
-                self.list.push(Counter { format: name, agent: format.info().agent, tally, sources: Vec::new() });
+                let counter = peer_counter(self.rule, name)?;
+                let agent = format.info().agent;
+                self.list.push(FormatCounter { format: name, agent, counter, sources: Vec::new() });
                 self.list.last_mut()
             }
         }
@@ -168,27 +170,27 @@ impl Source {
         }
         let mut head = Vec::new();
         Head::read(&mut file, &mut head)?;
-        // Where a file stands says to such programs what it is, whatever is in it.
+        // Such programs go by the folder of a file, not by its content.
         let recognized = || recognize_after(*last, &head, &self.named).map(|recognized| recognized.format);
         let format = self.named.format.or_else(recognized);
         let Some(format) = format else { return Ok(Outcome::Nothing) };
         *last = Some(format);
         let Some(counter) = counters.of(format) else { return Ok(Outcome::Unknown(format.info().agent)) };
-        if self.choice == Choice::Found && !self.text.ends_with(ENDING) {
+        if self.choice == Choice::Found && !self.text.ends_with(EXTENSION) {
             return Ok(Outcome::Unread);
         }
         counter.sources.push(self.text.clone());
-        counter.tally.source(&self.text);
+        counter.counter.source(&self.text);
         let stream = BufReader::with_capacity(CHUNK_SIZE, head.as_slice().chain(file));
         let mut lines = Lines { stream, line: Vec::new(), number: 0, too_long: None };
-        let mut told = 0;
+        let mut unreported = 0;
         while let Some(length) = lines.next()? {
             if !lines.line.is_empty() {
-                counter.tally.line(lines.number, &lines.line);
+                counter.counter.line(lines.number, &lines.line);
             }
-            (progress.bytes_done, told) = (progress.bytes_done + length, told + length);
-            if told >= BEAT_SIZE {
-                told = 0;
+            (progress.bytes_done, unreported) = (progress.bytes_done + length, unreported + length);
+            if unreported >= PROGRESS_SIZE {
+                unreported = 0;
                 watch.progress(progress);
                 if watch.is_stopped() {
                     break;
@@ -206,17 +208,17 @@ fn text(path: &Path) -> String {
     if std::path::MAIN_SEPARATOR == '/' { text } else { text.replace(std::path::MAIN_SEPARATOR, "/") }
 }
 
-/// The lines of a file, one at a time.
+/// Reads a file line by line.
 struct Lines<S> {
     stream: S,
     line: Vec<u8>,
     number: u64,
-    /// A line that is longer than any record may be: nobody holds it in memory.
+    /// The first line longer than any record may be; such a line is never held in memory.
     too_long: Option<u64>,
 }
 
 impl<S: BufRead> Lines<S> {
-    /// Reads the next line, without its end, and says how many bytes it has with it; nothing at the end of the file.
+    /// Reads the next line without its end. Returns its length with the end; `None` at the end of the file.
     fn next(&mut self) -> io::Result<Option<u64>> {
         self.line.clear();
         self.number += 1;

@@ -5,7 +5,6 @@ use std::cell::OnceCell;
 use std::io;
 
 use crate::json::Object;
-use crate::ledger::{Rule, Tally};
 use crate::model::Outline;
 pub use crate::model::{FormatInfo, Traits, Want};
 use crate::read::Reader;
@@ -24,11 +23,6 @@ pub trait Format: Sync {
 
     /// A writer for a session of which `outline` is known beforehand.
     fn writer(&self, outline: &Outline) -> Box<dyn Writer>;
-
-    /// Counts its sources by the rule of another program; `None` where that program does not know the format.
-    fn tally(&self, _rule: Rule) -> Option<Box<dyn Tally>> {
-        None
-    }
 }
 
 /// How sure a format is about a source.

@@ -1,5 +1,7 @@
 //! Reading: chunks of bytes in, events and notes out. Reading cannot fail; only opening a source can, and that is not done here.
 
+mod json_lines;
+
 use std::io;
 
 use crate::evidence::states_model_calls;
@@ -7,6 +9,7 @@ use crate::format::Format;
 use crate::frame::{Frame, Framer, RECORD_SIZE_MAX};
 use crate::model::{Body, Event, Fact, Note, NoteKind, Span, Want};
 pub use crate::model::{Reader, Sink};
+pub use json_lines::{At, JsonLines, JsonRecord, Objects};
 
 /// How much of a stream is taken at a time.
 const CHUNK_SIZE: usize = 256 << 10;

@@ -353,6 +353,23 @@ fn each_surrogate<O>(bytes: &[u8], out: &mut O, surrogate: impl Fn(u32, &mut O),
     }
 }
 
+/// The words of a name in lower case, however they are joined: `read_file`, `ReadFile`.
+pub(crate) fn name_words(name: &str) -> Vec<String> {
+    let mut words: Vec<String> = vec![String::new()];
+    let mut before = ' ';
+    for char in name.chars().take(128) {
+        let begins = !char.is_alphanumeric() || char.is_uppercase() && before.is_lowercase();
+        if begins && words.last().is_some_and(|word| !word.is_empty()) {
+            words.push(String::new());
+        }
+        if let Some(word) = words.last_mut().filter(|_| char.is_alphanumeric()) {
+            word.extend(char.to_lowercase());
+        }
+        before = char;
+    }
+    words
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -8,8 +8,8 @@ use super::patch::{self, Deed, Patched};
 use super::shell;
 use crate::json::{Object, items};
 use crate::model::Input;
-use crate::query::{TouchHow, is_path, joined, parts, verb};
-use crate::text::Text;
+use crate::query::{TouchHow, is_path, joined, verb};
+use crate::text::{Text, name_words};
 
 /// One thing that is to be done to one file, or to be seen of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -183,8 +183,8 @@ impl Fields<'_> {
         };
         plan.undoable = action.is_some();
         let says = |word: &str| {
-            let words = action.as_deref().map(parts).unwrap_or_default();
-            words.iter().chain(&parts(self.tool)).any(|part| part == word)
+            let words = action.as_deref().map(name_words).unwrap_or_default();
+            words.iter().chain(&name_words(self.tool)).any(|part| part == word)
         };
         let how = action.as_deref().and_then(verb).or_else(|| verb(self.tool));
         let mut acts: Vec<Act> = Vec::new();

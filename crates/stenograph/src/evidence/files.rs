@@ -7,6 +7,7 @@ use memchr::memmem;
 
 use crate::json::{Leaf, leaves};
 use crate::model::Input;
+use crate::text::name_words;
 
 /// A file that a call is to touch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -235,7 +236,7 @@ pub(crate) fn is_path(text: &str) -> bool {
 
 /// What a name says is done to a file.
 pub(crate) fn verb(name: &str) -> Option<TouchHow> {
-    let parts = parts(name);
+    let parts = name_words(name);
     let is = |verb: &str| parts.iter().any(|part| part == verb);
     let glued = |verb: &str| {
         let is_in = |part: &String| part.starts_with(verb) || part.ends_with(verb);
@@ -243,23 +244,6 @@ pub(crate) fn verb(name: &str) -> Option<TouchHow> {
     };
     let whole = VERBS.into_iter().find(|(verb, _)| is(verb));
     whole.or_else(|| VERBS.into_iter().find(|(verb, _)| glued(verb))).map(|(_, how)| how)
-}
-
-/// The words of a name, however they are joined: `read_file`, `ReadFile`.
-pub(crate) fn parts(name: &str) -> Vec<String> {
-    let mut parts: Vec<String> = vec![String::new()];
-    let mut before = ' ';
-    for char in name.chars().take(128) {
-        let begins = !char.is_alphanumeric() || char.is_uppercase() && before.is_lowercase();
-        if begins && parts.last().is_some_and(|part| !part.is_empty()) {
-            parts.push(String::new());
-        }
-        if let Some(part) = parts.last_mut().filter(|_| char.is_alphanumeric()) {
-            part.extend(char.to_lowercase());
-        }
-        before = char;
-    }
-    parts
 }
 
 /// A path below the working folder, with what only goes around taken out. A path that needs neither stays as it is spelled.

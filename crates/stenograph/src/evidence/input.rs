@@ -138,7 +138,7 @@ impl CallInput {
 
 /// Whether one of the words of a name is among these, however they are joined.
 pub(crate) fn is_named(name: &str, words: &[&str]) -> bool {
-    super::parts(name).iter().any(|part| words.contains(&part.as_str()))
+    crate::text::name_words(name).iter().any(|word| words.contains(&word.as_str()))
 }
 
 /// A key without the signs between its words.

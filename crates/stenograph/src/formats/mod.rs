@@ -21,6 +21,7 @@ pub mod goodvibes_telemetry;
 pub mod goodvibes_tracking;
 pub mod leslie;
 pub mod openai_chat;
+pub mod peers;
 mod placeholder;
 pub mod steno;
 

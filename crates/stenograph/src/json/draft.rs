@@ -1,6 +1,6 @@
 //! A JSON object being written: values from an event, merged with what was left of the record the event came from.
 
-use crate::model::{ExtraFields, Held};
+use super::{ExtraFields, Held};
 use crate::text::{Raw, Str, Text, quote};
 
 /// An object under construction.

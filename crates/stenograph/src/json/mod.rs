@@ -3,15 +3,15 @@
 
 mod block;
 mod draft;
+mod extra_fields;
 mod leaves;
-mod lines;
 mod object;
 mod scan;
 mod spell;
 
 pub use draft::Draft;
+pub use extra_fields::{ExtraFields, Held};
 pub use leaves::{Leaf, leaves, nulls};
-pub use lines::{At, JsonLines, JsonRecord, Objects};
 pub use object::Object;
 pub use spell::{canonical, compact, indent, one_line};
 

@@ -9,7 +9,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::scan::{Escapes, Scan};
-use crate::model::{Dollars, ExtraFields, Held, Usage};
+use super::{ExtraFields, Held};
 use crate::text::{Str, Text};
 use crate::time::{Time, Unit};
 
@@ -115,7 +115,8 @@ impl<'a> Object<'a> {
         self.take_as(key, Some)
     }
 
-    fn take_as<T>(&mut self, key: &str, read: impl FnOnce(&'a str) -> Option<T>) -> Option<T> {
+    /// Takes a field whose value `read` understands.
+    pub(crate) fn take_as<T>(&mut self, key: &str, read: impl FnOnce(&'a str) -> Option<T>) -> Option<T> {
         let held = self.held(key)?;
         let value = read(raw_of(held)?)?;
         *held = Held::Hole;
@@ -154,11 +155,6 @@ impl<'a> Object<'a> {
     /// Takes a whole number.
     pub fn take_number(&mut self, key: &str) -> Option<u64> {
         self.take_as(key, super::number)
-    }
-
-    /// Takes an amount of money, however it is spelled.
-    pub fn take_dollars(&mut self, key: &str) -> Option<Dollars> {
-        self.take_as(key, Dollars::spelled)
     }
 
     /// Takes a moment spelled as RFC 3339.
@@ -207,13 +203,6 @@ impl<'a> Object<'a> {
         if let Some(held) = self.held(key) {
             *held = Held::Object(rest);
         }
-    }
-
-    /// Takes the numbers of a usage by their names here, in the order input, output, cache read, cache write, reasoning.
-    /// An empty name is none.
-    pub fn take_usage(&mut self, names: [&str; 5]) -> Usage {
-        let [input, output, cache_read, cache_write, reasoning] = names.map(|name| self.take_number(name));
-        Usage { input, output, cache_read, cache_write, reasoning, ..Usage::default() }
     }
 
     /// What nobody took.

@@ -8,7 +8,7 @@ use hashbrown::HashTable;
 use super::conversions::Origin;
 use super::row::{How, Row};
 use super::source_usage::{Name, Names, Reason, SourceUsage};
-use super::{Tallied, Tokens, conversions, runs};
+use super::{PeerRows, Tokens, conversions, runs};
 use crate::model::{Dollars, Usage};
 
 /// How many examples of a decision are kept.
@@ -136,13 +136,13 @@ impl LedgerBuilder {
         }
     }
 
-    /// Takes in what a rule counted in these sources. Every row is a call of its own: the rule has joined what it joins.
-    pub fn lay(&mut self, sources: &[String], tallied: Tallied) {
+    /// Adds the calls that the rule of another program counts in these sources. Every row is one call: the rule has joined the lines.
+    pub fn add_peer_rows(&mut self, sources: &[String], counted: PeerRows) {
         let base = u32::try_from(self.sources.len()).unwrap_or(u32::MAX);
         self.sources.extend_from_slice(sources);
         self.written.resize(self.sources.len(), None);
-        let names: Vec<Name> = tallied.names.list.iter().map(|name| self.names.number(name)).collect();
-        for (source, row) in tallied.rows {
+        let names: Vec<Name> = counted.names.list.iter().map(|name| self.names.number(name)).collect();
+        for (source, row) in counted.rows {
             let row = Row { key: self.entries.len() as u128, ..row.renamed(&names) };
             self.put(row, base.saturating_add(source));
         }

@@ -15,6 +15,7 @@ mod reader;
 mod said;
 mod session_words;
 mod spine;
+mod taken;
 mod tokens;
 mod usage;
 mod usage_words;

@@ -14,7 +14,7 @@ mod snippet;
 mod words;
 
 pub use crate::evidence::{Touch, TouchHow};
-pub(crate) use crate::evidence::{is_path, joined, parts, touches, verb};
+pub(crate) use crate::evidence::{is_path, joined, touches, verb};
 pub use collapse::{Same, Shown, collapse, collapse_pieces};
 pub use entry::Entry;
 pub use entry_builder::EntryBuilder;

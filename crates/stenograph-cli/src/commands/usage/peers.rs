@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use clap::ValueEnum;
-use stenograph::ledger::{By, Group, Ledger, Report, Rule, Tokens};
+use stenograph::formats::peers::PeerRule;
+use stenograph::ledger::{By, Group, Ledger, Report, Tokens};
 use stenograph::text::quote;
-use stenograph_store::peer_usage::{Tallied, tally};
+use stenograph_store::peer_usage::{PeerUsage, peer_usage};
 
 use super::{Options, STOPPED, say_some};
 use crate::error::CommandError;
@@ -27,10 +28,10 @@ pub enum As {
 }
 
 impl As {
-    fn meaning(self) -> Rule {
+    fn meaning(self) -> PeerRule {
         match self {
-            As::Ccusage20 => Rule::Ccusage20,
-            As::FirstRow => Rule::FirstRow,
+            As::Ccusage20 => PeerRule::Ccusage20,
+            As::FirstRow => PeerRule::FirstRow,
         }
     }
 }
@@ -38,7 +39,7 @@ impl As {
 /// The program as which was counted, and what it does not count.
 #[derive(Debug)]
 pub struct Peer {
-    rule: Rule,
+    rule: PeerRule,
     agents: Vec<&'static str>,
     unknown: Vec<(&'static str, u64)>,
     unread: u64,
@@ -70,8 +71,8 @@ pub fn count(rule: As, options: &Options, output: &mut Output<'_>) -> Result<Opt
     on_interrupt(&stop);
     let (files, places) = options.sources(&options.place.store()?)?;
     let mut bar = Bar::new("counting", &stop);
-    let Tallied { ledger, agents, unknown, unread, notes, warnings, stopped } =
-        tally(rule, places.as_ref(), &files, &mut bar);
+    let PeerUsage { ledger, agents, unknown, unread, notes, warnings, stopped } =
+        peer_usage(rule, places.as_ref(), &files, &mut bar);
     drop(bar);
     if stopped {
         output.say(STOPPED);

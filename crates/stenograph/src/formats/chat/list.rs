@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 
 use super::{read::message, write::render};
-use crate::json::{At, Draft, Object, items};
+use crate::json::{Draft, Object, items};
 use crate::model::{Body, Event, Extra, ExtraFields, FormatInfo, Held, NoteKind};
-use crate::read::Sink;
+use crate::read::{At, Sink};
 use crate::text::Text;
 
 /// The events of one element of a list. What is no message is an event that holds all of it.

@@ -1,9 +1,9 @@
 //! Reads Chibi's entries. Nothing is remembered from one entry to the next: pairing calls and results is a fold, not done here.
 
 use super::INFO;
-use crate::json::{At, Object, Objects};
+use crate::json::Object;
 use crate::model::{Body, Content, Event, Extra, Input, Role};
-use crate::read::Sink;
+use crate::read::{At, Objects, Sink};
 use crate::text::Text;
 use crate::time::Unit;
 

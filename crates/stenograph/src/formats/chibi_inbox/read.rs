@@ -1,9 +1,9 @@
 //! Reads the messages of an inbox, without memory.
 
 use super::INFO;
-use crate::json::{At, Object, Objects};
+use crate::json::Object;
 use crate::model::{Body, Content, Event, Extra, Role};
-use crate::read::Sink;
+use crate::read::{At, Objects, Sink};
 use crate::time::Unit;
 
 /// Reads one message at a time.

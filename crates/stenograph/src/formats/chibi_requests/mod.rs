@@ -7,9 +7,8 @@ mod write;
 use super::chat;
 use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Want};
 use crate::frame::Framing;
-use crate::json::JsonLines;
 use crate::model::Outline;
-use crate::read::Reader;
+use crate::read::{JsonLines, Reader};
 use crate::write::Writer;
 
 /// The format.

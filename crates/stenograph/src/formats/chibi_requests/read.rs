@@ -5,9 +5,9 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::{INFO, REQUEST, TOOLS, align, chat};
 use crate::format::Want;
-use crate::json::{At, Object, Objects, canonical, items};
+use crate::json::{Object, canonical, items};
 use crate::model::{Body, Event, Extra, NoteKind};
-use crate::read::Sink;
+use crate::read::{At, Objects, Sink};
 use crate::time::Unit;
 
 /// How many messages of a request are remembered.

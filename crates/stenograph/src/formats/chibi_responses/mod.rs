@@ -5,9 +5,8 @@ mod write;
 
 use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Want};
 use crate::frame::Framing;
-use crate::json::JsonLines;
 use crate::model::{Outline, UsageWords};
-use crate::read::Reader;
+use crate::read::{JsonLines, Reader};
 use crate::write::Writer;
 
 /// The format.

@@ -2,9 +2,9 @@
 
 use super::{INFO, RESPONSE};
 use crate::formats::chat::usage;
-use crate::json::{At, Object, Objects};
+use crate::json::Object;
 use crate::model::{Body, Event, Extra};
-use crate::read::Sink;
+use crate::read::{At, Objects, Sink};
 use crate::time::Unit;
 
 /// Reads one response at a time.

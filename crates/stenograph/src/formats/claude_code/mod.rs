@@ -3,7 +3,6 @@
 
 mod answer;
 mod foreign;
-mod peers;
 mod read;
 mod record;
 mod sniff;
@@ -12,17 +11,15 @@ mod write;
 
 use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Want};
 use crate::frame::Framing;
-use crate::json::JsonLines;
-use crate::ledger::{Rule, Tally};
 use crate::model::Outline;
-use crate::read::Reader;
+use crate::read::{JsonLines, Reader};
 use crate::write::Writer;
 
 /// The format.
 #[derive(Debug)]
 pub struct ClaudeCode;
 
-const NAME: &str = "claude-code";
+pub(super) const NAME: &str = "claude-code";
 
 static INFO: FormatInfo = FormatInfo {
     name: NAME,
@@ -96,9 +93,5 @@ impl Format for ClaudeCode {
 
     fn writer(&self, outline: &Outline) -> Box<dyn Writer> {
         Box::new(write::Records::new(outline))
-    }
-
-    fn tally(&self, rule: Rule) -> Option<Box<dyn Tally>> {
-        Some(peers::tally(rule))
     }
 }

@@ -9,11 +9,11 @@ use super::INFO;
 use super::record::{Dialect, NAMELESS, SUBTYPES, known};
 use crate::format::Want;
 use crate::formats::anthropic::{Remark, blocks, take_content};
-use crate::json::{At, Object, Objects, items};
+use crate::json::{Object, items};
 use crate::model::{
     Body, Content, Event, Extra, ExtraFields, Fact, ForkOrigin, Held, NoteKind, Role, ServiceTier, Speed, Usage,
 };
-use crate::read::Sink;
+use crate::read::{At, Objects, Sink};
 use crate::text::Str;
 
 /// Reads one record at a time.

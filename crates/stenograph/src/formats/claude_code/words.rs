@@ -1,10 +1,10 @@
 //! The words and fields by which Claude Code states what came of calls and what they took. These are tables only.
 
 use super::read::{COUNTERS, LIFETIMES, Records, SYNTHETIC};
-use crate::json::JsonLines;
 use crate::model::{
     CallWords, ExitCodeAt, JudgementPaths, LimitPaths, NestedPaths, NoticeWords, SessionWords, UsageWords, Verdict,
 };
+use crate::read::JsonLines;
 
 pub(super) const WORDS: CallWords = CallWords {
     exit_codes: &[

@@ -7,9 +7,8 @@ mod write;
 
 use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Want};
 use crate::frame::Framing;
-use crate::json::JsonLines;
 use crate::model::{CallWords, ExitCodeAt, Outline, Verdict};
-use crate::read::Reader;
+use crate::read::{JsonLines, Reader};
 use crate::write::Writer;
 
 /// The format.

@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 use super::INFO;
 use crate::formats::anthropic::{Remark, Said, blocks, take_content, tool_call};
-use crate::json::{At, Object, Objects, items};
+use crate::json::{Object, items};
 use crate::model::{Body, Content, Event, Extra, ExtraFields, Held, Piece, Role};
-use crate::read::Sink;
+use crate::read::{At, Objects, Sink};
 use crate::text::Text;
 
 /// Reads one line at a time.

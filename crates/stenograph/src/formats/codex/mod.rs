@@ -4,7 +4,6 @@ mod content;
 mod items;
 mod notices;
 mod own;
-mod peers;
 mod read;
 mod words;
 mod write;
@@ -12,7 +11,6 @@ mod write;
 use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Want};
 use crate::frame::{Framing, Items};
 use crate::json::Object;
-use crate::ledger::{Rule, Tally};
 use crate::model::Outline;
 use crate::read::Reader;
 use crate::write::Writer;
@@ -21,8 +19,7 @@ use crate::write::Writer;
 #[derive(Debug)]
 pub struct Codex;
 
-/// Its name.
-pub const NAME: &str = "codex";
+pub(super) const NAME: &str = "codex";
 
 static INFO: FormatInfo = FormatInfo {
     name: NAME,
@@ -131,10 +128,6 @@ impl Format for Codex {
 
     fn reader(&self, want: Want) -> Box<dyn Reader> {
         Box::new(read::Rollout::new(want))
-    }
-
-    fn tally(&self, rule: Rule) -> Option<Box<dyn Tally>> {
-        Some(peers::tally(rule))
     }
 
     fn writer(&self, outline: &Outline) -> Box<dyn Writer> {

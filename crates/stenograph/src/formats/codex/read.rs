@@ -6,9 +6,9 @@ use memchr::memmem;
 use super::{INFO, content, is_bare_header, items, notices};
 use crate::format::Want;
 use crate::frame::{Place, Record};
-use crate::json::{At, JsonRecord, Object};
+use crate::json::Object;
 use crate::model::{Body, Content, Event, Extra, ExtraFields, Fact, ForkOrigin, Origin, Role};
-use crate::read::{Reader, Sink};
+use crate::read::{At, JsonRecord, Reader, Sink};
 use crate::text::Text;
 use crate::time::Time;
 

@@ -3,9 +3,9 @@
 
 use super::{INFO, ZERO_TIME, spell};
 use crate::frame::{Place, Record};
-use crate::json::{At, JsonRecord, Object, compact};
+use crate::json::{Object, compact};
 use crate::model::{Body, Content, Event, Extra, ExtraFields, Held, Input, Note, NoteKind, Piece, Role, Span, Usage};
-use crate::read::{Reader, Sink};
+use crate::read::{At, JsonRecord, Reader, Sink};
 use crate::text::{Str, Text};
 use crate::time::Time;
 

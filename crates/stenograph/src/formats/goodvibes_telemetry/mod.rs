@@ -5,9 +5,9 @@ mod write;
 
 use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Want};
 use crate::frame::Framing;
-use crate::json::{JsonLines, Object};
+use crate::json::Object;
 use crate::model::Outline;
-use crate::read::Reader;
+use crate::read::{JsonLines, Reader};
 use crate::write::Writer;
 
 /// The format.

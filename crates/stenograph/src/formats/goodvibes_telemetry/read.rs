@@ -1,9 +1,9 @@
 //! Reads GoodVibes' telemetry, without memory: each line is the end of one sub-agent.
 
 use super::{INFO, Shape};
-use crate::json::{At, Object, Objects};
+use crate::json::Object;
 use crate::model::{Body, Content, Event, Extra};
-use crate::read::Sink;
+use crate::read::{At, Objects, Sink};
 use crate::text::Str;
 
 /// Reads one line at a time.

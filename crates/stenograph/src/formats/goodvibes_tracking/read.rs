@@ -2,9 +2,9 @@
 
 use super::INFO;
 use crate::frame::{Place, Record};
-use crate::json::{JsonRecord, Object};
+use crate::json::Object;
 use crate::model::{Body, Event, Extra, Note, NoteKind, Span};
-use crate::read::{Reader, Sink};
+use crate::read::{JsonRecord, Reader, Sink};
 use crate::text::{Str, Text};
 
 /// Reads one member at a time.

@@ -11,9 +11,9 @@ pub use name::file_name;
 use super::chat;
 use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Want};
 use crate::frame::Framing;
-use crate::json::{JsonLines, Object, items};
+use crate::json::{Object, items};
 use crate::model::{CallWords, ExitCodeAt, Outline};
-use crate::read::Reader;
+use crate::read::{JsonLines, Reader};
 use crate::write::Writer;
 
 /// The format.

@@ -4,9 +4,9 @@ use memchr::memmem;
 
 use super::{CONVERSATION, INFO, TITLE_LOCKED, TOOLS, chat};
 use crate::format::Want;
-use crate::json::{At, Object, Objects};
+use crate::json::Object;
 use crate::model::{Body, Content, Event, Extra, NoteKind};
-use crate::read::Sink;
+use crate::read::{At, Objects, Sink};
 
 /// Reads one line at a time.
 #[derive(Debug)]

@@ -2,9 +2,9 @@
 //! another source is a fact to whoever reads the stream.
 
 use super::INFO;
-use crate::json::{At, Object, Objects};
+use crate::json::Object;
 use crate::model::{Body, Content, Event, Extra, NoteKind};
-use crate::read::Sink;
+use crate::read::{At, Objects, Sink};
 use crate::wire;
 
 /// Reads one line at a time, without memory.

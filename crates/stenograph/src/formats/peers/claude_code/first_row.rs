@@ -1,32 +1,32 @@
-//! ccstat 0.6.2: of all lines about a call the first one counts, whatever comes later.
+//! ccstat 0.6.2: of all lines about a call the first one counts.
 
 use std::collections::HashSet;
 
-use super::{amount, counter, flag, text};
+use super::{amount, count, flag, text};
 use crate::formats::claude_code::NAME;
+use crate::formats::peers::{PeerCounter, PeerRule};
 use crate::json::Object;
-use crate::ledger::{Rule, Tallied, Tally, Tokens};
+use crate::ledger::{PeerRows, Tokens};
 use crate::text::Str;
 
-/// Fields that must be text where they are there, else the line cannot be read.
+/// Fields that must be strings if present; otherwise the program cannot read the line.
 const TEXTS: [&str; 9] =
     ["sessionId", "type", "uuid", "cwd", "parentUuid", "userType", "version", "gitBranch", "requestId"];
 
-/// What the agent itself put into the model's mouth.
+/// The model name of answers that the agent wrote itself.
 const SYNTHETIC: &str = "<synthetic>";
 
-/// Counts as ccstat does.
 #[derive(Debug, Default)]
-pub struct FirstRow {
-    tallied: Tallied,
+pub(super) struct FirstRow {
+    counted: PeerRows,
     seen: HashSet<u128>,
     sources: u32,
     path: String,
-    /// The source that was remarked upon.
-    remarked: u32,
+    /// The last source that has a warning.
+    warned: u32,
 }
 
-impl Tally for FirstRow {
+impl PeerCounter for FirstRow {
     fn source(&mut self, path: &str) {
         self.sources += 1;
         path.clone_into(&mut self.path);
@@ -34,19 +34,19 @@ impl Tally for FirstRow {
 
     fn line(&mut self, number: u64, line: &[u8]) {
         let Ok(line) = std::str::from_utf8(line) else {
-            if self.remarked != self.sources {
-                self.remarked = self.sources;
+            if self.warned != self.sources {
+                self.warned = self.sources;
                 let warning =
                     format!("{}: ccstat ends at a file that is not UTF-8; here only its odd lines are lost", self.path);
-                self.tallied.warnings.push(warning);
+                self.counted.warnings.push(warning);
             }
             return;
         };
         self.read(number, line);
     }
 
-    fn close(self: Box<Self>) -> Tallied {
-        self.tallied
+    fn finish(self: Box<Self>) -> PeerRows {
+        self.counted
     }
 }
 
@@ -59,9 +59,9 @@ impl FirstRow {
         let model = text(&message, "model")??;
         let tokens = Tokens {
             input: usage.peek("input_tokens").and_then(crate::json::number)?,
-            output: counter(&usage, "output_tokens")?,
-            cache_read: counter(&usage, "cache_read_input_tokens")?,
-            cache_write: counter(&usage, "cache_creation_input_tokens")?,
+            output: count(&usage, "output_tokens")?,
+            cache_read: count(&usage, "cache_read_input_tokens")?,
+            cache_write: count(&usage, "cache_creation_input_tokens")?,
             ..Tokens::default()
         };
         let time = text(&record, "timestamp")??;
@@ -70,18 +70,18 @@ impl FirstRow {
             && ["cost_usd", "costUSD"].iter().all(|key| amount(&record, key).is_some());
         let is_failure = flag(&record, "isApiErrorMessage")?.unwrap_or(false);
         let (id, request) = (text(&message, "id")?, text(&record, "requestId")?);
-        // A key is taken even by a line that is then left out.
+        // Even a line that does not count occupies its key.
         if !is_readable || !self.is_first(id.as_deref(), request.as_deref()) {
             return None;
         }
         let is_answer = text(&record, "type")?.is_none_or(|kind| kind == "assistant");
-        let time = Rule::FirstRow.moment(&time).filter(|_| is_answer && !is_failure && model != SYNTHETIC)?;
-        let mut row = self.tallied.row(NAME, number, Some(time), tokens);
-        let mut name = |name: Option<Str<'_>>| name.map(|name| self.tallied.name(&name));
+        let time = PeerRule::FirstRow.moment(&time).filter(|_| is_answer && !is_failure && model != SYNTHETIC)?;
+        let mut row = self.counted.row(NAME, number, Some(time), tokens);
+        let mut name = |name: Option<Str<'_>>| name.map(|name| self.counted.name(&name));
         let field = |key: &str| text(&record, key).flatten();
         (row.model, row.session, row.cwd) = (name(Some(model)), name(field("sessionId")), name(field("cwd")));
         (row.branch, row.thread) = (name(field("gitBranch")), name(field("agentId")));
-        self.tallied.keep(self.sources.saturating_sub(1), row);
+        self.counted.keep(self.sources.saturating_sub(1), row);
         Some(())
     }
 

@@ -5,10 +5,10 @@ use std::borrow::Cow;
 
 use memchr::memmem;
 
-use super::{Object, values};
+use super::{Reader, Sink};
 use crate::frame::Record;
+use crate::json::{Object, values};
 use crate::model::{Body, Event, Extra, FormatInfo, Note, NoteKind, Span};
-use crate::read::{Reader, Sink};
 use crate::text::{Raw, Text};
 
 /// Reads objects, one at a time.

@@ -1,14 +1,14 @@
-//! ccstat 0.6.2: what each event says of the last call counts, told again or not, and what came from the cache is input as well. It looks
-//! only at files that stand in `sessions/` itself, where no rollout is put any more.
+//! ccstat 0.6.2: the last call of every event counts, repeated or not, and cache reads count as input, too. It reads only files
+//! directly in `sessions/`, where Codex no longer writes rollouts.
 
-use super::{Counters, Place, Told, since, told};
+use super::{Counters, Place, RolloutLine, rollout_line, since};
 use crate::formats::codex::NAME;
-use crate::ledger::{Rule, Tallied, Tally, Tokens};
+use crate::formats::peers::{PeerCounter, PeerRule};
+use crate::ledger::{PeerRows, Tokens};
 
-/// Counts as ccstat does.
 #[derive(Debug, Default)]
-pub struct FirstRow {
-    tallied: Tallied,
+pub(super) struct FirstRow {
+    counted: PeerRows,
     sources: u32,
     place: Place,
     total: Counters,
@@ -16,7 +16,7 @@ pub struct FirstRow {
     passed_over: u64,
 }
 
-impl Tally for FirstRow {
+impl PeerCounter for FirstRow {
     fn source(&mut self, path: &str) {
         self.place = Place { source: self.sources, ..Place::default() };
         self.sources += 1;
@@ -29,14 +29,14 @@ impl Tally for FirstRow {
         if !self.is_read {
             return;
         }
-        match told(line) {
+        match rollout_line(line) {
             None => {}
-            Some(Told::Meta(meta)) => {
-                let mut name = |key: &str| meta.peek_str(key).map(|name| self.tallied.name(&name));
+            Some(RolloutLine::Meta(meta)) => {
+                let mut name = |key: &str| meta.peek_str(key).map(|name| self.counted.name(&name));
                 (self.place.session, self.place.cwd) = (self.place.session.or(name("id")), name("cwd"));
             }
-            Some(Told::Model(model)) => self.place.model = Some(self.tallied.name(&model)),
-            Some(Told::Count { time, total, last }) => {
+            Some(RolloutLine::Model(model)) => self.place.model = Some(self.counted.name(&model)),
+            Some(RolloutLine::Count { time, total, last }) => {
                 let difference = || total.map(|total| since(total, self.total));
                 let [input, cached, _, output, reasoning] = last.or_else(difference).unwrap_or_default();
                 self.total = total.unwrap_or(self.total);
@@ -44,23 +44,23 @@ impl Tally for FirstRow {
                     return;
                 }
                 let tokens = Tokens { input, output, cache_read: cached, reasoning, ..Tokens::default() };
-                let time = time.and_then(|time| Rule::FirstRow.moment(&time));
-                let mut row = self.tallied.row(NAME, number, time, tokens);
+                let time = time.and_then(|time| PeerRule::FirstRow.moment(&time));
+                let mut row = self.counted.row(NAME, number, time, tokens);
                 (row.session, row.cwd, row.model) = (self.place.session, self.place.cwd, self.place.model);
-                self.tallied.keep(self.place.source, row);
+                self.counted.keep(self.place.source, row);
             }
         }
     }
 
-    fn close(mut self: Box<Self>) -> Tallied {
+    fn finish(mut self: Box<Self>) -> PeerRows {
         if self.passed_over > 0 {
             let files = if self.passed_over == 1 { "file" } else { "files" };
             let warning = format!(
                 "{NAME}: ccstat reads only files in sessions/ itself; {} {files} elsewhere count nothing",
                 self.passed_over
             );
-            self.tallied.warnings.push(warning);
+            self.counted.warnings.push(warning);
         }
-        self.tallied
+        self.counted
     }
 }

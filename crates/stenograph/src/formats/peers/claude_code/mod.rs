@@ -1,23 +1,22 @@
-//! How other programs count these sources, each in a file of its own. They are followed in what they do wrong, too: what is right is in
-//! `usage.rs`, and nothing here may be used for our own ledger.
+//! How other programs count Claude Code transcripts, each in a file of its own.
 
 mod calls;
 mod ccusage;
 mod first_row;
 
+use crate::formats::peers::{PeerCounter, PeerRule};
 use crate::json::Object;
-use crate::ledger::{Rule, Tally};
 use crate::text::{Str, Text};
 
-/// Counts by that rule.
-pub fn tally(rule: Rule) -> Box<dyn Tally> {
+/// The counter of a rule.
+pub fn counter(rule: PeerRule) -> Box<dyn PeerCounter> {
     match rule {
-        Rule::Ccusage20 => Box::<ccusage::Ccusage>::default(),
-        Rule::FirstRow => Box::<first_row::FirstRow>::default(),
+        PeerRule::Ccusage20 => Box::<ccusage::Ccusage>::default(),
+        PeerRule::FirstRow => Box::<first_row::FirstRow>::default(),
     }
 }
 
-/// A text, where the field may be missing or null; nothing when it is something else, for then the record cannot be read.
+/// A string field, which may be missing or null. `None` for another type: the program cannot read such a record.
 fn text<'a>(object: &Object<'a>, key: &str) -> Option<Option<Str<'a>>> {
     match object.peek(key) {
         None | Some("null") => Some(None),
@@ -25,7 +24,7 @@ fn text<'a>(object: &Object<'a>, key: &str) -> Option<Option<Str<'a>>> {
     }
 }
 
-/// A flag, with the same conditions.
+/// A boolean field, as [`text`] reads a string.
 fn flag(object: &Object<'_>, key: &str) -> Option<Option<bool>> {
     match object.peek(key) {
         None | Some("null") => Some(None),
@@ -35,7 +34,7 @@ fn flag(object: &Object<'_>, key: &str) -> Option<Option<bool>> {
     }
 }
 
-/// An amount of money, with the same conditions.
+/// An amount of money, as [`text`] reads a string.
 fn amount(object: &Object<'_>, key: &str) -> Option<Option<f64>> {
     match object.peek(key) {
         None | Some("null") => Some(None),
@@ -43,8 +42,8 @@ fn amount(object: &Object<'_>, key: &str) -> Option<Option<f64>> {
     }
 }
 
-/// A counter, which is 0 where it is missing; nothing when it is no whole number.
-fn counter(object: &Object<'_>, key: &str) -> Option<u64> {
+/// A counter, 0 where it is missing. `None` if it is not a whole number.
+fn count(object: &Object<'_>, key: &str) -> Option<u64> {
     object.peek(key).map_or(Some(0), crate::json::number)
 }
 

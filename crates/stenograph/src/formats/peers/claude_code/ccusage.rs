@@ -1,18 +1,19 @@
-//! The daily report of ccusage 20: which lines it reads a call from. Which of them are the same call is in `calls.rs`.
+//! The daily report of ccusage 20: which lines report a call. `calls.rs` decides which lines report the same call.
 
 use memchr::memmem;
 
 use super::calls::{Call, Calls};
-use super::{amount, counter, flag, text};
+use super::{amount, count, flag, text};
 use crate::formats::claude_code::NAME;
+use crate::formats::peers::{PeerCounter, PeerRule};
 use crate::json::{Object, items, nulls};
-use crate::ledger::{Rule, ServiceTier, Tallied, Tally, Tokens};
+use crate::ledger::{PeerRows, ServiceTier, Tokens};
 use crate::text::Str;
 
-/// Lines without these bytes are passed over, however else they may spell the same.
+/// The program skips lines without exactly these bytes, even if they spell the same JSON.
 const MARK: &[u8] = b"\"usage\":{";
 
-/// Fields that must not be null anywhere in a line, not even in what a tool was given.
+/// Fields that must not be null anywhere in a line, not even in the input of a tool.
 const NEVER_NULL: [&str; 11] = [
     "id",
     "cwd",
@@ -27,24 +28,23 @@ const NEVER_NULL: [&str; 11] = [
     "cache_creation_input_tokens",
 ];
 
-/// Where one of them may be null after all.
+/// The exceptions: paths where such a field may be null.
 const MAY_BE_NULL: [&[&str]; 2] =
     [&["message", "usage", "iterations", "model"], &["data", "message", "message", "usage", "iterations", "model"]];
 
-/// The folders of projects where nobody moved them.
+/// The default folders of projects.
 const HOMES: [&str; 2] = ["/.claude/projects/", "/.config/claude/projects/"];
 
-/// Counts as ccusage 20 does.
 #[derive(Debug, Default)]
-pub struct Ccusage {
+pub(super) struct Ccusage {
     calls: Calls,
-    tallied: Tallied,
+    counted: PeerRows,
     sources: u32,
-    /// The session of lines that name none.
+    /// The session of lines that do not name one.
     session: String,
 }
 
-impl Tally for Ccusage {
+impl PeerCounter for Ccusage {
     fn source(&mut self, path: &str) {
         self.sources += 1;
         self.session = session_of(path).to_owned();
@@ -57,55 +57,55 @@ impl Tally for Ccusage {
         let Some(record) = std::str::from_utf8(line).ok().filter(|line| !has_null(line)).and_then(Object::parse) else {
             return;
         };
-        if let Some(told) = Told::of(&record).filter(Told::is_valid) {
-            self.add(number, &told);
+        if let Some(call) = CallLine::of(&record).filter(CallLine::is_valid) {
+            self.add(number, &call);
         }
     }
 
-    fn close(mut self: Box<Self>) -> Tallied {
+    fn finish(mut self: Box<Self>) -> PeerRows {
         for (source, row) in self.calls.close() {
-            self.tallied.keep(source, row);
+            self.counted.keep(source, row);
         }
-        self.tallied
+        self.counted
     }
 }
 
 impl Ccusage {
-    fn add(&mut self, line: u64, told: &Told<'_>) {
-        let Some(time) = Rule::Ccusage20.moment(&told.time) else { return };
-        let mut call = self.call(line, time, told);
+    fn add(&mut self, line: u64, reported: &CallLine<'_>) {
+        let Some(time) = PeerRule::Ccusage20.moment(&reported.time) else { return };
+        let mut call = self.call(line, time, reported);
         let source = self.sources.saturating_sub(1);
-        self.calls.add(source, call.clone(), &self.tallied);
-        for (at, (usage, model)) in told.advisors().into_iter().enumerate() {
-            call.id = told.id.as_deref().map(|id| self.calls.id(&format!("{id}:advisor:{at}")));
+        self.calls.add(source, call.clone(), &self.counted);
+        for (at, (usage, model)) in reported.advisors().into_iter().enumerate() {
+            call.id = reported.id.as_deref().map(|id| self.calls.id(&format!("{id}:advisor:{at}")));
             (call.row.tokens, call.row.pace) = (usage.tokens, usage.speed.unwrap_or_default());
-            (call.has_speed, call.row.model) = (usage.speed.is_some(), Some(self.tallied.name(&model)));
-            self.calls.add(source, call.clone(), &self.tallied);
+            (call.has_speed, call.row.model) = (usage.speed.is_some(), Some(self.counted.name(&model)));
+            self.calls.add(source, call.clone(), &self.counted);
         }
     }
 
-    fn call(&mut self, line: u64, time: i64, told: &Told<'_>) -> Call {
-        let mut row = self.tallied.row(NAME, line, Some(time), told.usage.tokens);
-        let session = self.tallied.name(told.session.as_deref().unwrap_or(&self.session));
+    fn call(&mut self, line: u64, time: i64, reported: &CallLine<'_>) -> Call {
+        let mut row = self.counted.row(NAME, line, Some(time), reported.usage.tokens);
+        let session = self.counted.name(reported.session.as_deref().unwrap_or(&self.session));
         row.session = Some(session);
-        row.pace = told.usage.speed.unwrap_or_default();
-        let mut name = |name: &Option<Str<'_>>| name.as_deref().map(|name| self.tallied.name(name));
-        row.model = name(&told.model);
-        (row.cwd, row.branch, row.thread) = (name(&told.cwd), name(&told.branch), name(&told.thread));
+        row.pace = reported.usage.speed.unwrap_or_default();
+        let mut name = |name: &Option<Str<'_>>| name.as_deref().map(|name| self.counted.name(name));
+        row.model = name(&reported.model);
+        (row.cwd, row.branch, row.thread) = (name(&reported.cwd), name(&reported.branch), name(&reported.thread));
         Call {
-            id: told.id.as_deref().map(|id| self.calls.id(id)),
-            request: told.request.as_deref().map(|request| self.calls.id(request)),
+            id: reported.id.as_deref().map(|id| self.calls.id(id)),
+            request: reported.request.as_deref().map(|request| self.calls.id(request)),
             session,
             time,
-            is_sidechain: told.is_sidechain,
-            has_speed: told.usage.speed.is_some(),
-            cost: told.cost,
+            is_sidechain: reported.is_sidechain,
+            has_speed: reported.usage.speed.is_some(),
+            cost: reported.cost,
             row,
         }
     }
 }
 
-/// Whether a field is null that must not be.
+/// Whether a field of [`NEVER_NULL`] is null.
 fn has_null(line: &str) -> bool {
     let mut found = false;
     if memmem::find(line.as_bytes(), b"null").is_some() {
@@ -117,7 +117,7 @@ fn has_null(line: &str) -> bool {
     found
 }
 
-/// The session that the place of a file names: the file in a project's folder, else the folder it is in.
+/// The session that a path names: the file name in a project's folder, otherwise the folder of the file.
 fn session_of(path: &str) -> &str {
     let (folders, file) = path.rsplit_once('/').unwrap_or(("", path));
     if folders.ends_with("/projects") {
@@ -133,9 +133,9 @@ fn session_of(path: &str) -> &str {
     }
 }
 
-/// What a line tells of a call.
+/// A line that reports a call.
 #[derive(Debug)]
-struct Told<'a> {
+struct CallLine<'a> {
     time: Str<'a>,
     usage: Usage,
     model: Option<Str<'a>>,
@@ -145,39 +145,38 @@ struct Told<'a> {
     version: Option<Str<'a>>,
     is_sidechain: bool,
     cost: Option<f64>,
-    /// Calls that were made within the call.
+    /// Calls within the call, as JSON.
     iterations: Option<&'a str>,
     cwd: Option<Str<'a>>,
     branch: Option<Str<'a>>,
     thread: Option<Str<'a>>,
 }
 
-/// The numbers of a call.
 #[derive(Debug)]
 struct Usage {
     tokens: Tokens,
     speed: Option<ServiceTier>,
 }
 
-impl<'a> Told<'a> {
-    /// What the record tells itself, else what it passes on of a sub-agent.
-    fn of(record: &Object<'a>) -> Option<Told<'a>> {
+impl<'a> CallLine<'a> {
+    /// The call of the record itself, otherwise the sub-agent's call in its `data`.
+    fn of(record: &Object<'a>) -> Option<CallLine<'a>> {
         let own = || {
             let version = text(record, "version")?;
-            Told::within(record, record).map(|told| Told { version, ..told })
+            CallLine::within(record, record).map(|reported| CallLine { version, ..reported })
         };
-        let passed_on = || {
-            let passed = record.peek_object("data")?.peek_object("message")?;
-            Told::within(&passed, record).map(|told| Told { iterations: None, ..told })
+        let forwarded = || {
+            let inner = record.peek_object("data")?.peek_object("message")?;
+            CallLine::within(&inner, record).map(|reported| CallLine { iterations: None, ..reported })
         };
-        own().or_else(passed_on)
+        own().or_else(forwarded)
     }
 
-    fn within(record: &Object<'a>, outer: &Object<'a>) -> Option<Told<'a>> {
+    fn within(record: &Object<'a>, outer: &Object<'a>) -> Option<CallLine<'a>> {
         let message = record.peek_object("message")?;
         let usage = message.peek_object("usage")?;
         let note = |key: &str| text(outer, key).flatten();
-        Some(Told {
+        Some(CallLine {
             time: text(record, "timestamp")??,
             iterations: usage.peek("iterations"),
             usage: Usage::of(&usage)?,
@@ -194,14 +193,14 @@ impl<'a> Told<'a> {
         })
     }
 
-    /// Whether nothing is empty, and the version is one.
+    /// Whether no name is empty and the version, if present, is a version.
     fn is_valid(&self) -> bool {
         let is_empty = |text: &Option<Str<'_>>| text.as_deref() == Some("");
         let is_named = ![&self.session, &self.request, &self.id, &self.model].into_iter().any(is_empty);
         is_named && self.version.as_deref().is_none_or(is_version)
     }
 
-    /// Calls of models that advised: each is a call beside this one.
+    /// Calls of advisor models; each counts as a call of its own.
     fn advisors(&self) -> Vec<(Usage, Str<'a>)> {
         let advisor = |raw: &&'a str| {
             let iteration = Object::parse(raw)?;
@@ -218,13 +217,13 @@ impl<'a> Told<'a> {
 impl Usage {
     fn of(usage: &Object<'_>) -> Option<Usage> {
         let stated = |key: &str| usage.peek(key).and_then(crate::json::number);
-        let flat = counter(usage, "cache_creation_input_tokens")?;
+        let flat = count(usage, "cache_creation_input_tokens")?;
         let (cache_write, cache_write_hour) = match usage.peek("cache_creation") {
             None | Some("null") => (flat, 0),
             Some(_) => {
                 let lifetimes = usage.peek_object("cache_creation")?;
-                let hour = counter(&lifetimes, "ephemeral_1h_input_tokens")?;
-                (counter(&lifetimes, "ephemeral_5m_input_tokens")?.saturating_add(hour), hour)
+                let hour = count(&lifetimes, "ephemeral_1h_input_tokens")?;
+                (count(&lifetimes, "ephemeral_5m_input_tokens")?.saturating_add(hour), hour)
             }
         };
         let speed = match text(usage, "speed")?.as_deref() {
@@ -236,7 +235,7 @@ impl Usage {
         let tokens = Tokens {
             input: stated("input_tokens")?,
             output: stated("output_tokens")?,
-            cache_read: counter(usage, "cache_read_input_tokens")?,
+            cache_read: count(usage, "cache_read_input_tokens")?,
             cache_write,
             cache_write_hour,
             ..Tokens::default()
@@ -245,7 +244,7 @@ impl Usage {
     }
 }
 
-/// Whether it begins like `1.2.3`.
+/// Whether a text begins like `1.2.3`.
 fn is_version(text: &str) -> bool {
     let mut parts = text.splitn(3, '.');
     let mut is_number =

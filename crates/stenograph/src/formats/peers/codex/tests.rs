@@ -1,7 +1,7 @@
-//! A rollout or two for each part of a rule. Every line is written for the test.
+//! Each part of a rule on a rollout or two. All lines are synthetic.
 
-use super::tally;
-use crate::ledger::Rule;
+use super::counter;
+use crate::formats::peers::PeerRule;
 
 const PLACE: &str = "/home/u/.codex/sessions/2026/03/02";
 
@@ -33,19 +33,19 @@ fn count(second: &str, total: Option<[u64; 3]>, last: Option<[u64; 3]>) -> Strin
     )
 }
 
-fn told(rule: Rule, files: &[(&str, &[String])]) -> Vec<[u64; 4]> {
-    let mut tally = tally(rule);
+fn counts(rule: PeerRule, files: &[(&str, &[String])]) -> Vec<[u64; 4]> {
+    let mut counter = counter(rule);
     for (path, lines) in files {
-        tally.source(path);
+        counter.source(path);
         for (line, number) in lines.iter().zip(1..) {
-            tally.line(number, line.as_bytes());
+            counter.line(number, line.as_bytes());
         }
     }
-    tally.close().told()
+    counter.finish().token_counts()
 }
 
 fn one(lines: &[String]) -> Vec<[u64; 4]> {
-    told(Rule::Ccusage20, &[(&format!("{PLACE}/rollout-a.jsonl"), lines)])
+    counts(PeerRule::Ccusage20, &[(&format!("{PLACE}/rollout-a.jsonl"), lines)])
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn a_fork_drops_what_repeats_its_parent_up_to_when_it_began() {
         count("50.000", Some([300, 140, 9]), Some([200, 100, 4])),
     ];
     let places = [format!("{PLACE}/rollout-a.jsonl"), format!("{PLACE}/rollout-b.jsonl")];
-    let both = told(Rule::Ccusage20, &[(&places[0], &parent), (&places[1], &fork)]);
+    let both = counts(PeerRule::Ccusage20, &[(&places[0], &parent), (&places[1], &fork)]);
     assert_eq!(both, [[60, 5, 40, 0], [100, 4, 100, 0], [100, 4, 100, 0]]);
 }
 
@@ -117,11 +117,11 @@ fn equal_events_count_once_over_all_files_and_a_rollout_put_away_only_where_it_i
     let other = [meta("c", ""), model("n"), count("10.000", Some([100, 40, 5]), Some([100, 40, 5]))];
     let places = [format!("{PLACE}/rollout-a.jsonl"), format!("{PLACE}/rollout-b.jsonl"), format!("{PLACE}/c.jsonl")];
     let files: [(&str, &[String]); 3] = [(&places[0], &lines), (&places[1], &lines), (&places[2], &other)];
-    assert_eq!(told(Rule::Ccusage20, &files).len(), 2);
+    assert_eq!(counts(PeerRule::Ccusage20, &files).len(), 2);
     let away = "/home/u/.codex/archived_sessions/2026/03/02/rollout-a.jsonl";
     let longer = [&lines[..], &[count("20.000", Some([200, 80, 9]), Some([100, 40, 4]))]].concat();
-    assert_eq!(told(Rule::Ccusage20, &[(away, &longer), (&places[0], &lines)]).len(), 1);
-    assert_eq!(told(Rule::Ccusage20, &[(away, &longer), (&places[1], &lines)]).len(), 2);
+    assert_eq!(counts(PeerRule::Ccusage20, &[(away, &longer), (&places[0], &lines)]).len(), 1);
+    assert_eq!(counts(PeerRule::Ccusage20, &[(away, &longer), (&places[1], &lines)]).len(), 2);
 }
 
 #[test]
@@ -133,12 +133,12 @@ fn ccstat_looks_only_into_the_folder_itself_and_counts_repeats_and_what_was_cach
         count("12.000", Some([150, 40, 6]), None),
     ];
     let here = "/home/u/.codex/sessions/rollout-a.jsonl";
-    assert_eq!(told(Rule::FirstRow, &[(here, &lines)]), [[100, 5, 40, 0], [100, 5, 40, 0], [50, 1, 0, 0]]);
+    assert_eq!(counts(PeerRule::FirstRow, &[(here, &lines)]), [[100, 5, 40, 0], [100, 5, 40, 0], [50, 1, 0, 0]]);
     let dated = format!("{PLACE}/rollout-a.jsonl");
-    let mut tally = tally(Rule::FirstRow);
-    tally.source(&dated);
-    tally.line(1, lines[1].as_bytes());
-    let tallied = tally.close();
-    assert!(tallied.told().is_empty());
-    assert!(tallied.warnings[0].contains("1 file elsewhere"), "{:?}", tallied.warnings);
+    let mut counter = counter(PeerRule::FirstRow);
+    counter.source(&dated);
+    counter.line(1, lines[1].as_bytes());
+    let counted = counter.finish();
+    assert!(counted.token_counts().is_empty());
+    assert!(counted.warnings[0].contains("1 file elsewhere"), "{:?}", counted.warnings);
 }

@@ -1,23 +1,24 @@
-//! ccusage 20: a total that is told again is nothing, else what the last call took counts. A fork drops what repeats its parent, and equal
-//! events count once over all files.
+//! ccusage 20: a repeated total counts nothing; otherwise the tokens of the last call count. A fork drops the calls that repeat its
+//! parent, and equal events count once over all files.
 
 use std::collections::{HashMap, HashSet};
 
-use super::{Counters, Place, Told, since, told};
+use super::{Counters, Place, RolloutLine, rollout_line, since};
 use crate::formats::codex::NAME;
+use crate::formats::peers::{PeerCounter, PeerRule};
 use crate::json::Object;
-use crate::ledger::{Name, Rule, Tallied, Tally, Tokens};
+use crate::ledger::{Name, PeerRows, Tokens};
 
-/// How long a pause may be in the opening of a fork whose parent is gone.
+/// The longest pause between the replayed calls that open a fork whose parent file is missing.
 const REPLAY_GAP_MS: i64 = 1000;
 
-/// The folder of rollouts, and the one for those that were put away: a rollout in both is taken from the first.
+/// The folders of active and archived rollouts. A rollout in both is read from the first.
 const FOLDERS: [&str; 2] = ["/sessions/", "/archived_sessions/"];
 
 /// Counts as ccusage 20 does.
 #[derive(Debug, Default)]
-pub struct Ccusage {
-    tallied: Tallied,
+pub(super) struct Ccusage {
+    counted: PeerRows,
     threads: Vec<Thread>,
 }
 
@@ -32,15 +33,15 @@ struct Thread {
     /// When its first line was written.
     began: Option<i64>,
     total: Option<Counters>,
-    /// When the first events were that have numbers: whether they are a replay is seen by how close they are.
+    /// The times of the first two events with numbers; a short gap between them marks a replay.
     opening: Vec<Option<i64>>,
     calls: Vec<Call>,
 }
 
-/// What an event counts as.
+/// A call that an event reports.
 #[derive(Clone, Debug)]
 struct Call {
-    /// A hash of the time as it is spelled: what is spelled otherwise is another event.
+    /// A hash of the timestamp as spelled: another spelling is another event.
     spelled: Option<u128>,
     time: Option<i64>,
     model: Option<Name>,
@@ -48,7 +49,7 @@ struct Call {
     line: u64,
 }
 
-impl Tally for Ccusage {
+impl PeerCounter for Ccusage {
     fn source(&mut self, path: &str) {
         let source = u32::try_from(self.threads.len()).unwrap_or(u32::MAX);
         let place = Place { source, ..Place::default() };
@@ -60,21 +61,21 @@ impl Tally for Ccusage {
         if number == 1 {
             let first = std::str::from_utf8(line).ok().and_then(Object::parse);
             let time = first.and_then(|first| first.peek_str("timestamp"));
-            thread.began = time.and_then(|time| Rule::Ccusage20.moment(&time));
+            thread.began = time.and_then(|time| PeerRule::Ccusage20.moment(&time));
         }
-        match told(line) {
+        match rollout_line(line) {
             None => {}
-            Some(Told::Meta(meta)) => thread.meta(&meta, &mut self.tallied),
-            Some(Told::Model(model)) => thread.place.model = Some(self.tallied.name(&model)),
-            Some(Told::Count { time, total, last }) => {
-                let moment = time.as_deref().and_then(|time| Rule::Ccusage20.moment(time));
+            Some(RolloutLine::Meta(meta)) => thread.meta(&meta, &mut self.counted),
+            Some(RolloutLine::Model(model)) => thread.place.model = Some(self.counted.name(&model)),
+            Some(RolloutLine::Count { time, total, last }) => {
+                let moment = time.as_deref().and_then(|time| PeerRule::Ccusage20.moment(time));
                 let spelled = time.map(|time| xxhash_rust::xxh3::xxh3_128(time.as_bytes()));
                 thread.count(total, last, |taken, model| Call { spelled, time: moment, model, taken, line: number });
             }
         }
     }
 
-    fn close(mut self: Box<Self>) -> Tallied {
+    fn finish(mut self: Box<Self>) -> PeerRows {
         let mut threads = std::mem::take(&mut self.threads);
         drop_put_away(&mut threads);
         let mut by_id: HashMap<&str, usize> = HashMap::new();
@@ -89,17 +90,17 @@ impl Tally for Ccusage {
             let replayed = parent.map_or(0, |parent| thread.replayed(parent.and_then(|at| threads.get(*at))));
             for call in thread.calls.iter().skip(replayed) {
                 if seen.insert((call.spelled, call.model, call.taken)) {
-                    let mut row = self.tallied.row(NAME, call.line, call.time, tokens(call.taken));
+                    let mut row = self.counted.row(NAME, call.line, call.time, tokens(call.taken));
                     (row.session, row.cwd, row.model) = (thread.place.session, thread.place.cwd, call.model);
-                    self.tallied.keep(thread.place.source, row);
+                    self.counted.keep(thread.place.source, row);
                 }
             }
         }
-        self.tallied
+        self.counted
     }
 }
 
-/// What was read includes what came from the cache and what went into it.
+/// The input counter includes cache reads and cache writes; the ledger keeps them apart.
 fn tokens([input, cached, written, output, reasoning]: Counters) -> Tokens {
     Tokens {
         input: input.saturating_sub(cached).saturating_sub(written),
@@ -123,15 +124,15 @@ fn drop_put_away(threads: &mut Vec<Thread>) {
 }
 
 impl Thread {
-    /// The first header is the rollout's own.
-    fn meta(&mut self, meta: &Object<'_>, tallied: &mut Tallied) {
+    /// Takes the first header, which is the rollout's own; later ones belong to its parents.
+    fn meta(&mut self, meta: &Object<'_>, counted: &mut PeerRows) {
         if std::mem::replace(&mut self.has_meta, true) {
             return;
         }
         let text = |object: &Object<'_>, key: &str| object.peek_str(key).map(std::borrow::Cow::into_owned);
         self.id = text(meta, "id");
-        self.place.session = self.id.as_deref().map(|id| tallied.name(id));
-        self.place.cwd = meta.peek_str("cwd").map(|cwd| tallied.name(&cwd));
+        self.place.session = self.id.as_deref().map(|id| counted.name(id));
+        self.place.cwd = meta.peek_str("cwd").map(|cwd| counted.name(&cwd));
         let spawn = || meta.peek_object("source")?.peek_object("subagent")?.peek_object("thread_spawn");
         let forked = text(meta, "forked_from_id").filter(|parent| !parent.is_empty());
         let spawned = || text(&spawn()?, "parent_thread_id").filter(|parent| !parent.is_empty());
@@ -162,7 +163,7 @@ impl Thread {
         self.calls.push(call);
     }
 
-    /// How many of the first calls are the parent's: those that are equal, else those that come at one go.
+    /// The number of opening calls that repeat the parent: those that are equal, otherwise those that follow each other without a pause.
     fn replayed(&self, parent: Option<&Thread>) -> usize {
         let is_before = |call: &&Call| match (call.time, self.began) {
             (Some(time), Some(began)) => time <= began,

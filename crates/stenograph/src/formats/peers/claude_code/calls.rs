@@ -1,57 +1,57 @@
-//! Which lines ccusage takes for the same call, and which of them it keeps: a whole line, never the largest of each counter. A line is
-//! compared with what has been kept so far, as that is now, so that the order matters.
+//! Which lines ccusage takes for the same call, and which of them it keeps: a whole line, never the largest of each counter. It compares
+//! a line with the lines kept so far, so the order of the lines matters.
 
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 
-use crate::ledger::{Money, Name, Names, Prices, Row, Tallied};
+use crate::ledger::{Money, Name, Names, PeerRows, Prices, Row};
 
-/// A call as one line tells of it.
+/// A call as one line reports it.
 #[derive(Clone, Debug)]
-pub struct Call {
-    /// The id of the message. A line without one is always a call.
+pub(super) struct Call {
+    /// The message id. A line without one is always a new call.
     pub id: Option<Name>,
-    /// The id of the request.
+    /// The request id.
     pub request: Option<Name>,
     /// The session that the line names.
     pub session: Name,
-    /// When, in milliseconds since 1970.
+    /// Milliseconds since 1970.
     pub time: i64,
     /// Whether a sub-agent made it.
     pub is_sidechain: bool,
-    /// Whether the line says at which speed it was served.
+    /// Whether the line states a speed.
     pub has_speed: bool,
-    /// What the line says that it cost.
+    /// The stated cost.
     pub cost: Option<f64>,
-    /// What it is in the ledger.
+    /// The row for the ledger.
     pub row: Row,
 }
 
-/// Calls that were kept so far.
+/// The calls kept so far.
 #[derive(Debug, Default)]
-pub struct Calls {
+pub(super) struct Calls {
     ids: Names,
     kept: Vec<(u32, Call)>,
-    /// The call that has this key now.
+    /// The kept call of each key.
     exact: HashMap<Exact, usize>,
-    /// The calls that answer to a message id in a session.
+    /// The calls of a message id in a session.
     routes: HashMap<(Name, Name), Route>,
     routed: HashSet<(Name, Name, usize)>,
     prices: OnceCell<Prices>,
 }
 
-/// What makes two lines one call wherever they stand: the message and its request, or without one the session and the time.
+/// The key that makes two lines one call in any file: message and request, or without a request message, session and time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Exact {
     Request(Name, Name),
     Moment(Name, Name, i64),
 }
 
-/// Calls in the order in which they came to answer to something.
+/// Calls of one message id and session, in the order in which they were added.
 #[derive(Debug, Default)]
 struct Route {
     calls: Vec<usize>,
-    /// Those before this one are of no sidechain, and never will be again.
+    /// All calls before this index are outside sidechains and stay so.
     next: usize,
 }
 
@@ -61,8 +61,8 @@ impl Calls {
         self.ids.number(id)
     }
 
-    /// Joins a line with the call that it is of, or keeps it as a new one.
-    pub fn add(&mut self, source: u32, call: Call, tallied: &Tallied) {
+    /// Joins a line with its call, or keeps it as a new call.
+    pub fn add(&mut self, source: u32, call: Call, counted: &PeerRows) {
         let Some(id) = call.id else {
             self.kept.push((source, call));
             return;
@@ -70,15 +70,15 @@ impl Calls {
         let exact = exact(id, &call);
         let Some(at) = self.exact.get(&exact).copied().or_else(|| self.beside(id, &call)) else {
             self.exact.insert(exact, self.kept.len());
-            self.answer(id, call.session, self.kept.len());
+            self.add_route(id, call.session, self.kept.len());
             self.kept.push((source, call));
             return;
         };
         let Some((_, old)) = self.kept.get(at) else { return };
         let (session, before) = (old.session, old.id.map(|id| self::exact(id, old)));
-        let is_better = self.is_better(&call, old, tallied);
-        self.answer(id, call.session, at);
-        self.answer(id, session, at);
+        let is_better = self.is_better(&call, old, counted);
+        self.add_route(id, call.session, at);
+        self.add_route(id, session, at);
         let Some((kept_source, kept)) = self.kept.get_mut(at) else { return };
         let records = kept.row.records.saturating_add(1);
         if is_better {
@@ -91,25 +91,25 @@ impl Calls {
         kept.row.records = records;
     }
 
-    /// What was kept, and of which source.
+    /// The kept calls, each with its source.
     pub fn close(&mut self) -> impl Iterator<Item = (u32, Row)> {
         std::mem::take(&mut self.kept).into_iter().map(|(source, call)| (source, call.row))
     }
 
-    /// Makes a call answer to a message id in a session.
-    fn answer(&mut self, id: Name, session: Name, at: usize) {
+    /// Adds a call to the calls of a message id in a session.
+    fn add_route(&mut self, id: Name, session: Name, at: usize) {
         if self.routed.insert((id, session, at)) {
             self.routes.entry((id, session)).or_default().calls.push(at);
         }
     }
 
-    /// The first call of the same message in the same session of which one is a sidechain, and the other may be.
+    /// The first call of the same message and session, if either it or this call belongs to a sidechain.
     fn beside(&mut self, id: Name, call: &Call) -> Option<usize> {
         let route = self.routes.get_mut(&(id, call.session))?;
         if call.is_sidechain {
             return route.calls.first().copied();
         }
-        // Whatever is kept instead of another is of a sidechain only if that was, so that nothing is looked at twice.
+        // A replacement belongs to a sidechain only if the replaced call did, so no call is checked twice.
         let is_sidechain = |at: &usize| self.kept.get(*at).is_some_and(|(_, kept)| kept.is_sidechain);
         while route.calls.get(route.next).is_some_and(|at| !is_sidechain(at)) {
             route.next += 1;
@@ -117,8 +117,8 @@ impl Calls {
         route.calls.get(route.next).copied()
     }
 
-    /// Whether a line is kept instead of the one before.
-    fn is_better(&self, new: &Call, old: &Call, tallied: &Tallied) -> bool {
+    /// Whether a new line replaces the kept one.
+    fn is_better(&self, new: &Call, old: &Call, counted: &PeerRows) -> bool {
         if new.is_sidechain != old.is_sidechain {
             return old.is_sidechain;
         }
@@ -129,17 +129,17 @@ impl Calls {
         let priced_by = |call: &Call| (call.row.tokens, call.row.model, call.row.pace);
         let is_equal = priced_by(new) == priced_by(old) && new.cost == old.cost;
         let (new_cost, old_cost) =
-            if is_equal { Default::default() } else { (self.cost(new, tallied), self.cost(old, tallied)) };
+            if is_equal { Default::default() } else { (self.cost(new, counted), self.cost(old, counted)) };
         if new_cost != old_cost {
             return new_cost > old_cost;
         }
         new.has_speed && !old.has_speed
     }
 
-    /// What a call cost: as its line says, else by its model's price. Nothing is known to cost nothing there.
-    fn cost(&self, call: &Call, tallied: &Tallied) -> Money {
+    /// The stated cost of a call, otherwise its cost by the model's price, otherwise 0.
+    fn cost(&self, call: &Call, counted: &PeerRows) -> Money {
         let priced = || {
-            let model = tallied.word(call.row.model?)?;
+            let model = counted.word(call.row.model?)?;
             let prices = self.prices.get_or_init(Prices::shipped);
             prices.price(model, call.row.pace)?.cost(&call.row.tokens)
         };
