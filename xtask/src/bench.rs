@@ -17,7 +17,8 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use stenograph::format::{Format, Want, named};
+use stenograph::Registry;
+use stenograph::format::{Format, Want};
 use stenograph::model::{Body, Content, Event, Input, Note};
 use stenograph::read::{Reading, Sink};
 
@@ -52,7 +53,9 @@ pub fn read(options: &Options) -> Result<(), Failure> {
     if cfg!(debug_assertions) {
         return again_in_release();
     }
-    let format = named(&options.format).ok_or_else(|| format!("there is no format {} yet", options.format))?;
+    let format = Registry::built_in()
+        .named(&options.format)
+        .ok_or_else(|| format!("there is no format {} yet", options.format))?;
     let missed = speed(format, options)? + memory(options)?;
     if missed == 0 { Ok(()) } else { Err(format!("{missed} targets missed").into()) }
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use stenograph::format::named;
+use stenograph::Registry;
 
 use crate::{Failure, tree};
 
@@ -17,7 +17,7 @@ pub fn new_format(name: &str) -> Result<(), Failure> {
     }
     let module = name.replace('-', "_");
     let folder = tree::formats().join(&module);
-    if named(name).is_some() || folder.exists() {
+    if Registry::built_in().named(name).is_some() || folder.exists() {
         return Err(format!("there is a format {name} already").into());
     }
     let list = tree::formats().join("mod.rs");

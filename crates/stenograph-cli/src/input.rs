@@ -4,7 +4,8 @@ use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::path::Path;
 
-use stenograph::format::{Format, Want, claims, named};
+use stenograph::Registry;
+use stenograph::format::{Format, Want};
 use stenograph::model::Span;
 use stenograph::read::{Reading, Sink};
 use stenograph_store::discover::{self, place_of};
@@ -81,7 +82,9 @@ pub fn open_known(
     }
     let format = match from {
         Some(from) => format_named(from)?,
-        None => named(&row.format).ok_or_else(|| CommandError::new(format!("{name}: the format is unknown")))?,
+        None => Registry::built_in()
+            .named(&row.format)
+            .ok_or_else(|| CommandError::new(format!("{name}: the format is unknown")))?,
     };
     Ok(Input { source, format })
 }
@@ -96,7 +99,9 @@ pub fn open_version(store: &Store, row: &SourceRow, version: u32, from: Option<&
     })?;
     let format = match from {
         Some(from) => format_named(from)?,
-        None => named(&row.format).ok_or_else(|| CommandError::new(format!("{name}: the format is unknown")))?,
+        None => Registry::built_in()
+            .named(&row.format)
+            .ok_or_else(|| CommandError::new(format!("{name}: the format is unknown")))?,
     };
     Ok(Input { source, format })
 }
@@ -117,7 +122,8 @@ pub fn recognized_so_far(source: &Source, from: Option<&str>) -> Result<Option<R
 
 /// The format of that name.
 pub fn format_named(name: &str) -> Result<&'static dyn Format, CommandError> {
-    named(name)
+    Registry::built_in()
+        .named(name)
         .ok_or_else(|| CommandError::new(format!("no format is called {name}")).hint("steno formats lists the formats"))
 }
 
@@ -126,7 +132,8 @@ fn recognized(source: &Source) -> Result<Recognized, CommandError> {
     let named = if let Place::Path(path) = place { place_of(path) } else { discover::Named::default() };
     match source.recognize(&named) {
         Some(Recognized { confidence: Confidence::Tied, .. }) => {
-            let names: Vec<&str> = claims(source.head()).1.iter().map(|format| format.info().name).collect();
+            let names: Vec<&str> =
+                Registry::built_in().claims(source.head()).1.iter().map(|format| format.info().name).collect();
             Err(CommandError::new(format!("{place}: could be {}", names.join(" or ")))
                 .hint("say which with --from FORMAT"))
         }

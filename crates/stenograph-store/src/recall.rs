@@ -135,9 +135,9 @@ impl Sink for Found {
 
 #[cfg(test)]
 mod tests {
-    use stenograph::format::{Detected, detect};
     use stenograph::formats::FORMATS;
     use stenograph::read::Collected;
+    use stenograph::{Detected, Registry};
 
     use super::*;
     use crate::Passes;
@@ -147,7 +147,7 @@ mod tests {
         let path = folder.path().join("a");
         std::fs::write(&path, bytes).unwrap();
         let mut source = Source::open(&path, Passes::Many).unwrap();
-        let Detected::Format(format) = detect(source.head()) else { panic!("no format") };
+        let Detected::Format(format) = Registry::built_in().detect(source.head()) else { panic!("no format") };
         let mut recall = Recall::over(&source, format);
         let mut read = Collected::default();
         let mut reading = Reading::new(format, Want::All);
@@ -201,7 +201,7 @@ mod tests {
         let line = "{\"v\":1,\"kind\":\"message\",\"role\":\"user\",\"content\":\"again\"}\n";
         std::fs::write(&path, line.repeat(2)).unwrap();
         let source = Source::open(&path, Passes::Many).unwrap();
-        let Detected::Format(format) = detect(source.head()) else { panic!("no format") };
+        let Detected::Format(format) = Registry::built_in().detect(source.head()) else { panic!("no format") };
         let mut recall = Recall::over(&source, format);
         let at = Span { offset: line.len() as u64, length: line.len() as u64, line: 2 };
         let mark = recall.mark(&Event { at: Some(at), ..Event::default() }).unwrap();

@@ -3,10 +3,10 @@
 
 use std::path::{Path, PathBuf};
 
-use stenograph::format::{Detected, detect};
 use stenograph::frame::Framing;
 use stenograph::model::Event;
 use stenograph::wire;
+use stenograph::{Detected, Registry};
 
 use crate::confined::Confined;
 use crate::error::{Error, Problem};
@@ -101,7 +101,7 @@ fn settle_file(path: &Path, site: &Environment) -> Result<Option<Warning>, Error
         // A recording that was cut off before its first event leaves a file in which nothing stands.
         return Ok(None);
     }
-    match detect(&head) {
+    match Registry::built_in().detect(&head) {
         Detected::Format(format) if matches!(format.info().framing, Framing::Lines) && !format.info().traits.lossy => {
             let _lock = Lock::on(path)?;
             Ok(tail::settle(site.files.as_ref(), path, LastLine::MayLackNewline)?.warning)
@@ -244,7 +244,7 @@ pub(crate) fn kept_of(journal: Journal, recorded: &Recorded, site: &Environment)
         let read =
             reader.and_then(|reader| std::io::Read::read_to_end(&mut std::io::Read::take(reader, limit), &mut head));
         // A document that is not there says nothing, and whoever let it go knows why.
-        read.is_err() || head.is_empty() || matches!(detect(&head), Detected::Format(_))
+        read.is_err() || head.is_empty() || matches!(Registry::built_in().detect(&head), Detected::Format(_))
     };
     match journal {
         Journal::Redundant if !recorded.header.documents.keys().all(is_known) => Journal::Needed,

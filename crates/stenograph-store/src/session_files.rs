@@ -3,7 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use stenograph::format::{Format, named};
+use stenograph::Registry;
+use stenograph::format::Format;
 
 use crate::folder::{self, Parts};
 use crate::index::catalogue::{SourceId, SourceRow};
@@ -96,7 +97,7 @@ fn tells_more(one: &SourceRow, other: &SourceRow) -> bool {
 
 /// The agent whose format a source has.
 pub(crate) fn agent(row: &SourceRow) -> Option<&'static str> {
-    named(&row.format).map(|format| format.info().agent)
+    Registry::built_in().named(&row.format).map(|format| format.info().agent)
 }
 
 /// Whether a file is the journal of a document.
@@ -166,7 +167,7 @@ mod tests {
             messages,
             ..Tally::default()
         };
-        let tells = Tells::of(named(format).unwrap());
+        let tells = Tells::of(Registry::built_in().named(format).unwrap());
         let mut row = SourceRow { id, format: format.to_owned(), tells, tally, ..SourceRow::new(Path::new(path)) };
         row.stamp.changed = id;
         row

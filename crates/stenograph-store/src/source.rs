@@ -5,7 +5,8 @@ use std::fs::File;
 use std::io::{self, Cursor, Read, Seek};
 use std::path::Path;
 
-use stenograph::format::{Detected, Format, Head, detect};
+use stenograph::format::{Format, Head};
+use stenograph::{Detected, Registry};
 
 use crate::decode::{Container, Counter, Decoded, Guard, decode};
 use crate::discover::Named;
@@ -101,7 +102,7 @@ impl Source {
         let (mut head, mut beyond) = (Vec::new(), Vec::new());
         let mut pass = source.pass()?;
         let read = Head::read(&mut pass, &mut head);
-        if Head::is_cut(&head) && matches!(detect(&head), Detected::Unknown) {
+        if Head::is_cut(&head) && matches!(Registry::built_in().detect(&head), Detected::Unknown) {
             // What cannot be read there is met again by whoever reads it.
             beyond = Head::beyond(&mut pass).unwrap_or_default();
         }

@@ -1,7 +1,8 @@
 //! What a file is to its readers: which format it has and how surely, and how its records are reached. The index, `follow`, the archive
 //! and the commands ask here and nowhere else. Nothing here reads an event.
 
-use stenograph::format::{Format, Head, Sniff, claims, is_proven};
+use stenograph::Registry;
+use stenograph::format::{Format, Head, Sniff, is_proven};
 use stenograph::frame::is_lines;
 
 use crate::decode::Container;
@@ -46,7 +47,7 @@ pub(crate) fn recognize_after(last: Option<&'static dyn Format>, head: &[u8], pl
     if let Some(format) = likely.take(1).find(|format| is_proven(*format, head)) {
         return Some(Recognized::certain(format));
     }
-    let (sniff, claimants) = claims(head);
+    let (sniff, claimants) = Registry::built_in().claims(head);
     let is_claimant = |format: &&'static dyn Format| claimants.iter().any(|other| is_same(*other, *format));
     if sniff == Sniff::Certain
         && let [format] = claimants.as_slice()
@@ -98,7 +99,7 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    use stenograph::format::named;
+    use stenograph::Registry;
 
     use super::*;
 
@@ -146,10 +147,10 @@ mod tests {
 
     #[test]
     fn lines_are_reached_by_record_whatever_else_the_format_may_be() {
-        let codex = named("codex").unwrap();
+        let codex = Registry::built_in().named("codex").unwrap();
         assert_eq!(Access::of(codex, Container::Plain, b"{\"timestamp\":\"x\"}\n"), Access::ByRecord);
         assert_eq!(Access::of(codex, Container::Plain, b"{\n \"session\": {},\n \"items\": ["), Access::Whole);
         assert_eq!(Access::of(codex, Container::Gzip, b"{\"timestamp\":\"x\"}\n"), Access::Whole);
-        assert_eq!(Access::of(named("devflow").unwrap(), Container::Plain, b"{"), Access::Whole);
+        assert_eq!(Access::of(Registry::built_in().named("devflow").unwrap(), Container::Plain, b"{"), Access::Whole);
     }
 }

@@ -100,7 +100,7 @@ mod tests {
         ] {
             fs::write(root.join(name), line(session)).unwrap();
         }
-        let format = stenograph::format::named("claude-code").unwrap();
+        let format = stenograph::Registry::built_in().named("claude-code").unwrap();
         let found = |name: &str| -> Vec<String> {
             beside(&root.join(name), format).into_iter().map(|side| side.thread).collect()
         };

@@ -109,7 +109,7 @@ fn agree(home: &Path, queries: &[&str]) -> usize {
         id: source.id,
         session: source.session,
         facts: facts(&sessions[&source.session]),
-        format: stenograph::format::named(&source.format).unwrap(),
+        format: stenograph::Registry::built_in().named(&source.format).unwrap(),
         path: source.path,
     });
     let mut found: Vec<Vec<Found>> = queries.iter().map(|_| Vec::new()).collect();

@@ -1,4 +1,4 @@
-//! What a format is: how bytes spell events. Everything that lists formats derives from [`crate::formats::FORMATS`].
+//! What a format is: how bytes spell events. A [`Registry`](crate::Registry) finds the format of a name or of a source.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -206,24 +206,14 @@ fn mend(text: &str) -> String {
     format!("{}{}", text.get(..safe.0).unwrap_or_default(), safe.1)
 }
 
-/// What detection found.
-#[derive(Clone, Debug)]
-pub enum Detected {
-    /// One format is surer than all others.
-    Format(&'static dyn Format),
-    /// Several are equally sure.
-    Tie(Vec<&'static dyn Format>),
-    /// Nobody claims it.
-    Unknown,
-}
-
 impl std::fmt::Debug for dyn Format {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str(self.info().name)
     }
 }
 
-/// Whether the first records of a source prove that it has this format. It looks at less than [`claims`] and asks no other format.
+/// Whether the first records of a source prove that it has this format. It looks at less than
+/// [`Registry::claims`](crate::Registry::claims) and asks no other format.
 pub fn is_proven(format: &dyn Format, head: &[u8]) -> bool {
     let first = Head::new(head.get(..first_size(head)).unwrap_or(head));
     crate::carry::carrier(&first.text).is_none() && format.sniff(&first) == Sniff::Certain
@@ -238,48 +228,9 @@ fn first_size(head: &[u8]) -> usize {
     memchr::memchr(b'\n', rest).map_or(head.len(), |newline| FIRST_SIZE + newline + 1)
 }
 
-/// Which format a source is, by its beginning.
-pub fn detect(head: &[u8]) -> Detected {
-    detect_in(&Head::new(head))
-}
-
-fn detect_in(head: &Head<'_>) -> Detected {
-    let (_, found) = claims_in(head);
-    match found.as_slice() {
-        [] => Detected::Unknown,
-        [format] => Detected::Format(*format),
-        _ => Detected::Tie(found),
-    }
-}
-
-/// The formats that are surest about a source that begins like this, and how sure they are: at least [`Sniff::Likely`], or there are none.
-pub fn claims(head: &[u8]) -> (Sniff, Vec<&'static dyn Format>) {
-    claims_in(&Head::new(head))
-}
-
-fn claims_in(head: &Head<'_>) -> (Sniff, Vec<&'static dyn Format>) {
-    // What carries a source along says of which format it is, and looks like others where the source has little to say.
-    if let Some(format) = crate::carry::carrier(&head.text).and_then(|name| named(&name)) {
-        return (Sniff::Certain, vec![format]);
-    }
-    let mut best = Sniff::Maybe;
-    let mut found: Vec<&'static dyn Format> = Vec::new();
-    for format in crate::formats::FORMATS {
-        let sniff = format.sniff(head);
-        if sniff > best {
-            best = sniff;
-            found.clear();
-        }
-        if sniff == best && sniff > Sniff::Maybe {
-            found.push(*format);
-        }
-    }
-    (best, found)
-}
-
-/// The format of that name.
-pub fn named(name: &str) -> Option<&'static dyn Format> {
-    crate::formats::FORMATS.iter().copied().find(|format| format.info().name == name)
+/// The built-in format of that name. Only code that still has the name of a format instead of the format itself uses this.
+pub(crate) fn named(name: &str) -> Option<&'static dyn Format> {
+    crate::Registry::built_in().named(name)
 }
 
 #[cfg(test)]

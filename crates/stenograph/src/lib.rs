@@ -38,6 +38,7 @@ pub mod model;
 pub mod query;
 pub mod read;
 pub mod record_schema;
+mod registry;
 pub mod render;
 pub mod repeat;
 pub mod replay;
@@ -49,3 +50,5 @@ pub mod text;
 pub mod time;
 pub mod wire;
 pub mod write;
+
+pub use registry::{Detected, Registry};

@@ -7,9 +7,10 @@ use std::path::Path;
 
 use stenograph::carry::{Carried, attach, seal};
 use stenograph::convert::{Carry, Way, convert};
-use stenograph::format::{Detected, Format, detect, named};
+use stenograph::format::Format;
 use stenograph::formats::FORMATS;
 use stenograph::loss::How;
+use stenograph::{Detected, Registry};
 
 const SOURCE: &str = concat!(
     "{\"id\":\"e1\",\"timestamp\":1705123456,\"from\":\"alice\",\"to\":\"default\",\"content\":\"What is  Rust?\",\"entry_type\":\"message\"}\n",
@@ -19,7 +20,7 @@ const SOURCE: &str = concat!(
 );
 
 fn format(name: &str) -> &'static dyn Format {
-    named(name).expect("a format of that name")
+    Registry::built_in().named(name).expect("a format of that name")
 }
 
 fn there() -> String {
@@ -270,7 +271,7 @@ fn what_carries_a_source_is_known_for_what_it_is() {
                 if convert(*from, &mut bytes.as_slice(), *to, &mut there, Carry::Along).is_err() || there.is_empty() {
                     continue;
                 }
-                let found = detect(&there);
+                let found = Registry::built_in().detect(&there);
                 let known = matches!(&found, Detected::Format(found) if found.info().name == to.info().name);
                 assert!(known, "{} as {}: {found:?}", path.display(), to.info().name);
                 let mut back = Vec::new();

@@ -7,8 +7,9 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
+use stenograph::Registry;
 use stenograph::convert::{Carry, Outcome, convert};
-use stenograph::format::{Format, named};
+use stenograph::format::Format;
 use stenograph::loss::How;
 use stenograph::model::Kind;
 
@@ -18,7 +19,7 @@ const FORMATS: [&str; 6] = ["claude-code", "codex", "openai-chat", "chibi", "cla
 const MARK: &str = "EDITED: ";
 
 fn format(name: &str) -> &'static dyn Format {
-    named(name).expect("a format of that name")
+    Registry::built_in().named(name).expect("a format of that name")
 }
 
 fn demo(name: &str) -> Vec<u8> {

@@ -7,12 +7,13 @@ use std::path::{Path, PathBuf};
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use stenograph::convert::{Carry, convert};
-use stenograph::format::{Detected, Format, detect, named};
+use stenograph::format::Format;
 use stenograph::formats::FORMATS;
 use stenograph::laws::{Effort, check};
 use stenograph::model::{Note, NoteKind};
 use stenograph::read;
 use stenograph::wire;
+use stenograph::{Detected, Registry};
 
 fn main() {
     let arguments = Arguments::from_args();
@@ -109,7 +110,7 @@ fn golden(format: &dyn Format, path: &Path) -> Result<(), Failed> {
 }
 
 fn sole(format: &dyn Format, path: &Path) -> Result<(), Failed> {
-    match detect(&read_file(path)?) {
+    match Registry::built_in().detect(&read_file(path)?) {
         Detected::Format(found) if found.info().name == format.info().name => Ok(()),
         other => Err(format!("detected as {other:?}").into()),
     }
@@ -187,7 +188,7 @@ fn corpus_file(name: &str, path: &Path) -> Result<(), Failed> {
     let source = read_file(path)?;
     let stranger = source.is_empty() || STRANGERS.iter().any(|stranger| name.ends_with(stranger));
     let expected = FOLDERS.iter().find(|(folder, _)| name.starts_with(folder) && !stranger).map(|(_, format)| *format);
-    let format = match (detect(&source), expected) {
+    let format = match (Registry::built_in().detect(&source), expected) {
         (Detected::Tie(found), _) => return Err(format!("a tie: {found:?}").into()),
         (Detected::Format(found), Some(expected)) if found.info().name != expected => {
             return Err(format!("detected as {}, not {expected}", found.info().name).into());
@@ -196,7 +197,9 @@ fn corpus_file(name: &str, path: &Path) -> Result<(), Failed> {
             return Err(format!("guessed to be {}", found.info().name).into());
         }
         (Detected::Format(found), _) => found,
-        (Detected::Unknown, Some(expected)) if named(expected).is_some() && name.ends_with(".jsonl") => {
+        (Detected::Unknown, Some(expected))
+            if Registry::built_in().named(expected).is_some() && name.ends_with(".jsonl") =>
+        {
             return Err(format!("not recognised as {expected}").into());
         }
         (Detected::Unknown, _) => return Ok(()),

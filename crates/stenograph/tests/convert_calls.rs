@@ -2,14 +2,15 @@
 
 #![expect(clippy::expect_used, reason = "a test that cannot go on should say why")]
 
+use stenograph::Registry;
 use stenograph::convert::{Carry, Outcome, convert};
-use stenograph::format::{Format, named};
+use stenograph::format::Format;
 use stenograph::loss::How;
 use stenograph::model::Body;
 use stenograph::read::all;
 
 fn format(name: &str) -> &'static dyn Format {
-    named(name).expect("a format of that name")
+    Registry::built_in().named(name).expect("a format of that name")
 }
 
 fn converted(from: &str, source: &str, to: &str, carry: Carry) -> (String, Outcome) {

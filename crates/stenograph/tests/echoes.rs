@@ -2,13 +2,13 @@
 
 #![expect(clippy::expect_used, reason = "a test that cannot go on should say why")]
 
+use stenograph::Registry;
 use stenograph::edit::cut::{Split, split};
 use stenograph::edit::{Applied, Original, Plan, Way, apply};
-use stenograph::format::named;
 use stenograph::model::{Content, Event, Kind};
 
 fn edited(format: &str, source: &str, plan: impl Fn(&[Event<'static>], &mut Plan)) -> (String, Applied) {
-    let format = named(format).expect("a format of that name");
+    let format = Registry::built_in().named(format).expect("a format of that name");
     let original = Original::read(format, source.as_bytes()).expect("is small");
     let mut edits = Plan::of(&original.events);
     plan(&original.events, &mut edits);
@@ -98,7 +98,7 @@ fn untouched_records_are_copied_byte_for_byte() {
 #[test]
 fn a_piece_holds_no_report_of_another_piece() {
     let source = session();
-    let format = named("claude-code").expect("a format of that name");
+    let format = Registry::built_in().named("claude-code").expect("a format of that name");
     let original = Original::read(format, source.as_bytes()).expect("is small");
     let pieces = split(&original.events, &Split::Every(1));
     let plan = |piece| pieces.plan_of_its_own(&original.events, piece).expect("the session is named");
@@ -159,7 +159,10 @@ fn what_a_record_restates_goes_with_it() {
 #[test]
 fn a_carried_source_does_not_keep_what_was_edited() {
     use stenograph::convert::{Carry, convert};
-    let (from, to) = (named("codex").expect("is there"), named("steno").expect("is there"));
+    let (from, to) = (
+        Registry::built_in().named("codex").expect("is there"),
+        Registry::built_in().named("steno").expect("is there"),
+    );
     let mut carried = Vec::new();
     convert(from, &mut ROLLOUT.as_bytes(), to, &mut carried, Carry::Along).expect("converts");
     let carried = String::from_utf8(carried).expect("is UTF-8");
@@ -197,7 +200,7 @@ fn an_item_goes_with_its_comma_and_a_line_with_its_newline() {
 fn what_is_put_in_stands_where_it_was_put_and_begins_no_second_file() {
     use stenograph::model::{Body, Role};
     let said = Event::new(Body::Message { role: Role::User, content: Content::text("Put in.") });
-    let format = named("codex").expect("is there");
+    let format = Registry::built_in().named("codex").expect("is there");
     let original = Original::read(format, ROLLOUT.as_bytes()).expect("is small");
     let mut plan = Plan::of(&original.events);
     plan.put_after(2, said.clone());

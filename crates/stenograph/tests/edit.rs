@@ -13,9 +13,10 @@ use stenograph::edit::tokens::Tokenizer;
 use stenograph::edit::trim::{Limits, Manner, Moment, Rule, Trim, trim};
 use stenograph::edit::units::{Units, bonds};
 use stenograph::edit::{Applied, Fate, Original, Plan, Way, apply};
-use stenograph::format::{Detected, Format, detect};
+use stenograph::format::Format;
 use stenograph::frame::Framing;
 use stenograph::model::{Content, Event, Kind};
+use stenograph::{Detected, Registry};
 
 fn main() {
     every_file::run(file);
@@ -104,7 +105,7 @@ fn divided(original: &Original<'_>, how: &Split<'_>) -> Result<(), Failed> {
             let applied = checked(original, &pieces.plan(&original.events, piece))
                 .map_err(|failed| format!("piece {}: {}", index + 1, failed.message().unwrap_or_default()))?;
             // A record or two of a format without a header may look like anything.
-            if let Detected::Format(found) = detect(&applied.bytes)
+            if let Detected::Format(found) = Registry::built_in().detect(&applied.bytes)
                 && applied.events.len() > 2
                 && found.info().name != original.format.info().name
                 && !original.format.info().traits.lossy

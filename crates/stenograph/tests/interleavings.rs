@@ -3,8 +3,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
 
+use stenograph::Registry;
 use stenograph::convert::{Carry, Outcome, convert};
-use stenograph::format::named;
 use stenograph::formats::FORMATS;
 use stenograph::model::{Body, Event};
 use stenograph::read::all;
@@ -152,7 +152,7 @@ fn said(events: &[Event<'_>]) -> Vec<String> {
 }
 
 fn converted(source: &str, to: &str) -> (Vec<String>, Outcome) {
-    let (from, to) = (named("claude-code").unwrap(), named(to).unwrap());
+    let (from, to) = (Registry::built_in().named("claude-code").unwrap(), Registry::built_in().named(to).unwrap());
     let mut out = Vec::new();
     let outcome = convert(from, &mut source.as_bytes(), to, &mut out, Carry::Not).unwrap();
     (said(&all(to, &out).events), outcome)

@@ -8,10 +8,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use stenograph::format::{Detected, Format, detect};
+use stenograph::format::Format;
 use stenograph::ledger::{Calls, Counting, Entry, Ledger, LedgerBuilder, SourceUsage, State, Tools};
 use stenograph::model::Event;
 use stenograph::text::quote;
+use stenograph::{Detected, Registry};
 use stenograph::{read, wire};
 
 /// What the golden of a case is called.
@@ -62,7 +63,7 @@ struct Source {
 
 impl Source {
     fn of(name: String, bytes: Vec<u8>) -> Result<Source, Failed> {
-        let format = match detect(&bytes) {
+        let format = match Registry::built_in().detect(&bytes) {
             Detected::Format(format) => format,
             other => return Err(format!("{name}: detected as {other:?}").into()),
         };

@@ -8,11 +8,12 @@
 use std::fs;
 use std::path::Path;
 
+use stenograph::Registry;
 use stenograph::convert::{Carry, convert};
-use stenograph::format::{Format, named};
+use stenograph::format::Format;
 
 fn format(name: &str) -> &'static dyn Format {
-    named(name).expect("a format of that name")
+    Registry::built_in().named(name).expect("a format of that name")
 }
 
 fn converted(from: &str, source: &[u8], to: &str) -> String {

@@ -9,7 +9,7 @@ use jsonschema::Validator;
 use serde_json::Value;
 use stenograph::formats::FORMATS;
 use stenograph::model::{Kind, NoteKind, Role};
-use stenograph::{convert, format, read, wire};
+use stenograph::{convert, read, wire};
 
 /// Lines that are not of this version, so that its schema does not describe them.
 const LATER: &str = "later.jsonl";
@@ -100,8 +100,8 @@ fn every_format_keeps_the_schema_on_the_wire() {
 
 #[test]
 fn a_carried_source_keeps_the_schema() {
-    let native = format::named(wire::NAME).unwrap();
-    let chibi = format::named("chibi").unwrap();
+    let native = stenograph::Registry::built_in().named(wire::NAME).unwrap();
+    let chibi = stenograph::Registry::built_in().named("chibi").unwrap();
     for path in fixtures("chibi") {
         let mut out = Vec::new();
         let source = fs::read(&path).unwrap();

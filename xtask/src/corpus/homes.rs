@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use stenograph::Registry;
 use stenograph::convert::{Carry, convert};
-use stenograph::format::named;
 
 use super::copy::{Copy, hash};
 use super::slots::{Kind, Slot, Vocabulary};
@@ -190,7 +190,7 @@ fn written(sources: &[Source]) -> Result<Vec<Source>, Failure> {
             ("devflow", Place::Devflow { run }),
             ("leslie", Place::Leslie { thread: format!("thread{number}") }),
         ] {
-            let (Some(from), Some(to)) = (named(from), named(to)) else {
+            let (Some(from), Some(to)) = (Registry::built_in().named(from), Registry::built_in().named(to)) else {
                 return Err(format!("there is no format {from} or {to}").into());
             };
             let mut bytes = Vec::new();

@@ -5,10 +5,10 @@ mod view;
 
 use std::path::{Path, PathBuf};
 
+use stenograph::Registry;
 use stenograph::calls::Calls;
 use stenograph::compare::{Change, Comparison, Side, Turn, Vocabulary, compare, shown};
 use stenograph::evidence::nested_events;
-use stenograph::format::named;
 use stenograph::model::{Event, LeftOut, Outline};
 use stenograph_store::recall::{Mark, Recall};
 
@@ -68,7 +68,9 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
     let mut a = One::read(options, &options.a, output)?;
     let mut b = One::read(options, &options.b, output)?;
     let is_one_format = a.format == b.format;
-    let words = [&a, &b].map(|one| if is_one_format { Vocabulary::whole() } else { Vocabulary::of(named(one.format)) });
+    let words = [&a, &b].map(|one| {
+        if is_one_format { Vocabulary::whole() } else { Vocabulary::of(Registry::built_in().named(one.format)) }
+    });
     let found = compare(std::mem::take(&mut a.turns), std::mem::take(&mut b.turns), [&words[0], &words[1]]);
     let facts = facts::of((&a.outline, &found.a), (&b.outline, &found.b), (a.format, b.format));
     if options.json {

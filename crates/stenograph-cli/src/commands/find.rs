@@ -191,7 +191,7 @@ fn opening(
 ) -> Result<Opening, CommandError> {
     let is_main = |(session, _): &(&Session, &str)| session.path == source.path;
     // A log is no session: its name may be the beginning of a session's.
-    let is_log = stenograph::format::named(&source.format).is_some_and(|format| format.info().traits.log);
+    let is_log = stenograph::Registry::built_in().named(&source.format).is_some_and(|format| format.info().traits.log);
     let named = named.filter(|_| !is_log);
     if version.is_some() {
         // A version of a file is read alone.

@@ -4,7 +4,6 @@ use std::io::Read;
 use std::path::PathBuf;
 
 use clap::Subcommand;
-use stenograph::format::named;
 use stenograph::{read, wire};
 use stenograph_store::files::Disk;
 use stenograph_store::layouts::chibi::inbox::{self, INBOX_FORMAT, Mail, Message};
@@ -210,9 +209,8 @@ impl Look {
 
 /// Messages as events.
 fn events(lines: &[String], output: &mut Output<'_>) -> Result<(), CommandError> {
-    let Some(format) = named(INBOX_FORMAT) else { return Ok(()) };
     for line in lines {
-        for event in read::all(format, line.as_bytes()).events {
+        for event in read::all(INBOX_FORMAT, line.as_bytes()).events {
             output.line(&harmless_json(&wire::event(&event)))?;
         }
     }

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use clap::ValueEnum;
-use stenograph::format::named;
+use stenograph::Registry;
 use stenograph::json::Draft;
 use stenograph::resume::{self, Refused};
 use stenograph_store::discover::discover;
@@ -135,7 +135,7 @@ fn resumable(
 }
 
 fn template(source: &SourceRow) -> Option<&'static str> {
-    named(&source.format)?.info().resume
+    Registry::built_in().named(&source.format)?.info().resume
 }
 
 fn line(template: &str, session: &Session, source: &SourceRow, shell: resume::Shell) -> Result<String, Refused> {

@@ -3,7 +3,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{Seek, SeekFrom, Write};
 
-use stenograph::format::named;
+use stenograph::Registry;
 use stenograph::model::Span;
 use tempfile::TempDir;
 
@@ -51,7 +51,7 @@ fn lines(words: &[&str]) -> String {
 }
 
 fn native() -> &'static dyn Format {
-    named("steno").unwrap()
+    Registry::built_in().named("steno").unwrap()
 }
 
 struct Place {

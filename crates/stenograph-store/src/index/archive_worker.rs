@@ -214,10 +214,9 @@ impl Kept {
             warnings
                 .push(Warning::new(&row.path, "is lost: the file is gone, and the archive has no sound copy of it"));
         }
-        let mut strange = self
-            .archive
-            .copies()
-            .filter(|copy| is_missing(&copy.path) && stenograph::format::named(&copy.label.format).is_some());
+        let mut strange = self.archive.copies().filter(|copy| {
+            is_missing(&copy.path) && stenograph::Registry::built_in().named(&copy.label.format).is_some()
+        });
         if let Some(copy) = strange.find(|copy| !matches!(catalogue.source_at(&copy.path), Ok(Some(_)))) {
             drop(copy);
             catalogue.set_incomplete()?;

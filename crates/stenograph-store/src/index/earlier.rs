@@ -38,7 +38,7 @@ impl Run<'_> {
         said: &mut HashSet<u64>,
         report: &mut Report,
     ) -> Result<(), Error> {
-        let Some(format) = stenograph::format::named(&row.format) else { return Ok(()) };
+        let Some(format) = stenograph::Registry::built_in().named(&row.format) else { return Ok(()) };
         let lot = self.catalogue.new_lot()?;
         let fresh = SourceRow { lot, ..SourceRow::new(&row.path) };
         let writer = self.take_writer()?;
@@ -71,7 +71,7 @@ impl Run<'_> {
             self.archive()?.copies().into_iter().filter(|copy| copy.versions.len() > 1).collect();
         for copy in copies {
             let Some(row) = self.catalogue.source_at(&copy.path)?.filter(|row| row.copy_of.is_none()) else { continue };
-            let Some(format) = stenograph::format::named(&row.format) else { continue };
+            let Some(format) = stenograph::Registry::built_in().named(&row.format) else { continue };
             let mut said = HashSet::new();
             let mut keys = Keys { trail: EntryBuilder::default().through(format), said: &mut said };
             if let Ok(mut source) = Source::open(&row.path, Passes::Many)

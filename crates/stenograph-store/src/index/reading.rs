@@ -141,7 +141,7 @@ impl Run<'_> {
 
     /// Takes in a source that only the archive has: as a copy where another source says all of it.
     fn take_in_gone(&mut self, row: SourceRow, session: Option<String>, report: &mut Report) -> Result<(), Error> {
-        let Some(format) = stenograph::format::named(&row.format) else { return Ok(()) };
+        let Some(format) = stenograph::Registry::built_in().named(&row.format) else { return Ok(()) };
         report.gone += 1;
         let Some(original) = self.original_of(&row, session.as_deref())? else {
             return self.take_in_one_kept(format, session, row, report);
@@ -221,7 +221,7 @@ impl Run<'_> {
         if !self.archive()?.has_own(&copy) {
             return Ok(());
         }
-        let Some(format) = stenograph::format::named(&copy.format) else { return Ok(()) };
+        let Some(format) = stenograph::Registry::built_in().named(&copy.format) else { return Ok(()) };
         let session = self.catalogue.session_name(copy.session)?;
         let (stamp, kept, kept_length) = (Stamp { size: copy.kept_length, ..copy.stamp }, copy.kept, copy.kept_length);
         let row = SourceRow { id, format: copy.format, stamp, kept, kept_length, ..SourceRow::new(&copy.path) };

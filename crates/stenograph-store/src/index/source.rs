@@ -4,7 +4,8 @@
 use std::fs::File;
 use std::path::Path;
 
-use stenograph::format::{Format, Head, named};
+use stenograph::Registry;
+use stenograph::format::{Format, Head};
 
 use super::catalogue::{Gone, PartedCopy, SourceRow, Stamp};
 use super::change::{self, Change};
@@ -333,7 +334,7 @@ impl Run<'_> {
         start: Start,
         report: &mut Report,
     ) -> Result<Option<(&'static dyn Format, Access)>, Error> {
-        let before = named(&row.format).filter(|_| start == Start::GoOn);
+        let before = Registry::built_in().named(&row.format).filter(|_| start == Start::GoOn);
         if let Some(format) = before
             && row.stamp.size >= Head::SIZE_MAX as u64
         {

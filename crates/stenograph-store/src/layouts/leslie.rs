@@ -7,7 +7,8 @@ mod unit;
 
 use std::path::{Path, PathBuf};
 
-use stenograph::format::{Format, named};
+use stenograph::format::Format;
+use stenograph::formats::leslie;
 use stenograph::model::Event;
 
 use super::{Environment, Finished, Info, Journal, Layout, LockedJournal, Opened, StatedFields, Target};
@@ -78,7 +79,7 @@ impl Layout for Leslie {
     }
 
     fn format(&self) -> Option<&'static dyn Format> {
-        named(NAME)
+        Some(&leslie::Leslie)
     }
 
     fn reads(&self, folder: &Path, files: &dyn Files) -> Option<Vec<PathBuf>> {

@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use stenograph::format::{Detected, Head, detect};
+use stenograph::format::Head;
 use stenograph::wire;
+use stenograph::{Detected, Registry};
 
 use super::{
     Documents, Environment, Info, JournalKind, Layout, Loaded, LockedJournal, Opened, Stamps, Target, appended,
@@ -73,7 +74,8 @@ fn refuse_others(path: &Path, site: &Environment) -> Result<(), Error> {
     read.map_err(|error| Error::at(path, Problem::Unreadable, error))?;
     let start = head.trim_ascii_start();
     // Half of a first line of ours is no stranger.
-    let native = matches!(detect(&head), Detected::Format(format) if format.info().name == wire::NAME);
+    let native =
+        matches!(Registry::built_in().detect(&head), Detected::Format(format) if format.info().name == wire::NAME);
     let ours = native || start.starts_with(START) || START.starts_with(start);
     if ours { Ok(()) } else { Err(Error::about(path, Problem::NotNative)) }
 }

@@ -5,7 +5,8 @@ use std::io::{self, Read, Seek as _, SeekFrom};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use stenograph::format::{Format, Want, named};
+use stenograph::Registry;
+use stenograph::format::{Format, Want};
 use stenograph::ledger::{Calls, Counting, SourceUsage, State};
 use stenograph::model::Span;
 use stenograph::read::Reading;
@@ -67,7 +68,7 @@ impl Large {
 impl Grown {
     fn of(catalogue: &Catalogue, row: &SourceRow, source: &Paged, pages: &Pages) -> Option<Grown> {
         Some(Grown {
-            format: named(&row.format)?,
+            format: Registry::built_in().named(&row.format)?,
             at: Span { offset: row.settled, length: 0, line: row.line },
             pages: pages.settled(source)?,
             state: catalogue.ledger_state(row.lot).ok()?,

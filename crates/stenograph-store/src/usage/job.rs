@@ -165,7 +165,8 @@ impl Job {
                 let stream = archive.read(copy.id, Which::Last, 0)?;
                 let mut stream = decode(stream, &place, &Counter::default(), Guard::USUAL)?;
                 let filled = fill(&mut stream, &mut hand.buffer);
-                let named = Named { like: stenograph::format::named(&copy.label.format), ..Named::default() };
+                let named =
+                    Named { like: stenograph::Registry::built_in().named(&copy.label.format), ..Named::default() };
                 count(&mut stream, filled, format, &named, &|_, _| false, calls, hand, done).map_err(unreadable)
             }
         }

@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use stenograph::format::{Detected, Want, detect};
+use stenograph::format::Want;
 use stenograph::model::{Body, Content, Event, Input, Role};
 use stenograph::read::{Collected, Reading};
 use stenograph::time::{Time, Unit};
+use stenograph::{Detected, Registry};
 use stenograph_store::files::Files;
 use stenograph_store::journal::End;
 use stenograph_store::layouts::{Environment, Layout, Target};
@@ -167,7 +168,7 @@ pub fn read(path: &Path) -> Vec<Event<'static>> {
         paths.retain(|path| path.is_dir() || is_document(path));
         paths.iter().for_each(|path| read.events.extend(self::read(path)));
     } else if let Ok(bytes) = fs::read(path)
-        && let Detected::Format(format) = detect(&bytes)
+        && let Detected::Format(format) = Registry::built_in().detect(&bytes)
     {
         let mut reading = Reading::new(format, Want::All);
         reading.feed(&bytes, &mut read);

@@ -270,7 +270,7 @@ fn is_changed(one: &Turn, other: &Turn) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::format::named;
+    use crate::Registry;
     use crate::model::{Body, Content, Event, Role};
 
     fn turns(said: &[(Role, &'static str)]) -> Vec<Turn> {
@@ -303,7 +303,11 @@ mod tests {
     fn what_only_one_format_tells_of_is_set_aside() {
         use Role::{System, User};
         let a = [(System, "rules"), (User, "fix it")];
-        let found = compare(turns(&a), turns(&a[1..]), [&Vocabulary::whole(), &Vocabulary::of(named("claude-code"))]);
+        let found = compare(
+            turns(&a),
+            turns(&a[1..]),
+            [&Vocabulary::whole(), &Vocabulary::of(Registry::built_in().named("claude-code"))],
+        );
         assert!(found.is_equal());
         assert_eq!(found.aside, [Aside { side: Side::A, class: Class::Instructions, count: 1 }]);
         assert!(!compare(turns(&a), turns(&a[1..]), [&Vocabulary::whole(), &Vocabulary::whole()]).is_equal());

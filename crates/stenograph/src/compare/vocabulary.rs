@@ -70,10 +70,10 @@ fn read(format: &dyn Format, bytes: &[u8]) -> Vec<Event<'static>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::format::named;
+    use crate::Registry;
 
     fn has(format: &str) -> Vec<&'static str> {
-        let vocabulary = Vocabulary::of(named(format));
+        let vocabulary = Vocabulary::of(Registry::built_in().named(format));
         let all = [Class::Instructions, Class::Thinking, Class::Call, Class::Result, Class::Compaction, Class::Failure];
         all.into_iter().filter(|class| vocabulary.has(*class)).map(Class::name).collect()
     }
@@ -81,7 +81,7 @@ mod tests {
     #[test]
     fn what_a_format_tells_of_is_measured() {
         assert_eq!(has("steno"), ["instructions", "thinking", "call", "result", "compaction", "failure"]);
-        assert!(Vocabulary::of(named("steno")).has_failures);
+        assert!(Vocabulary::of(Registry::built_in().named("steno")).has_failures);
         assert!(["call", "result"].iter().all(|class| has("codex").contains(class)), "{:?}", has("codex"));
         assert!(["call", "result"].iter().all(|class| has("claude-code").contains(class)));
         assert!(!has("claude-code").contains(&"instructions"));

@@ -6,7 +6,7 @@
 //! use stenograph::edit::carry_out;
 //! use stenograph::edit::compact::{Compacting, Keep, Stamp, plan};
 //! use stenograph::edit::tokens::Tokenizer;
-//! use stenograph::format::named;
+//! use stenograph::Registry;
 //! use stenograph::time::{Time, Unit};
 //!
 //! let line = |role: &str, text: &str| format!("{{\"v\":1,\"kind\":\"message\",\"role\":\"{role}\",\"content\":\"{text}\"}}\n");
@@ -15,7 +15,7 @@
 //! let tokenizer = Tokenizer::default();
 //! let mut compacting = Compacting::new(&tokenizer);
 //! let mut source = bytes.as_bytes();
-//! let mut source = EditSource::read(named("steno").unwrap(), &mut source, &mut |event| compacting.add(event))?;
+//! let mut source = EditSource::read(Registry::built_in().named("steno").unwrap(), &mut source, &mut |event| compacting.add(event))?;
 //! let old = compacting.aside(&source.sketches, Keep::Turns(1)).unwrap();
 //! let stamp = Stamp { id: "m".into(), time: Time { text: "0".into(), unit: Unit::Seconds } };
 //! let plan = plan(&mut source, &old, "They counted.", &stamp)?.unwrap();

@@ -180,8 +180,8 @@ impl GapSink for Numbered<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Registry;
     use crate::edit::{Original, Plan, Sketched, Way, apply};
-    use crate::format::named;
 
     fn line(number: usize) -> String {
         let text = "word ".repeat(1000);
@@ -191,7 +191,7 @@ mod tests {
     #[test]
     fn what_goes_from_a_large_file_goes_line_by_line_wherever_a_piece_of_it_ends() {
         let source: String = (0..300).map(line).collect();
-        let original = Original::read(named("steno").unwrap(), source.as_bytes()).unwrap();
+        let original = Original::read(Registry::built_in().named("steno").unwrap(), source.as_bytes()).unwrap();
         let mut plan = Plan::of(&original.events);
         let stays = |number: &usize| *number < 20 || (150..153).contains(number) || *number == 290;
         (0..300).filter(|number| !stays(number)).for_each(|number| plan.remove(number));
@@ -207,7 +207,7 @@ mod tests {
     #[test]
     fn what_stands_around_gaps_is_read_as_without_them() {
         let source: String = (0..40).map(line).collect();
-        let format = named("steno").unwrap();
+        let format = Registry::built_in().named("steno").unwrap();
         let events = crate::read::all(format, source.as_bytes()).events;
         let sketches = events.sketches();
         for (gone, count) in [(vec![0..10, 12..30, 33..40], 3), (vec![5..6, 20..25], 1), (vec![0..20, 20..40], 1)] {

@@ -7,10 +7,10 @@
 //!
 //! ```
 //! use stenograph::edit::{Original, Plan, apply};
-//! use stenograph::format::named;
+//! use stenograph::Registry;
 //!
 //! let source = b"{\"role\":\"user\",\"content\":\"Hello\"}\n{\"role\":\"assistant\",\"content\":\"Hi\", \"x\":1}\n";
-//! let original = Original::read(named("openai-chat").unwrap(), source)?;
+//! let original = Original::read(Registry::built_in().named("openai-chat").unwrap(), source)?;
 //! let mut plan = Plan::of(&original.events);
 //! plan.remove(0);
 //! let edited = apply(&original, &plan)?;

@@ -1,5 +1,6 @@
-//! The formats. [`FORMATS`] is the one list: help, detection, documents, tests and the laws go by it.
+//! The built-in formats. [`FORMATS`] is the one list: [`Registry::built_in`], help, documents, tests and the laws use it.
 
+use crate::Registry;
 use crate::format::Format;
 use crate::model::Origin;
 use crate::text::Str;
@@ -44,9 +45,9 @@ pub static FORMATS: &[&dyn Format] = &[
     &codex::Codex,
 ];
 
-/// The origin of that name.
+/// The origin of that name in a native stream. A name that is not built in stays a name: origins are equal if their names are.
 pub fn origin(name: Str<'_>) -> Origin<'_> {
-    match crate::format::named(&name) {
+    match Registry::built_in().named(&name) {
         Some(format) => Origin::Known(format.info()),
         None => Origin::Unknown(name),
     }

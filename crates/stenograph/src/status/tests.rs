@@ -1,7 +1,7 @@
 //! Every rule, with events.
 
 use super::*;
-use crate::format::named;
+use crate::Registry;
 use crate::model::{Content, Input, Role, Usage};
 use crate::read::all;
 
@@ -270,5 +270,5 @@ fn the_words_of_a_format_are_heard() {
     let words = format.info().calls.interruption_messages.first().unwrap();
     let broken = record("user", &format!("\"{words}]\""), "null");
     assert_eq!(judged(&[asked, broken]), (State::Failed, Why::Interrupted));
-    assert!(named(format.info().name).is_some());
+    assert!(Registry::built_in().named(format.info().name).is_some());
 }

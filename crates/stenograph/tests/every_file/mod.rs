@@ -5,8 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use stenograph::format::{Detected, Format, detect};
+use stenograph::format::Format;
 use stenograph::formats::FORMATS;
+use stenograph::{Detected, Registry};
 
 /// What is tried on a file.
 pub type Test = fn(&'static dyn Format, &Path) -> Result<(), Failed>;
@@ -38,7 +39,7 @@ fn corpus(file: Test) -> Vec<Trial> {
     files.sort();
     let trial = |path: PathBuf| {
         let name = format!("corpus/{}", path.strip_prefix(&root).unwrap_or(&path).to_string_lossy());
-        Trial::test(name, move || match detect(&fs::read(&path)?) {
+        Trial::test(name, move || match Registry::built_in().detect(&fs::read(&path)?) {
             Detected::Format(format) => file(format, &path),
             Detected::Tie(_) | Detected::Unknown => Ok(()),
         })

@@ -1,11 +1,12 @@
 //! How bytes that arrive become events. The format is looked for in the first lines, and nothing is guessed: input that nobody
 //! knows is an error, and what a command prints that nobody knows is kept as it is.
 
-use stenograph::format::{Detected, Format, Head, detect};
+use stenograph::format::{Format, Head};
 use stenograph::frame::Framing;
 use stenograph::model::{Body, Event, Note, Span};
 use stenograph::read::{Collected, Sink};
 use stenograph::text::Text;
+use stenograph::{Detected, Registry};
 
 use super::known::{How, Known};
 use crate::error::CommandError;
@@ -84,8 +85,8 @@ impl Intake {
         let State::Held(held) = &mut self.state else { return Ok(()) };
         // The first line decides where it can: what comes later in a live stream may be of another kind.
         let line = held.split_inclusive(|byte| *byte == b'\n').find(|line| !line.trim_ascii().is_empty());
-        let detected = match detect(line.unwrap_or_default()) {
-            Detected::Tie(_) | Detected::Unknown => detect(held),
+        let detected = match Registry::built_in().detect(line.unwrap_or_default()) {
+            Detected::Tie(_) | Detected::Unknown => Registry::built_in().detect(held),
             known @ Detected::Format(_) => known,
         };
         let state = match (detected, self.unknown, certainty) {

@@ -1,10 +1,11 @@
 //! Input whose format is known. One that was only seen in the first lines may turn out to be another: a line that it does not know
 //! and another format does is read as that one's, and so is what follows.
 
-use stenograph::format::{Detected, Format, Want, detect};
+use stenograph::format::{Format, Want};
 use stenograph::frame::RECORD_SIZE_MAX;
 use stenograph::model::{NoteKind, Span};
 use stenograph::read::{self, Collected, Reading};
+use stenograph::{Detected, Registry};
 
 /// Input being read.
 pub struct Known {
@@ -76,7 +77,7 @@ impl Known {
 
 /// The other format that knows this line, if it can be read from there on.
 fn other_format(line: &[u8], format: &'static dyn Format) -> Option<&'static dyn Format> {
-    let Detected::Format(other) = detect(line) else { return None };
+    let Detected::Format(other) = Registry::built_in().detect(line) else { return None };
     let another = other.info().name != format.info().name && other.info().traits.pieces;
     (another && read::all(other, line).notes.is_empty()).then_some(other)
 }
@@ -94,7 +95,9 @@ mod tests {
             "{\"type\":\"tool_use\",\"id\":\"t1\",\"name\":\"Read\",\"input\":{\"file_path\":\"a\"}}\n",
             "{\"type\":\"stop\",\"stop_reason\":\"end_turn\"}\n",
         ];
-        let Detected::Format(first) = detect(lines[0].as_bytes()) else { panic!("the first line is known") };
+        let Detected::Format(first) = Registry::built_in().detect(lines[0].as_bytes()) else {
+            panic!("the first line is known")
+        };
         let (mut known, mut found) = (Known::new(first, How::Seen), Collected::default());
         lines.iter().for_each(|line| known.feed(line.as_bytes(), &mut found));
         known.end(&mut found);

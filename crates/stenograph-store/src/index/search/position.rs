@@ -4,7 +4,8 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::Bound;
 
-use stenograph::format::{Format, Want, named};
+use stenograph::Registry;
+use stenograph::format::{Format, Want};
 use stenograph::model::{Event, Note, Span};
 use stenograph::query::EntryBuilder;
 use stenograph::read::{Reading, Sink};
@@ -33,7 +34,9 @@ impl Searcher {
     /// The record to read a source from to meet the event of this number, from 0. There is none where the source has to be read from its
     /// beginning: because of its format, or because the file is not what was indexed.
     pub fn start_before(&self, row: &SourceRow, event: u64) -> Result<Option<Start>, Error> {
-        let Some(format) = named(&row.format).filter(|_| row.access == Access::ByRecord && event > 0) else {
+        let Some(format) =
+            Registry::built_in().named(&row.format).filter(|_| row.access == Access::ByRecord && event > 0)
+        else {
             return Ok(None);
         };
         let Some(mut file) = unchanged(row) else { return Ok(None) };

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use stenograph::edit::compact::{Aside, Keep, aside};
 use stenograph::edit::tokens::Tokenizer;
-use stenograph::format::named;
+use stenograph::formats::chibi::Chibi;
 use stenograph::model::Event;
 use stenograph::read;
 
@@ -40,7 +40,7 @@ impl Window {
     /// Decides which entries go. `None` when there is nothing that a summary could take the place of.
     pub fn choose(&self, keep: Keep, tokenizer: &Tokenizer<'_>) -> Option<Choice> {
         let all: Vec<&Entry> = self.entries.iter().collect();
-        let events = read::all(named(NAME)?, &entry::lines(&all)).events;
+        let events = read::all(&Chibi, &entry::lines(&all)).events;
         let aside = aside(&events, keep, tokenizer)?;
         let entry_of = |event: &Event<'_>| event.at.and_then(|at| usize::try_from(at.line).ok()?.checked_sub(1));
         let cut = events.get(aside.kept_from).map_or(Some(all.len()), entry_of)?;

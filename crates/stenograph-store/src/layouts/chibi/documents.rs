@@ -5,7 +5,8 @@ use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use stenograph::format::{Format, named};
+use stenograph::format::Format;
+use stenograph::formats::{chibi::Chibi, chibi_requests::ChibiRequests, chibi_responses::ChibiResponses};
 use stenograph::model::{Body, Event, Outline, Part, Role};
 use stenograph::write::{Writing, Written};
 
@@ -33,8 +34,8 @@ pub struct ContextDocuments {
 }
 
 /// The logs, by name, format and whether a request is what they hold.
-const LOGS: [(&str, &str, Side); 2] =
-    [("requests.jsonl", "chibi-requests", Side::Request), ("response_meta.jsonl", "chibi-responses", Side::Response)];
+const LOGS: [(&str, &dyn Format, Side); 2] =
+    [("requests.jsonl", &ChibiRequests, Side::Request), ("response_meta.jsonl", &ChibiResponses, Side::Response)];
 
 /// Which half of an exchange with a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,18 +78,17 @@ impl ContextDocuments {
 
     /// The documents that a header speaks of.
     pub fn of(context: &Context, header: &Header, site: &Environment) -> Result<ContextDocuments, Error> {
-        let entries = format("chibi")?;
         let setting = |key: &str| header.settings.get(key).cloned();
         let user = setting("user").unwrap_or_else(|| USER.to_owned());
         let base = |name: &str| header.documents.get(name).copied();
         let debug = if base("requests.jsonl").is_some() { Debug::Kept } else { Debug::LeftOut };
         let passes = addressing(&context.name, &user, debug);
-        let window = LineDocument::new(&site.files, &context.window(), entries, base(WINDOW).unwrap_or(0))
+        let window = LineDocument::new(&site.files, &context.window(), &Chibi, base(WINDOW).unwrap_or(0))
             .passing(Arc::clone(&passes));
         let mut logs = Vec::new();
         for (name, log, side) in LOGS {
             if let Some(base) = base(name) {
-                let document = LineDocument::new(&site.files, &context.folder.join(name), format(log)?, base);
+                let document = LineDocument::new(&site.files, &context.folder.join(name), log, base);
                 // They come from a log of this kind, and return to one.
                 let outline = Outline::new(document.format().info().name);
                 logs.push(document.outlined(outline).passing(logging(side)));
@@ -106,7 +106,7 @@ impl ContextDocuments {
                 folder: context.folder.clone(),
                 transcript,
                 passes,
-                format: entries,
+                format: &Chibi,
                 lines: None,
             }),
             _hold: None,
@@ -142,11 +142,12 @@ impl ContextDocuments {
         recorded.read(&mut |event| {
             let is_fact = exchange.has(event) && matches!(event.body, Body::Fact { .. }) && event.part.index == 0;
             for ((_, log, side), count) in LOGS.iter().zip(&mut counts) {
-                let is_written = event.extra.get(log).is_some() || *side == Side::Response && event.usage.is_some();
+                let is_written =
+                    event.extra.get(log.info().name).is_some() || *side == Side::Response && event.usage.is_some();
                 *count += u64::from(is_fact && side_of(event) == *side && !is_written);
             }
         })?;
-        let warning = |(log, (count, (_, _, side))): (&LineDocument, (u64, &(&str, &str, Side)))| {
+        let warning = |(log, (count, (_, _, side))): (&LineDocument, (u64, &(&str, &dyn Format, Side)))| {
             let needed = match side {
                 Side::Request => "what was sent, as extra.chibi-requests.request",
                 Side::Response => "its usage",
@@ -400,8 +401,4 @@ fn logging(side: Side) -> Passes {
 fn side_of(event: &Event<'_>) -> Side {
     let response = matches!(&event.body, Body::Fact { name, .. } if name == "response");
     if response || event.extra.get("chibi-responses").is_some() { Side::Response } else { Side::Request }
-}
-
-fn format(name: &str) -> Result<&'static dyn Format, Error> {
-    named(name).ok_or_else(|| Error::about(std::path::Path::new(name), Problem::NoLayout))
 }

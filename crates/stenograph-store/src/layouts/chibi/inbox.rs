@@ -5,6 +5,8 @@ use std::borrow::Cow;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
+use stenograph::format::Format;
+use stenograph::formats::chibi_inbox::ChibiInbox;
 use stenograph::frame::RECORD_SIZE_MAX;
 use stenograph::json::{Draft, Object};
 
@@ -16,7 +18,7 @@ use crate::files::{Files, folder_of, make_folder, replace};
 use crate::tail::Warning;
 
 /// The format of an inbox.
-pub const INBOX_FORMAT: &str = "chibi-inbox";
+pub const INBOX_FORMAT: &dyn Format = &ChibiInbox;
 
 /// A message.
 #[derive(Clone, Debug, PartialEq, Eq)]

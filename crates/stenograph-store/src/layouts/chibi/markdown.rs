@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use stenograph::format::named;
+use stenograph::format::Format;
+use stenograph::formats::{chibi::Chibi, chibi_markdown::ChibiMarkdown};
 use stenograph::model::Outline;
 use stenograph::{read, write};
 
@@ -56,7 +57,6 @@ pub fn take_back(files: &dyn Files, path: &Path, spoken: &[&Entry]) -> Result<()
 }
 
 fn text(spoken: &[&Entry]) -> Vec<u8> {
-    let (Some(entries), Some(page)) = (named("chibi"), named("chibi-markdown")) else { return Vec::new() };
-    let events = read::all(entries, &entry::lines(spoken)).events;
-    write::all(page, &Outline::of(entries.info().name, &events), &events)
+    let events = read::all(&Chibi, &entry::lines(spoken)).events;
+    write::all(&ChibiMarkdown, &Outline::of(Chibi.info().name, &events), &events)
 }

@@ -25,7 +25,8 @@ pub use window::{Changed, Place, Window};
 
 use std::path::{Path, PathBuf};
 
-use stenograph::format::{Format, named};
+use stenograph::format::Format;
+use stenograph::formats::chibi;
 
 use super::{Documents, Environment, Info, Layout, Loaded, LockedJournal, Opened, Stamps, Target};
 use crate::error::{Error, Problem};
@@ -89,7 +90,7 @@ impl Layout for Chibi {
     }
 
     fn format(&self) -> Option<&'static dyn Format> {
-        named(NAME)
+        Some(&chibi::Chibi)
     }
 
     fn reads(&self, folder: &Path, files: &dyn Files) -> Option<Vec<PathBuf>> {

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use stenograph::format::named;
+use stenograph::Registry;
 use stenograph::model::{Body, Content, Event, Role};
 use stenograph::read::{self, Collected};
 
@@ -212,9 +212,9 @@ fn requests_and_responses_have_files_of_their_own() {
     let request =
         r#"{"timestamp":1705123456,"request":{"model":"m","messages":[{"role":"user","content":"hi"}],"stream":true}}"#;
     let response = r#"{"timestamp":1705123460,"response":{"id":"c1","model":"m","usage":{"prompt_tokens":2,"completion_tokens":3,"total_tokens":5}}}"#;
-    let mut events = read::all(named("chibi-requests").unwrap(), request.as_bytes()).events;
+    let mut events = read::all(Registry::built_in().named("chibi-requests").unwrap(), request.as_bytes()).events;
     events.push(said(Role::User, "hi"));
-    events.extend(read::all(named("chibi-responses").unwrap(), response.as_bytes()).events);
+    events.extend(read::all(Registry::built_in().named("chibi-responses").unwrap(), response.as_bytes()).events);
     let target = Target { debug: Debug::Kept, ..target(folder) };
     let recorder = Recorder::open(&Chibi, &target, Environment::default()).unwrap();
     recorder.append_all(&events).unwrap();
@@ -236,7 +236,7 @@ fn the_parts_of_one_record_are_entries_with_ids_of_their_own() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let line = r#"{"role":"assistant","content":"look","tool_calls":[{"id":"c1","type":"function","function":{"name":"ls","arguments":"{}"}}]}"#;
-    let events = read::all(named("openai-chat").unwrap(), line.as_bytes()).events;
+    let events = read::all(Registry::built_in().named("openai-chat").unwrap(), line.as_bytes()).events;
     let given: Vec<Event<'_>> = events.iter().map(|event| Event { id: Some("r".into()), ..event.clone() }).collect();
     record(folder, &events);
     record(folder, &given);

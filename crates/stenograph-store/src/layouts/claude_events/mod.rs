@@ -19,7 +19,8 @@ mod tests;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use stenograph::format::{Format, named};
+use stenograph::format::Format;
+use stenograph::formats::claude_events;
 
 use super::{Documents, Environment, Info, Layout, Loaded, LockedJournal, Opened, Target, appended};
 use crate::document::LineDocument;
@@ -81,7 +82,7 @@ impl Layout for ClaudeEvents {
         let mut settings = agent.settings();
         settings.insert(FOLDER.to_owned(), project.seen_from(folder_of(&log))?);
         let header = Header { layout: NAME.to_owned(), settings, documents: BTreeMap::from([(name, base)]) };
-        let document = LineDocument::new(&site.files, &log, format()?, base);
+        let document = LineDocument::new(&site.files, &log, &claude_events::ClaudeEvents, base);
         let recording = Recording::new(document, agent, project, site, Stage::Live);
         let same = target.load.as_deref().is_some_and(|load| crate::identity::is_same(load, &log));
         let loaded = if same { Loaded::InPlace } else { Loaded::ToBeRecorded };
@@ -101,7 +102,7 @@ impl Layout for ClaudeEvents {
         if !recorded.is_named_after(name) {
             return Err(Error::about(&log, Problem::Outside));
         }
-        let document = LineDocument::new(&site.files, &log, format()?, *base);
+        let document = LineDocument::new(&site.files, &log, &claude_events::ClaudeEvents, *base);
         Ok(Box::new(Recording::new(document, agent, project, site, Stage::Resumed)))
     }
 
@@ -113,16 +114,12 @@ impl Layout for ClaudeEvents {
     }
 
     fn format(&self) -> Option<&'static dyn Format> {
-        format().ok()
+        Some(&claude_events::ClaudeEvents)
     }
 
     fn reads(&self, folder: &Path, files: &dyn Files) -> Option<Vec<PathBuf>> {
         reads::reads(folder, files)
     }
-}
-
-fn format() -> Result<&'static dyn Format, Error> {
-    named(NAME).ok_or_else(|| Error::about(Path::new(NAME), Problem::NoLayout))
 }
 
 /// A recording is told from an earlier one of the same agent by the moment it started, so no two start at the same one, whatever

@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use stenograph::format::{Detected, Head, detect};
+use stenograph::format::Head;
 use stenograph::json::Object;
+use stenograph::{Detected, Registry};
 
 use super::agent::{STARTED, moment_of};
 use super::project::{GOODVIBES, LOG_ENDING, Project, TRANSCRIPTS};
@@ -94,7 +95,7 @@ fn are_events(logs: &[PathBuf], files: &dyn Files) -> bool {
             let layout = format!("\"layout\":\"{NAME}\"");
             first.windows(layout.len()).any(|window| window == layout.as_bytes())
         } else {
-            matches!(detect(&head), Detected::Format(format) if format.info().name == NAME)
+            matches!(Registry::built_in().detect(&head), Detected::Format(format) if format.info().name == NAME)
         };
         if !ours {
             return false;

@@ -141,12 +141,12 @@ fn file_changed(tool: &str, input: &Input<'_>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use stenograph::format::named;
+    use stenograph::Registry;
     use stenograph::read;
 
     fn seen(lines: &str) -> Seen {
         let mut seen = Seen::default();
-        let events = read::all(named("claude-events").unwrap(), lines.as_bytes()).events;
+        let events = read::all(Registry::built_in().named("claude-events").unwrap(), lines.as_bytes()).events;
         events.iter().for_each(|event| seen.add(event));
         seen
     }

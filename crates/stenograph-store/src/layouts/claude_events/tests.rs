@@ -7,12 +7,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use stenograph::format::{Detected, detect, named};
 use stenograph::json::Object;
 use stenograph::laws;
 use stenograph::model::Event;
 use stenograph::read;
 use stenograph::time::{Time, Unit};
+use stenograph::{Detected, Registry};
 
 use super::*;
 use crate::files::Disk;
@@ -37,7 +37,7 @@ const EVENTS: &str = r#"{"role":"user","content":"Fix the bug in auth.ts"}
 "#;
 
 fn events(text: &str) -> Vec<Event<'static>> {
-    read::all(named(NAME).unwrap(), text.as_bytes()).events
+    read::all(Registry::built_in().named(NAME).unwrap(), text.as_bytes()).events
 }
 
 /// A clock that goes on by a second whenever it is looked at.
@@ -94,8 +94,11 @@ fn lines(path: &Path) -> Vec<String> {
 
 /// The bytes are of this format for sure, and keep its laws.
 fn keeps_the_laws(name: &str, bytes: &[u8]) {
-    assert!(matches!(detect(bytes), Detected::Format(format) if format.info().name == name), "{name}");
-    let broken = laws::check(named(name).unwrap(), bytes, laws::Effort { places: 8 });
+    assert!(
+        matches!(Registry::built_in().detect(bytes), Detected::Format(format) if format.info().name == name),
+        "{name}"
+    );
+    let broken = laws::check(Registry::built_in().named(name).unwrap(), bytes, laws::Effort { places: 8 });
     assert!(broken.is_empty(), "{name}: {broken:?}");
 }
 
@@ -304,7 +307,7 @@ fn the_journal_stays_when_the_log_cannot_say_it_all() {
     let folder = tempfile::tempdir().unwrap();
     let site = site(ticking());
     let native = r#"{"v":1,"kind":"message","id":"e1","time":"2026-01-01T00:00:00Z","role":"user","content":"Hello."}"#;
-    let event = read::all(named("steno").unwrap(), native.as_bytes()).events;
+    let event = read::all(Registry::built_in().named("steno").unwrap(), native.as_bytes()).events;
     let recorder = begin(folder.path(), &WHO, &site);
     recorder.append_all(&event).unwrap();
     let kept = recorder.finish(&End::Completed).unwrap();

@@ -5,9 +5,9 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use stenograph::format::{Detected, detect};
 use stenograph::model::{self, Event};
 use stenograph::read;
+use stenograph::{Detected, Registry};
 
 use super::Kind;
 use super::body::Body;
@@ -306,14 +306,14 @@ pub(super) fn beginning(files: &Arc<dyn Files>, path: &Path) -> Result<Vec<u8>, 
 
 /// Whether a file that begins so is taken for a document of that kind.
 fn is_recognised(beginning: &[u8], kind: Kind) -> bool {
-    matches!(detect(beginning), Detected::Format(format) if format.info().name == kind.format_name())
+    matches!(Registry::built_in().detect(beginning), Detected::Format(format) if format.info().name == kind.format_name())
 }
 
 /// Whether a file that nobody recognises holds messages of that kind all the same: others may have put keys of their own into them.
 fn holds_messages(beginning: &[u8], kind: Kind) -> bool {
     let whole = beginning.iter().rposition(|byte| *byte == b'\n').map_or(beginning.len(), |newline| newline + 1);
     let lines = beginning.get(..whole).unwrap_or_default();
-    let unknown = !matches!(detect(beginning), Detected::Format(_));
+    let unknown = !matches!(Registry::built_in().detect(beginning), Detected::Format(_));
     let message = |event: &Event<'_>| matches!(event.body, model::Body::Message { .. } | model::Body::ToolCall { .. });
     unknown && kind == Kind::Chat && read::all(kind.format(), lines).events.iter().any(message)
 }

@@ -21,9 +21,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use stenograph::convert::{self, Carry};
-use stenograph::format::{Detected, Format, detect};
+use stenograph::format::Format;
 use stenograph::formats::{cycod_trajectory::CycodTrajectory, openai_chat::OpenaiChat};
 use stenograph::model::{Body, Content, Event};
+use stenograph::{Detected, Registry};
 
 use super::{
     Documents, Environment, Finished, Info, Layout, Loaded, LockedJournal, Opened, StatedFields, Target, appended,
@@ -242,7 +243,7 @@ fn save(files: &Arc<dyn Files>, path: &Path, kind: Kind, load: Option<&Path>) ->
 fn seed(files: &Arc<dyn Files>, path: &Path, kind: Kind, load: &Path) -> Result<u64, Error> {
     let bytes = Source::open(load, Passes::Once)?.read_whole(SEED_SIZE_MAX)?;
     let mut made = Vec::new();
-    match detect(&bytes) {
+    match Registry::built_in().detect(&bytes) {
         Detected::Format(from) => {
             let converted = convert::convert(from, &mut bytes.as_slice(), kind.format(), &mut made, Carry::Not);
             converted.map_err(|error| Error::at(load, Problem::Unreadable, error))?;

@@ -1,8 +1,9 @@
 //! What a summary takes the place of, and where its marker stands.
 
 use super::*;
+use crate::Registry;
 use crate::edit::{EditSource, Original, Plan, apply};
-use crate::format::{Format, named};
+use crate::format::Format;
 use crate::model::{Body, Content, Input};
 use crate::read;
 use crate::text::Str;
@@ -179,7 +180,7 @@ fn kept_records_hang_on_the_summary_where_records_are_linked() {
 
 #[test]
 fn whether_a_format_has_a_place_is_measured() {
-    let native = named("steno").unwrap();
+    let native = Registry::built_in().named("steno").unwrap();
     assert!(has_place(native));
     let places: Vec<&str> =
         crate::formats::FORMATS.iter().filter(|format| has_place(**format)).map(|format| format.info().name).collect();

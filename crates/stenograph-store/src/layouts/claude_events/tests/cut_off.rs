@@ -96,7 +96,7 @@ fn whatever_call_fails_recovery_makes_up_for_it() {
             let log = folder.path().join(".goodvibes/transcripts/s1/a1.jsonl");
             if let Some(acknowledged) = acknowledged {
                 assert_eq!(telemetry(folder.path()).len(), 1, "call {at}, {lasting:?}");
-                let recorded = read::all(named(NAME).unwrap(), text(&log).as_bytes()).events.len();
+                let recorded = read::all(Registry::built_in().named(NAME).unwrap(), text(&log).as_bytes()).events.len();
                 assert!(recorded > acknowledged, "call {at}, {lasting:?}: {acknowledged} {}", text(&log));
             }
             assert!(telemetry(folder.path()).len() <= 1, "call {at}, {lasting:?}");
