@@ -13,16 +13,18 @@ mod permission;
 mod report;
 mod result;
 mod script;
+mod typed;
 
 pub(crate) use compaction::CompactionDetails;
 pub(crate) use hosted::hosted_status;
 pub(crate) use input::{COMMAND_KEYS, COMMAND_SIZE_MAX, CallInput, PATH_KEYS, flat, fold_key, is_named};
 pub use nested::{NestedRecord, nested, nested_events};
-pub(crate) use notice::{JobNotice, is_interruption};
+pub(crate) use notice::JobNotice;
 pub(crate) use permission::{Judgement, permission_mode};
 pub(crate) use report::CallReport;
 pub use result::Evidence;
 pub(crate) use result::{AgentEvidence, created_file};
+pub(crate) use typed::UserMessage;
 
 use crate::model::{CallWords, Event, ExtraFields, ScriptWords};
 
