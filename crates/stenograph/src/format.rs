@@ -228,11 +228,6 @@ fn first_size(head: &[u8]) -> usize {
     memchr::memchr(b'\n', rest).map_or(head.len(), |newline| FIRST_SIZE + newline + 1)
 }
 
-/// The built-in format of that name. Only code that still has the name of a format instead of the format itself uses this.
-pub(crate) fn named(name: &str) -> Option<&'static dyn Format> {
-    crate::Registry::built_in().named(name)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

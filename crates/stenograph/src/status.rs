@@ -25,7 +25,7 @@ mod tests;
 use crate::calls::{CallStep, Calls};
 use crate::model::{Body, Event};
 use course::{ConversationState, Phase};
-pub(crate) use course::{given, is_markup, is_recovery};
+pub(crate) use course::{given, is_recovery};
 
 /// How a run stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

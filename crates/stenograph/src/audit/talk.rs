@@ -5,9 +5,8 @@ use super::thread::Course;
 use super::trouble::{self, Trouble};
 use super::window::{Preserved, PutAside};
 use super::{Auditor, LIST_MAX, TEXT_SIZE_MAX};
-use crate::evidence::{CompactionDetails, is_interruption};
+use crate::evidence::{CompactionDetails, UserMessage};
 use crate::model::{Body, Content, Event, Role};
-use crate::status::is_markup;
 use crate::text::beginning;
 
 /// How many files of a compaction are named.
@@ -30,15 +29,15 @@ impl Auditor {
         if self.notice(event, text) {
             return;
         }
-        if is_interruption(event, text) {
+        let message = UserMessage::of(event);
+        if message == Some(UserMessage::Interruption) {
             return self.fault(FaultKind::Interrupted, None, text, thread);
         }
         let Some(course) = self.courses.get_mut(thread) else { return };
         course.asked.get_or_insert_with(|| Course::print(text));
         course.said.close();
         course.window.message(text);
-        // What an agent puts into its user's mouth is all markup.
-        if is_markup(text) {
+        if message != Some(UserMessage::Typed) {
             return;
         }
         course.troubles.asked();

@@ -19,6 +19,7 @@ mod result;
 mod script;
 mod session_facts;
 mod task;
+mod typed;
 
 pub use arguments::{CallArguments, CallKind};
 pub(crate) use arguments::{PATTERN_KEYS, URL_KEYS};
@@ -32,7 +33,7 @@ pub(crate) use model_calls::{
     repeated_session, request, running_total, states_model_calls,
 };
 pub use nested::{NestedRecord, nested, nested_events};
-pub(crate) use notice::{JobNotice, is_interruption};
+pub(crate) use notice::JobNotice;
 pub(crate) use permission::{Judgement, permission_mode};
 pub(crate) use plan::PLAN_ITEMS_MAX;
 pub use plan::{PlanChange, Todo};
@@ -41,6 +42,7 @@ pub use result::Evidence;
 pub(crate) use result::{AgentEvidence, created_file};
 pub use session_facts::{RateLimit, ToolSchema, instructions, rate_limits, tool_schemas};
 pub use task::Task;
+pub(crate) use typed::UserMessage;
 
 use crate::model::{CallWords, Event, ExtraFields, ScriptWords};
 

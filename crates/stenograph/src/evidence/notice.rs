@@ -33,7 +33,7 @@ impl JobNotice {
 }
 
 /// Whether a user message with this text only states that the user interrupted the run.
-pub(crate) fn is_interruption(event: &Event<'_>, text: &str) -> bool {
+pub(super) fn is_interruption(event: &Event<'_>, text: &str) -> bool {
     words(event).any(|(words, _)| words.interruption_messages.iter().any(|prefix| text.starts_with(prefix)))
 }
 

@@ -7,7 +7,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::{BEGINNING_LENGTH_MAX, Why};
 use crate::calls::CallStep;
-use crate::evidence::is_interruption;
+use crate::evidence::UserMessage;
 use crate::model::{Body, Content, Data, Event, Kind, PieceKind, Role, Span, Usage};
 use crate::text::Text;
 
@@ -123,7 +123,9 @@ impl ConversationState {
             _ => {}
         }
         match &event.body {
-            Body::Message { role: Role::User, content } => self.user(event, content),
+            Body::Message { role: Role::User, content } => {
+                self.user(UserMessage::of(event).unwrap_or(UserMessage::Typed), content);
+            }
             Body::Message { role: Role::Assistant, .. } => self.assistant(event, Phase::Answered),
             Body::Thinking { .. } => self.assistant(event, Phase::Thinking),
             Body::ToolCall { call, name, input } => {
@@ -150,25 +152,28 @@ impl ConversationState {
         }
     }
 
-    fn user(&mut self, event: &Event<'_>, content: &Content<'_>) {
-        let joined = content.joined();
-        let text = joined.decode();
-        let text = text.trim();
-        if is_interruption(event, text) {
-            self.open.clear();
-            self.phase = Phase::Over { why: Why::Interrupted, word: None };
-            return;
-        }
-        // What an agent puts into its user's mouth is all markup, and mostly nothing that a model answers.
-        if is_markup(text) {
-            if self.phase == Phase::Nothing {
+    fn user(&mut self, message: UserMessage, content: &Content<'_>) {
+        match message {
+            UserMessage::Interruption => {
+                self.open.clear();
+                self.phase = Phase::Over { why: Why::Interrupted, word: None };
+            }
+            // Mostly nothing that a model answers.
+            UserMessage::Injected => {
+                if self.phase == Phase::Nothing {
+                    self.phase = Phase::Asked;
+                }
+            }
+            UserMessage::JobNotice => {
+                self.answered = true;
                 self.phase = Phase::Asked;
             }
-            return;
+            UserMessage::Typed => {
+                self.asked = Some(beginning(content)).filter(|said| !said.is_empty());
+                self.answered = true;
+                self.phase = Phase::Asked;
+            }
         }
-        self.asked = Some(beginning(content)).filter(|said| !said.is_empty());
-        self.answered = true;
-        self.phase = Phase::Asked;
     }
 
     /// The model says or thinks something; `then` is where that leads when nobody says how it ended.
@@ -295,12 +300,6 @@ fn ending(word: &str) -> Ending {
 pub(crate) fn given(usage: &Usage) -> u64 {
     let parts = [usage.input, usage.cache_read, usage.cache_write];
     parts.into_iter().flatten().fold(0, u64::saturating_add)
-}
-
-/// Whether a text is markup from its first sign to its last: nobody types that.
-pub(crate) fn is_markup(text: &str) -> bool {
-    let begins = text.strip_prefix('<').is_some_and(|rest| rest.starts_with(|char: char| char.is_ascii_lowercase()));
-    begins && text.ends_with('>') && text.contains("</")
 }
 
 fn beginning(content: &Content<'_>) -> String {

@@ -1,0 +1,114 @@
+//! Whether a person typed a message in the role of the user. Agents write there too: instructions, the state of the folder, the output of
+//! commands, notices about jobs. This is the one place that tells them apart; it looks at one event, with the tables of its format.
+
+use super::notice::{JobNotice, is_interruption};
+use crate::model::{Body, Content, Event, Role, is_markup};
+
+/// What a message in the role of the user is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum UserMessage {
+    /// A person typed it, at least in part.
+    Typed,
+    /// The agent wrote all of it: instructions, reminders, elements of markup.
+    Injected,
+    /// The agent reports on a job that went on after its call returned.
+    JobNotice,
+    /// The agent states that its user interrupted the run.
+    Interruption,
+}
+
+impl UserMessage {
+    /// What this event is; nothing for an event that is not a message in the role of the user.
+    pub fn of(event: &Event<'_>) -> Option<UserMessage> {
+        let Body::Message { role: Role::User, content } = &event.body else { return None };
+        let joined = content.joined();
+        let text = joined.decode();
+        let text = text.trim();
+        Some(match () {
+            () if JobNotice::of(event).is_some() => UserMessage::JobNotice,
+            () if is_interruption(event, text) => UserMessage::Interruption,
+            // A picture without a word is what a person sends.
+            () if !text.is_empty() && is_injected(event, text) => UserMessage::Injected,
+            () => UserMessage::Typed,
+        })
+    }
+}
+
+/// Whether a text consists of what the agent injects, and of elements of markup: nobody types those.
+fn is_injected(event: &Event<'_>, text: &str) -> bool {
+    let mut rest = text;
+    let injected = |rest: &str| {
+        let mut marks = event.extra.known().flat_map(|(info, _)| info.injected);
+        marks.find_map(|(begin, end)| Some(rest.strip_prefix(begin)?.split_once(end)?.1.trim_start().len()))
+    };
+    while let Some(length) = injected(rest) {
+        rest = rest.get(rest.len() - length..).unwrap_or_default();
+    }
+    rest.is_empty() || is_markup(&Content::text(rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::formats::FORMATS;
+    use crate::read::all;
+
+    fn is_typed(text: &str) -> bool {
+        let event = Event::new(Body::Message { role: Role::User, content: Content::text(text) });
+        UserMessage::of(&event) == Some(UserMessage::Typed)
+    }
+
+    #[test]
+    fn markup_alone_is_not_typed() {
+        assert!(!is_typed("<command-name>/clear</command-name>\n<command-args></command-args>"));
+        assert!(!is_typed("<context of=\"x\">/x</context>"));
+        for text in ["Fix it", "<b>see</b> this", "see <b>this</b>", "a < b", ""] {
+            assert!(is_typed(text), "{text}");
+        }
+        let answer = Event::new(Body::Message { role: Role::Assistant, content: Content::text("Done") });
+        assert_eq!(UserMessage::of(&answer), None);
+    }
+
+    /// A record of the format that injects this text, with this content.
+    fn messages(begin: &str, content: &str) -> Vec<Event<'static>> {
+        let injects = |info: &crate::model::FormatInfo| info.injected.iter().any(|(mark, _)| *mark == begin);
+        let format = FORMATS.iter().find(|format| injects(format.info())).unwrap();
+        let content = crate::text::quote(content);
+        let records = [
+            format!(
+                "{{\"type\":\"user\",\"uuid\":\"u\",\"sessionId\":\"s\",\"timestamp\":\"2026-03-02T09:14:05.000Z\",\
+                 \"message\":{{\"role\":\"user\",\"content\":{content}}}}}\n"
+            ),
+            format!(
+                "{{\"timestamp\":\"2026-03-02T09:14:05.000Z\",\"type\":\"response_item\",\"payload\":{{\"type\":\"message\",\
+                 \"role\":\"user\",\"content\":[{{\"type\":\"input_text\",\"text\":{content}}}]}}}}\n"
+            ),
+        ];
+        let events = records.iter().flat_map(|record| all(*format, record.as_bytes()).events);
+        events.filter(|event| UserMessage::of(event).is_some()).collect()
+    }
+
+    #[test]
+    fn what_a_format_injects_is_not_typed_and_what_follows_it_is() {
+        let rules = "# AGENTS.md instructions for /w\n\n<INSTRUCTIONS>\nBe brief.\n</INSTRUCTIONS>";
+        let context = "<environment_context>\n<cwd>/w</cwd>\n</environment_context>";
+        let what = |begin: &str, text: &str| {
+            let found = messages(begin, text);
+            assert_eq!(found.len(), 1, "{text}");
+            UserMessage::of(&found[0]).unwrap()
+        };
+        let codex = "# AGENTS.md instructions";
+        assert_eq!(what(codex, rules), UserMessage::Injected);
+        assert_eq!(what(codex, &format!("{rules}\n{context}")), UserMessage::Injected);
+        assert_eq!(what(codex, &format!("{rules}\nFix it")), UserMessage::Typed);
+        // Without its end it may be a question about the file.
+        assert_eq!(what(codex, "# AGENTS.md instructions are too long"), UserMessage::Typed);
+        let reminder = "<system-reminder>";
+        assert_eq!(what(reminder, "<system-reminder>\nx\n</system-reminder>\nrun it"), UserMessage::Typed);
+        assert_eq!(what(reminder, "<system-reminder>\nx\n</system-reminder>"), UserMessage::Injected);
+        assert_eq!(what(reminder, "[Request interrupted by user]"), UserMessage::Interruption);
+        let notice =
+            "<task-notification>\n<task-id>b5</task-id>\n<status>completed</status>\n</task-notification>\nRead it";
+        assert_eq!(what(reminder, notice), UserMessage::JobNotice);
+    }
+}
