@@ -1,9 +1,14 @@
 //! Rust source as tidy sees it: string literals, the part that is not tests, and the lengths of functions. It is no parser,
 //! only as exact as the house style makes it need to be.
 
-/// The source without its unit tests, which by house style stand at the end.
+/// The source without its unit tests, which by house style stand at the end. The declaration of a file of tests ends nothing.
 pub fn without_tests(source: &str) -> &str {
-    source.find("\n#[cfg(test)]\nmod ").and_then(|at| source.get(..at)).unwrap_or(source)
+    let is_body = |at: &usize| {
+        let declared = source.get(*at..).and_then(|tests| tests.lines().nth(2));
+        declared.is_some_and(|line| line.ends_with('{'))
+    };
+    let starts = source.match_indices("\n#[cfg(test)]\nmod ").map(|(at, _)| at);
+    starts.into_iter().find(is_body).and_then(|at| source.get(..at)).unwrap_or(source)
 }
 
 /// The string literals, each with its line.
@@ -116,6 +121,13 @@ mod tests {
         let found: Vec<(usize, String)> = string_literals(source);
         let expected = [(1, "\"x \\\" y\""), (3, "r#\"a \"b\" c\"#"), (5, "\"end\"")];
         assert_eq!(found, expected.map(|(line, text)| (line, text.to_owned())));
+    }
+
+    #[test]
+    fn tests_at_the_end_are_left_out_and_a_declared_file_of_tests_ends_nothing() {
+        let source = "mod a;\n#[cfg(test)]\nmod tests;\nfn f() {}\n";
+        assert_eq!(without_tests(source), source);
+        assert_eq!(without_tests("fn f() {}\n\n#[cfg(test)]\nmod tests {\n}\n"), "fn f() {}\n");
     }
 
     #[test]

@@ -11,9 +11,12 @@ use stenograph::frame::{Framing, Items};
 use stenograph::laws::pairs::{Sample, sample_name, table};
 use stenograph_store::layouts::LAYOUTS;
 
-use crate::{Failure, tree};
+use crate::{Failure, lines, tree};
 
 const DO_NOT_EDIT: &str = "<!-- Written by `cargo xtask gen` and checked by the tests: do not edit. -->\n\n";
+
+/// Lines of code are rounded up to a multiple of this, so that a small change leaves the page as it is.
+const LINES_STEP: usize = 10;
 
 /// Writes all documents.
 pub fn write() -> Result<(), Failure> {
@@ -48,7 +51,7 @@ pub fn check() -> Result<(), Failure> {
 
 fn documents() -> Result<Vec<(&'static str, String)>, Failure> {
     let mut documents = vec![
-        ("docs/formats.md", formats()),
+        ("docs/formats.md", formats()?),
         ("docs/layouts.md", layouts()),
         ("docs/losses.md", table(&samples()?, FORMATS)),
     ];
@@ -93,19 +96,22 @@ fn layouts() -> String {
 }
 
 /// The page of all formats.
-fn formats() -> String {
+fn formats() -> Result<String, Failure> {
     let mut page = format!("{DO_NOT_EDIT}# Formats\n\nEach of these is read and written.\n\n");
-    page.push_str("| name | what it is | records | carries | lossy |\n|---|---|---|---|---|\n");
+    page.push_str("| name | what it is | records | carries | lossy | code |\n|---|---|---|---|---|---:|\n");
     let mark = |is: bool| if is { "yes" } else { "" };
     for format in FORMATS {
         let info = format.info();
         let (carries, lossy) = (mark(info.traits.carries), mark(info.traits.lossy));
         let framing = framing(info.framing);
-        let _ = writeln!(page, "| [`{0}`](#{0}) | {1} | {framing} | {carries} | {lossy} |", info.name, info.title);
+        let code = lines::of_format(*format)?.next_multiple_of(LINES_STEP);
+        let _ =
+            writeln!(page, "| [`{0}`](#{0}) | {1} | {framing} | {carries} | {lossy} | {code} |", info.name, info.title);
     }
     page.push_str(
         "\n*carries*: a conversion with `--carry` can put the source into its records. *lossy*: text for people, which \
-         cannot say everything a source says.\nWhat each conversion loses is measured in [losses.md](losses.md).\n\n\
+         cannot say everything a source says.\n*code*: lines of code in its folder, rounded up to tens, without \
+         tests and comments. What each conversion loses is measured in [losses.md](losses.md).\n\n\
          Where sources are found: `~` is the home folder, `{A|B}` what the environment variable `A` says (several folders with \
          commas between them, too), else `B`;\nwhat begins otherwise is found in the folder of a project. `<session>`, `<thread>` \
          and `<project>` are names of a session, a sub-agent, a project.\nAll are found compressed, too (`.gz`, `.zst`).\n",
@@ -113,7 +119,7 @@ fn formats() -> String {
     for format in FORMATS {
         section(*format, &mut page);
     }
-    page
+    Ok(page)
 }
 
 fn section(format: &dyn Format, page: &mut String) {

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use clap::Args;
+use stenograph::format::Format;
 
 use crate::{Failure, code, measurements, tree};
 
@@ -29,7 +30,7 @@ struct Lines {
 pub fn lines(options: &Options) -> Result<(), Failure> {
     let mut crates: BTreeMap<String, Lines> = BTreeMap::new();
     for file in tree::files()? {
-        let Some(name) = crate_of(&file).filter(|_| file.extension().is_some_and(|ending| ending == "rs")) else {
+        let Some(name) = crate_of(&file).filter(|_| is_rust(&file)) else {
             continue;
         };
         let text = fs::read_to_string(tree::root().join(&file))?;
@@ -38,6 +39,21 @@ pub fn lines(options: &Options) -> Result<(), Failure> {
     let table = table(&crates);
     print!("{table}");
     if options.write { measurements::write("lines", &table) } else { Ok(()) }
+}
+
+/// The lines of code of one format: its folder without tests, comments and blank lines.
+pub fn of_format(format: &dyn Format) -> Result<usize, Failure> {
+    let folder = tree::format(format);
+    let folder = folder.strip_prefix(tree::root())?;
+    let mut sum = Lines::default();
+    for file in tree::files()?.iter().filter(|file| is_rust(file) && file.starts_with(folder)) {
+        sum.add(&counted(file, &fs::read_to_string(tree::root().join(file))?));
+    }
+    Ok(sum.code)
+}
+
+fn is_rust(file: &Path) -> bool {
+    file.extension().is_some_and(|ending| ending == "rs")
 }
 
 fn crate_of(file: &Path) -> Option<String> {
@@ -52,9 +68,7 @@ fn crate_of(file: &Path) -> Option<String> {
 /// The lines of one file. Blank lines count nowhere.
 fn counted(file: &Path, text: &str) -> Lines {
     let mut lines = Lines { files: 1, ..Lines::default() };
-    let stem = file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-    let is_test = stem.ends_with("tests") || file.iter().any(|part| part == "tests");
-    let product = if is_test { "" } else { code::without_tests(text) };
+    let product = if tree::is_test(file) { "" } else { code::without_tests(text) };
     for line in text.get(product.len()..).unwrap_or_default().lines().map(str::trim) {
         lines.tests += usize::from(!line.is_empty());
     }

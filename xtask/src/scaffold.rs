@@ -1,47 +1,70 @@
-//! The beginning of a new format: a folder that compiles and keeps the laws, to be changed into what the format really is.
+//! `cargo xtask new-format`: copies the format template, which the library's tests hold against the laws, under a new name.
 
 use std::fs;
+use std::path::Path;
 
 use stenograph::Registry;
 
 use crate::{Failure, tree};
 
+/// The name of the template, and its folder in `formats/`.
+pub const TEMPLATE: (&str, &str) = ("format-template", "format_template");
+
+/// The files of the template that a new format begins with.
+const FILES: [&str; 6] =
+    ["mod.rs", "read.rs", "write.rs", "README.md", "fixtures/demo.jsonl", "fixtures/demo.jsonl.golden"];
+
 /// Writes the folder of a new format and its line in `formats/mod.rs`.
 pub fn new_format(name: &str) -> Result<(), Failure> {
-    let good = |char: char| char.is_ascii_lowercase() || char.is_ascii_digit() || char == '-';
-    if !name.starts_with(|char: char| char.is_ascii_lowercase()) || !name.chars().all(good) {
-        return Err(format!(
-            "{name:?} is no name for a format\nhint: small letters, digits and hyphens, as in `my-agent`"
-        )
-        .into());
+    if Registry::built_in().named(name).is_some() {
+        return Err(format!("the format {name} exists already").into());
     }
-    let module = name.replace('-', "_");
-    let folder = tree::formats().join(&module);
-    if Registry::built_in().named(name).is_some() || folder.exists() {
-        return Err(format!("there is a format {name} already").into());
-    }
-    let list = tree::formats().join("mod.rs");
-    let registered = register(&fs::read_to_string(&list)?, name).ok_or("formats/mod.rs has no list FORMATS")?;
-    fs::create_dir_all(folder.join("fixtures"))?;
-    let templates = [
-        ("mod.rs", include_str!("template/mod.rs.txt")),
-        ("read.rs", include_str!("template/read.rs.txt")),
-        ("write.rs", include_str!("template/write.rs.txt")),
-        ("README.md", include_str!("template/README.md.txt")),
-        ("fixtures/demo.jsonl", include_str!("template/demo.jsonl.txt")),
-    ];
-    for (file, template) in templates {
-        fs::write(folder.join(file), fill(template, name))?;
-    }
-    fs::write(&list, registered)?;
-    println!("wrote crates/stenograph/src/formats/{module}, and its line in formats/mod.rs");
-    println!("next: `STENO_UPDATE=1 cargo test -p stenograph --test conformance {name}` writes the golden; read it");
-    println!("      then `cargo xtask gen`");
+    create(&tree::formats(), name)?;
+    println!("wrote crates/stenograph/src/formats/{}, and its line in formats/mod.rs", name.replace('-', "_"));
+    println!("next: `cargo test --workspace --test conformance -- {name}` checks it; change the files into the format");
+    println!("      then `cargo xtask gen` writes the documents");
     Ok(())
 }
 
-fn fill(template: &str, name: &str) -> String {
-    template.replace("@NAME@", name).replace("@TYPE@", &type_name(name))
+/// Writes a new format into a folder of formats.
+fn create(formats: &Path, name: &str) -> Result<(), Failure> {
+    let is_good = |char: char| char.is_ascii_lowercase() || char.is_ascii_digit() || char == '-';
+    if !name.starts_with(|char: char| char.is_ascii_lowercase()) || !name.chars().all(is_good) {
+        let hint = "use lowercase letters, digits and hyphens, as in `my-agent`";
+        return Err(format!("{name:?} cannot be the name of a format\nhint: {hint}").into());
+    }
+    let (template, folder) = (formats.join(TEMPLATE.1), formats.join(name.replace('-', "_")));
+    if folder.exists() {
+        return Err(format!("{}: exists already", folder.display()).into());
+    }
+    let list = formats.join("mod.rs");
+    let registered = register(&fs::read_to_string(&list)?, name).ok_or("formats/mod.rs has no list FORMATS")?;
+    let files: Vec<(&str, String)> = FILES
+        .iter()
+        .map(|file| Ok((*file, renamed(&fs::read_to_string(template.join(file))?, name))))
+        .collect::<Result<_, std::io::Error>>()?;
+    fs::create_dir_all(folder.join("fixtures"))?;
+    for (file, text) in files {
+        fs::write(folder.join(file), text)?;
+    }
+    fs::write(&list, registered)?;
+    Ok(())
+}
+
+/// A file of the template under another name: without the declaration of its tests, and in the golden with the length that the
+/// record has now.
+fn renamed(text: &str, name: &str) -> String {
+    let old_length =
+        text.rsplit_once("\"length\":").and_then(|(_, rest)| rest.split('}').next()?.parse::<usize>().ok());
+    let text = text.trim_end_matches("\n#[cfg(test)]\nmod tests;\n").to_owned();
+    let text = match old_length {
+        Some(length) => {
+            let now = length + name.len() - TEMPLATE.0.len();
+            text.replace(&format!("\"length\":{length}}}"), &format!("\"length\":{now}}}"))
+        }
+        None => text,
+    };
+    text.replace(TEMPLATE.0, name).replace(&type_name(TEMPLATE.0), &type_name(name))
 }
 
 fn type_name(name: &str) -> String {
@@ -113,6 +136,30 @@ mod tests {
         let list = LIST.replace("&[&steno::Steno];", "&[\n    &steno::Steno,\n];");
         let found = register(&list, "my-agent").unwrap();
         assert!(found.ends_with("&[\n    &steno::Steno,\n    &my_agent::MyAgent,\n];\n"), "{found}");
+    }
+
+    /// The template compiles and keeps the laws (the library tests it), so a copy does too if only names differ.
+    #[test]
+    fn a_new_format_is_the_template_under_another_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let formats = folder.path();
+        fs::create_dir_all(formats.join(TEMPLATE.1).join("fixtures")).unwrap();
+        fs::copy(tree::formats().join("mod.rs"), formats.join("mod.rs")).unwrap();
+        for file in FILES {
+            fs::copy(tree::formats().join(TEMPLATE.1).join(file), formats.join(TEMPLATE.1).join(file)).unwrap();
+        }
+        create(formats, "zed").unwrap();
+        assert!(create(formats, "zed").is_err() && create(formats, "Zed").is_err() && create(formats, "").is_err());
+        let read = |file: &str| fs::read_to_string(formats.join("zed").join(file)).unwrap();
+        let list = fs::read_to_string(formats.join("mod.rs")).unwrap();
+        assert!(list.contains("pub mod zed;\n") && list.contains("    &zed::Zed,\n"), "{list}");
+        let record = read("fixtures/demo.jsonl");
+        let golden = read("fixtures/demo.jsonl.golden");
+        assert!(golden.ends_with(&format!("\"length\":{}}}}}\n", record.trim_end().len())), "{golden}");
+        for file in FILES {
+            assert!(!read(file).contains("emplate"), "{file}");
+        }
+        assert!(read("mod.rs").contains("impl Format for Zed {") && !read("mod.rs").contains("mod tests"));
     }
 
     #[test]

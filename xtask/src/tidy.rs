@@ -5,7 +5,8 @@ use std::path::Path;
 
 use stenograph::formats::FORMATS;
 
-use crate::{Failure, code, names, tree};
+use crate::scaffold::TEMPLATE;
+use crate::{Failure, code, layers, names, tree};
 
 const FILE_LINES_MAX: usize = 400;
 const FUNCTION_LINES_MAX: usize = 70;
@@ -32,6 +33,7 @@ pub fn tidy() -> Result<(), Failure> {
     fixtures(&mut findings);
     commands(&mut findings);
     findings.failures.extend(names::check()?);
+    findings.failures.extend(layers::check()?);
     for warning in &findings.warnings {
         eprintln!("warning: {warning}");
     }
@@ -133,7 +135,7 @@ fn fixtures(findings: &mut Findings) {
         }
     }
     for name in tree::names(&tree::formats()) {
-        let known = FORMATS.iter().any(|format| format.info().name.replace('-', "_") == name);
+        let known = name == TEMPLATE.1 || FORMATS.iter().any(|format| format.info().name.replace('-', "_") == name);
         if tree::formats().join(&name).join("fixtures").is_dir() && !known {
             findings.failures.push(format!("formats: the folder {name} is no format in FORMATS"));
         }

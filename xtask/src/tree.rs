@@ -36,6 +36,12 @@ pub fn is_golden(name: &str) -> bool {
     name.ends_with(".golden") || name.ends_with(".losses")
 }
 
+/// Whether a Rust file holds only tests.
+pub fn is_test(file: &Path) -> bool {
+    file.file_stem().is_some_and(|stem| stem.to_string_lossy().ends_with("tests"))
+        || file.iter().any(|part| part == "tests")
+}
+
 /// The files that belong to the repository: those git knows and those it would add.
 pub fn files() -> Result<Vec<PathBuf>, Failure> {
     let listed = std::process::Command::new("git")

@@ -18,6 +18,8 @@ pub mod claude_events;
 pub mod codex;
 pub mod cycod_trajectory;
 pub mod devflow;
+#[cfg(test)]
+mod format_template;
 pub mod goodvibes_telemetry;
 pub mod goodvibes_tracking;
 pub mod leslie;

@@ -1,9 +1,9 @@
-//! Reads the records of @NAME@. Nothing is remembered from one record to the next.
+//! Reads the records of format-template. The reader keeps nothing from one record to the next.
 
-use super::NAME;
-use crate::json::{At, Object, Objects};
+use super::INFO;
+use crate::json::Object;
 use crate::model::{Body, Content, Event, Extra, Role};
-use crate::read::Sink;
+use crate::read::{At, Objects, Sink};
 
 /// Reads one record at a time.
 #[derive(Debug)]
@@ -12,11 +12,11 @@ pub struct Records;
 impl Objects for Records {
     fn object(&mut self, mut object: Object<'_>, at: &At<'_>, out: &mut dyn Sink) {
         let Some(body) = body(&mut object) else {
-            return at.emit_unknown(NAME, None, object, out);
+            return at.emit_unknown(&INFO, None, object, out);
         };
-        // Taking a field removes it; what nobody takes is left in `extra`, with holes where the taken fields stood.
+        // Taking a field removes it. The fields that nobody takes go to `extra`.
         let mut event = Event { id: object.take_str("id"), time: object.take_iso("time"), ..Event::new(body) };
-        event.extra = Extra::of(NAME, object.rest());
+        event.extra = Extra::of(&INFO, object.rest());
         at.emit_one(event, out);
     }
 }

@@ -1,14 +1,14 @@
-//! Writes the records of @NAME@. What has no place here is left out: the loss is measured, not declared.
+//! Writes the records of format-template. It leaves out what has no place here: the conversion measures the loss.
 
 use super::NAME;
 use crate::json::Draft;
 use crate::model::{Body, Event, Outline};
 use crate::write::{Output, Writer};
 
-/// Writes one record an event.
+/// Writes one record per event.
 #[derive(Debug)]
 pub struct Records {
-    /// Whether the events come from this very format.
+    /// Whether the events come from this format.
     own: bool,
 }
 
@@ -29,7 +29,7 @@ impl Records {
                 draft.set_str("role", role.name());
                 draft.set_text("text", &content.joined());
             }
-            // Bytes that never were a record return to the file they came from, and go nowhere else.
+            // Bytes that are not a record go back only to the format they come from.
             Body::Other { bytes: Some(bytes), .. } => return self.own.then(|| bytes.bytes().into_owned()),
             Body::Other { .. } if rest.is_some() => {}
             _ => return None,

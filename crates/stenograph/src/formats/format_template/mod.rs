@@ -1,37 +1,34 @@
-//! @NAME@: one record a line. See `README.md` beside this file.
+//! format-template: one record a line. See `README.md` beside this file.
 
 mod read;
 mod write;
 
-use crate::format::{Format, Head, Info, Sniff, Traits, Want};
+use crate::format::{Format, FormatInfo, Head, Sniff, Traits, Want};
 use crate::frame::Framing;
-use crate::json::JsonLines;
 use crate::model::Outline;
-use crate::read::Reader;
+use crate::read::{JsonLines, Reader};
 use crate::write::Writer;
 
 /// The format.
 #[derive(Debug)]
-pub struct @TYPE@;
+pub struct FormatTemplate;
 
-const NAME: &str = "@NAME@";
+const NAME: &str = "format-template";
 
-static INFO: Info = Info {
+static INFO: FormatInfo = FormatInfo {
     name: NAME,
     agent: NAME,
-    title: "@NAME@: say in one line what it is",
+    title: "format-template: say in one line what it is",
     framing: Framing::Lines,
     extension: "jsonl",
-    homes: &[],
-    resume: None,
     spec: "say where it is specified",
     traits: Traits { pieces: true, carries: true, lossy: false, log: false },
     spelling: &["format"],
-    sheet: &[],
+    ..FormatInfo::BLANK
 };
 
-impl Format for @TYPE@ {
-    fn info(&self) -> &'static Info {
+impl Format for FormatTemplate {
+    fn info(&self) -> &'static FormatInfo {
         &INFO
     }
 
@@ -52,3 +49,6 @@ impl Format for @TYPE@ {
         Box::new(write::Records::new(outline))
     }
 }
+
+#[cfg(test)]
+mod tests;
