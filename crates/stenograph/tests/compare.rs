@@ -8,7 +8,9 @@ use std::fs;
 use std::path::Path;
 
 use libtest_mimic::Failed;
-use stenograph::compare::{Class, ConversationBuilder, How, IsInSpine, Strand, Turn, Vocabulary, compare, relate};
+use stenograph::compare::{
+    Class, ConversationBuilder, ConversationSteps, How, IsInSpine, Turn, Vocabulary, compare, relate,
+};
 use stenograph::convert::{Carry, convert};
 use stenograph::format::Format;
 use stenograph::formats::FORMATS;
@@ -82,7 +84,7 @@ fn lost_answers(source: &[Event<'_>], copy: &[Event<'_>]) -> Vec<String> {
     answered.into_iter().filter(|call| asked.contains(call) && !answers.contains(call)).collect()
 }
 
-fn seen(events: &[Event<'_>]) -> (Vec<Turn>, Strand) {
+fn seen(events: &[Event<'_>]) -> (Vec<Turn>, ConversationSteps) {
     let mut spine = Spine::default();
     events.iter().for_each(|event| spine.add(event));
     spine.decide();

@@ -6,7 +6,7 @@ mod view;
 
 use std::path::PathBuf;
 
-use stenograph::compare::{ConversationBuilder, IsInSpine, Relation, Strand, relate};
+use stenograph::compare::{ConversationBuilder, ConversationSteps, IsInSpine, Relation, relate};
 
 use crate::conversation::Conversation;
 use crate::error::{CommandError, Status};
@@ -48,7 +48,7 @@ pub struct Member {
     /// What it is called here.
     pub name: String,
     /// The conversation.
-    pub strand: Strand,
+    pub strand: ConversationSteps,
     /// What it grew out of.
     pub relation: Option<Relation>,
 }
@@ -72,7 +72,8 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
         began(one).cmp(&began(other)).then_with(|| one.name.cmp(&other.name))
     });
     let relations = {
-        let strands: Vec<Strand> = members.iter_mut().map(|member| std::mem::take(&mut member.strand)).collect();
+        let strands: Vec<ConversationSteps> =
+            members.iter_mut().map(|member| std::mem::take(&mut member.strand)).collect();
         let relations = relate(&strands);
         members.iter_mut().zip(strands).for_each(|(member, strand)| member.strand = strand);
         relations

@@ -193,7 +193,10 @@ fn markdown(options: &Options, chapters: &mut [Chapter], out: &mut dyn Write) ->
         }
         chapter.each(options, &mut |event, part| match part {
             Part::Said => markdown.event(event),
-            Part::Else(_) => Ok(()),
+            Part::Else(_) => {
+                markdown.leave_out(event);
+                Ok(())
+            }
         })?;
     }
     markdown.finish()?;

@@ -2,10 +2,12 @@
 //! decided here, nor how an answer is spelled.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::ops::Range;
 
 use super::said::{Said, left, normal};
-use crate::model::{Body, Event, ExtraFields, Kind, Pairing, Role, Spine, Usage};
+use crate::calls::Calls;
+use crate::model::{Event, ExtraFields, Kind, Role, Spine, Usage};
 use crate::time::Time;
 
 /// A recording in the order in which it is played.
@@ -169,7 +171,9 @@ pub struct TapeBuilder {
     items: Vec<Item>,
     answers: Vec<Answer>,
     prompts: Vec<String>,
-    pairing: Pairing,
+    calls: Calls,
+    /// The ids of calls, by the number that `calls` gives them.
+    ids: HashMap<u64, String>,
     model: Option<String>,
     /// When the last thing was said that is no answer.
     told_ms: Option<i64>,
@@ -306,10 +310,7 @@ impl TapeBuilder {
                 ..Answer::default()
             });
         }
-        let id = match &event.body {
-            Body::ToolCall { call, name, .. } => fitting(&self.pairing.call(call.as_deref(), name)),
-            _ => String::new(),
-        };
+        let id = self.call_id(event);
         let mut said = Said::of(&event.body, &id);
         if let Some(Said::Thinking { signature, redacted, encrypted, .. }) = said.first_mut() {
             *signature = left(event, "signature").filter(|signature| !signature.is_empty());
@@ -352,13 +353,7 @@ impl TapeBuilder {
     }
 
     fn told(&mut self, event: &Event<'_>, time_ms: Option<i64>) {
-        let id = match &event.body {
-            Body::ToolResult { call, .. } => {
-                let paired = self.pairing.result(call.as_deref()).map(|(id, _)| id);
-                fitting(&paired.or(call.as_deref().map(str::to_owned)).unwrap_or_else(|| self.pairing.orphan()))
-            }
-            _ => String::new(),
-        };
+        let id = self.call_id(event);
         for said in Said::of(&event.body, &id) {
             self.size += said.size();
             match said {
@@ -374,6 +369,20 @@ impl TapeBuilder {
             (Kind::ToolResult, State::Answering | State::Answered) => State::Answered,
             _ => State::Asked,
         };
+    }
+
+    /// The id of the call that an event makes or answers: the stated one, or one that is made up. Empty for every other event.
+    fn call_id(&mut self, event: &Event<'_>) -> String {
+        let number = self.calls.add(event).call;
+        let known = number.and_then(|number| self.ids.get(&number)).cloned();
+        let stated = event.call().filter(|id| !id.is_empty()).map(fitting);
+        let Some(id) = known.or(stated).or_else(|| Some(format!("call_tape_{}", number?))) else {
+            return String::new();
+        };
+        if let Some(number) = number {
+            self.ids.insert(number, id.clone());
+        }
+        id
     }
 
     /// A summary takes the place of everything before it, and is told like a user's words.

@@ -1,11 +1,14 @@
-//! What the words of a result say about whether a change was made, where the source does not say it in any other way. Only the first
-//! words count: a tool says first how it went, and then shows what it likes.
+//! What the first words of a result say about a file, where its record states nothing: a tool says first how it went, and then shows
+//! what it likes. Which calls failed the fold [`crate::calls::Calls`] decides; these words only keep an edit from being applied that the
+//! tool says it did not make.
 
-/// How much of an answer is looked at.
+use crate::text::beginning;
+
+/// How much of a result is looked through.
 const HEAD_SIZE: usize = 400;
 
-/// How an answer begins that says that nothing was done.
-const FAILURES: [&str; 14] = [
+/// Words with which a result begins if its tool changed nothing.
+const PREFIXES: [&str; 14] = [
     "error",
     "fail",
     "fatal",
@@ -22,36 +25,23 @@ const FAILURES: [&str; 14] = [
     "permission denied",
 ];
 
-/// What an answer has in its first words that says so.
-const SIGNS: [&str; 4] = ["no replacement was performed", "verification failed", "rejected by user", "aborted by user"];
+/// Words that only such a result has at its head.
+const SIGNS: [&str; 2] = ["no replacement was performed", "verification failed"];
 
-/// Whether the words say that a call failed.
-pub(super) fn is_failure(said: &str) -> bool {
+/// Whether a result says that its tool changed nothing.
+pub(super) fn says_nothing_changed(said: &str) -> bool {
     let head = head(said);
-    FAILURES.iter().any(|start| head.starts_with(start))
-        || SIGNS.iter().any(|sign| head.contains(sign))
-        || ["exit code: ", "\"exit_code\":", "exit code "]
-            .iter()
-            .any(|key| code(&head, key).is_some_and(|code| code != 0))
+    PREFIXES.iter().any(|words| head.starts_with(words)) || SIGNS.iter().any(|words| head.contains(words))
 }
 
-/// Whether the words say that a file was made.
+/// Whether a result says that its tool created the file.
 pub(super) fn is_creation(said: &str) -> bool {
     let head = head(said);
     head.contains("created") && !["overw", "updated", "not created"].iter().any(|word| head.contains(word))
 }
 
 fn head(said: &str) -> String {
-    let said = said.trim_start();
-    crate::text::beginning(said, HEAD_SIZE).to_lowercase()
-}
-
-/// The code after a key.
-fn code(head: &str, key: &str) -> Option<u32> {
-    let rest = head.get(head.find(key)? + key.len()..)?;
-    let rest = rest.trim_start();
-    let length = rest.bytes().take_while(u8::is_ascii_digit).count();
-    rest.get(..length)?.parse().ok()
+    beginning(said.trim_start(), HEAD_SIZE).to_lowercase()
 }
 
 #[cfg(test)]
@@ -59,23 +49,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_words_say_how_it_went() {
+    fn the_first_words_say_that_nothing_changed() {
         for said in [
             "Error: no such file",
             "ERROR:\nNo replacement was performed, old_str `x` did not appear",
-            "Exit code: 1\nWall time: 0 seconds",
-            r#"{"output":"oops","metadata":{"exit_code":1}}"#,
             "apply_patch verification failed: …",
         ] {
-            assert!(is_failure(said), "{said}");
+            assert!(says_nothing_changed(said), "{said}");
         }
-        for said in [
-            "Success. Updated the following files:\nM a\nerror.rs",
-            "The file a.rs has been updated.",
-            r#"{"output":"Success","metadata":{"exit_code":0}}"#,
-            "",
-        ] {
-            assert!(!is_failure(said), "{said}");
+        for said in ["Success. Updated the following files:\nM a\nerror.rs", "The file a.rs has been updated.", ""] {
+            assert!(!says_nothing_changed(said), "{said}");
         }
     }
 

@@ -1,16 +1,18 @@
-//! Calls and their results: which belong together, which are told twice, and what a call did once it is known that it worked.
+//! What each call did to files, once the fold [`Calls`] decided what came of it. A call that several sources have counts once.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
+use super::Changes;
+use super::answer::says_nothing_changed;
 use super::file::Memory;
 use super::step::{self, Act, Opaque, Plan, Step};
 use super::told::{Told, told};
 use super::unseen::{Place, Why};
-use super::{Changes, answer};
+use crate::calls::{CallOutcome, CallStep, Calls};
 use crate::json::Object;
-use crate::model::{Content, Event, Pairing};
+use crate::model::{Body, Content, Event};
 use crate::text::{Text, beginning};
 
 /// How many bytes of calls are held whose results are still to come.
@@ -20,25 +22,29 @@ const OPEN_SIZE_MAX: usize = 64 << 20;
 const EARLY_MAX: usize = 32;
 const EARLY_SIZE_MAX: usize = 4 << 20;
 
-/// How many calls are remembered, so that one that is told twice counts once.
+/// How many calls are remembered, so that a call that several sources have counts once.
 const CALLS_MAX: usize = 1 << 20;
 
-/// What is open in one source.
+/// The calls of one source.
 #[derive(Debug, Default)]
-pub(super) struct Strand {
+pub(super) struct SourceCalls {
     /// How many of its events were given.
     pub given: u64,
     /// Its working folder.
     pub cwd: Option<String>,
-    pairing: Pairing,
-    open: HashMap<String, Open>,
-    /// Results whose calls were not seen yet: some agents write them down first.
-    early: VecDeque<(String, Answer)>,
+    /// Decides which result belongs to which call, and whether the call failed.
+    pub calls: Calls,
+    /// The highest number that `calls` has given.
+    last_number: u64,
+    /// Calls without a result that may change files, by the number that `calls` gives them.
+    open: BTreeMap<u64, OpenCall>,
+    /// Results that came before their calls, by the number of the call.
+    early: VecDeque<(u64, CallResult)>,
 }
 
 /// A call whose result is still to come.
 #[derive(Debug)]
-struct Open {
+struct OpenCall {
     plan: Plan,
     told: Option<Told>,
     what: String,
@@ -51,16 +57,16 @@ struct Open {
     told_paths: Vec<String>,
 }
 
-/// What a result says of its call.
+/// What a result says about its call.
 #[derive(Clone, Debug)]
-struct Answer {
+struct CallResult {
     said: String,
     told: Option<Told>,
-    /// Whether it failed, where the source says so.
-    error: Option<bool>,
+    /// Whether the record states that the call did not fail.
+    is_stated_ok: bool,
 }
 
-impl Strand {
+impl SourceCalls {
     /// The working folder is this one now.
     pub fn moves_to(&mut self, cwd: &str) {
         if self.cwd.as_deref() != Some(cwd) {
@@ -70,69 +76,67 @@ impl Strand {
 }
 
 impl Changes {
-    pub(super) fn call(&mut self, id: Option<&str>, name: &str, plan: Plan, input: &str) {
-        let stated = id.map_or(0, hash);
+    pub(super) fn call(&mut self, step: &CallStep, id: Option<&str>, name: &str, plan: Plan, input: &str) {
+        let Some(number) = step.call.filter(|_| !step.is_again) else { return };
+        let source = self.source_calls();
+        source.last_number = source.last_number.max(number);
         // An agent may give an id twice; then another call is another one.
-        let print = id.map_or(0, |id| xxh3_64_with_seed(input.as_bytes(), hash(id) ^ hash(name)));
-        if id.is_some() && self.done.contains(&print) {
-            return;
-        }
-        let (place, open_size) = (self.place, self.open_size);
-        let strand = self.strand();
-        let key = strand.pairing.call(id, name);
-        if plan.steps.is_empty() {
+        let print = id.map_or(0, |id| xxh3_64_with_seed(input.as_bytes(), Calls::id(Some(id)) ^ hash(name)));
+        if plan.steps.is_empty() || print != 0 && self.done.contains(&print) {
             return;
         }
         let is_command = plan.steps.iter().all(|step| step.act == Act::Opaque(Opaque::Command));
         let what = if is_command { line_of(input) } else { name.to_owned() };
-        let size = input.len();
-        let open = Open { plan, told: None, what, place, size, id: stated, print, told_paths: Vec::new() };
-        let early = strand.early.iter().position(|(early, _)| Some(early.as_str()) == id);
-        if let Some((key, answer)) = early.and_then(|at| strand.early.remove(at)) {
-            strand.pairing.result(Some(&key));
-            return self.settle(open, answer);
+        let (place, size, id) = (self.place, input.len(), Calls::id(id));
+        let open = OpenCall { plan, told: None, what, place, size, id, print, told_paths: Vec::new() };
+        let source = self.source_calls();
+        let early = source.early.iter().position(|(early, _)| *early == number);
+        if let Some((_, result)) = early.and_then(|at| source.early.remove(at)) {
+            let outcome = step.early.map_or(CallOutcome::Unknown, |decision| decision.outcome);
+            return self.apply_call(open, result, outcome);
         }
-        if open_size + size > OPEN_SIZE_MAX {
+        if self.open_size + size > OPEN_SIZE_MAX {
             return self.blind(place, None, &open.what, Why::Limit);
         }
-        let old = strand.open.insert(key, open);
-        self.open_size = open_size + size - old.map_or(0, |old| old.size);
+        self.open_size += size;
+        self.source_calls().open.insert(number, open);
     }
 
-    pub(super) fn result(&mut self, id: Option<&str>, content: &Content<'_>, error: Option<bool>, event: &Event<'_>) {
-        let answer = || Answer { said: content.joined().decode().into_owned(), told: told(event), error };
-        let is_known = id.is_none_or(|id| self.known.contains(&hash(id)));
-        let strand = self.strand();
-        match strand.pairing.result(id) {
-            Some((key, _)) => {
-                if let Some(open) = strand.open.remove(&key) {
-                    self.open_size -= open.size;
-                    self.settle(open, answer());
-                }
-            }
-            None => {
-                let Some(id) = id.filter(|_| !is_known) else { return };
-                let answer = answer();
-                if answer.said.len() <= EARLY_SIZE_MAX {
-                    strand.early.truncate(EARLY_MAX - 1);
-                    strand.early.push_front((id.to_owned(), answer));
-                }
+    pub(super) fn result(&mut self, step: &CallStep, content: &Content<'_>, event: &Event<'_>) {
+        let Some(decision) = step.decision.filter(|_| !step.is_again) else { return };
+        let is_stated_ok = matches!(event.body, Body::ToolResult { error: Some(false), .. });
+        let result = || CallResult { said: content.joined().decode().into_owned(), told: told(event), is_stated_ok };
+        let source = self.source_calls();
+        // A number that no call had is that of a result whose call is not known yet.
+        let is_orphan = decision.call > source.last_number;
+        source.last_number = source.last_number.max(decision.call);
+        if let Some(open) = source.open.remove(&decision.call) {
+            self.open_size -= open.size;
+            self.apply_call(open, result(), decision.outcome);
+        } else if is_orphan {
+            let result = result();
+            if result.said.len() <= EARLY_SIZE_MAX {
+                source.early.truncate(EARLY_MAX - 1);
+                source.early.push_front((decision.call, result));
             }
         }
     }
 
-    /// A call and its result are known: what the call did is done.
-    fn settle(&mut self, open: Open, answer: Answer) {
+    /// Does to the files what a call did that has this outcome.
+    fn apply_call(&mut self, open: OpenCall, result: CallResult, outcome: CallOutcome) {
         if open.id != 0 && self.done.len() < CALLS_MAX {
             self.known.insert(open.id);
             if !self.done.insert(open.print) {
                 return;
             }
         }
-        let Answer { said, told, error } = answer;
+        let CallResult { said, told, is_stated_ok } = result;
         let told = open.told.or(told);
-        let stated = error.map(|error| !error).or_else(|| told.as_ref()?.success);
-        let worked = stated.unwrap_or_else(|| !answer::is_failure(&said));
+        // A result that states nothing may still say in its first words that the tool changed nothing.
+        let is_stated = is_stated_ok || told.as_ref().is_some_and(|told| told.success == Some(true));
+        let worked = !outcome.is_failure()
+            && told.as_ref().is_none_or(|told| told.success != Some(false))
+            && (is_stated || !says_nothing_changed(&said));
         let memory = if open.plan.undoable { Memory::Keeps } else { Memory::None };
         let steps = steps_of(open.plan.steps, told.as_ref());
         let mut first = true;
@@ -142,7 +146,7 @@ impl Changes {
                 continue;
             }
             if let [Act::Opaque(blind)] = acts.as_slice() {
-                // A program with a patch in it is no riddle where other records tell what it did.
+                // A program with a patch in it can be followed where other records tell what it did.
                 let is_told = *blind == Opaque::Patch && !open.told_paths.is_empty();
                 // What a command did before it failed is done.
                 if !is_told && (worked || *blind == Opaque::Command) {
@@ -161,30 +165,31 @@ impl Changes {
     /// A record that is no result tells what a call did.
     pub(super) fn fact(&mut self, mut told: Told) {
         let Some(call) = told.call.take() else { return };
-        if let Some(open) = self.strand().open.get_mut(&call) {
+        let id = Calls::id(Some(&call));
+        if let Some(open) = self.source_calls().open.values_mut().find(|open| open.id == id) {
             open.told = Some(told);
             return;
         }
-        if told.success == Some(false) || self.known.contains(&hash(&call)) {
+        if told.success == Some(false) || self.known.contains(&id) {
             return;
         }
         // A call inside of another one, of which only this record tells.
         if self.known.len() < CALLS_MAX {
-            self.known.insert(hash(&call));
+            self.known.insert(id);
         }
         for Group { path, acts } in grouped(steps_of(Vec::new(), Some(&told))) {
-            self.strand().open.values_mut().for_each(|open| open.told_paths.push(path.clone()));
+            self.source_calls().open.values_mut().for_each(|open| open.told_paths.push(path.clone()));
             let came = self.acts(&path, acts, None, Memory::None, "");
             self.came(came, path, "a call inside of another");
         }
     }
 
-    /// Calls that nobody answered: what they were to do may have been done.
+    /// Lists the calls without a result: what they were to do may have been done.
     pub(super) fn unanswered(&mut self) {
-        let strands = std::mem::take(&mut self.strands);
-        let open = strands.into_values().flat_map(|strand| strand.open.into_values());
-        // One that another source tells too may be answered there.
-        let mut open: Vec<Open> = open.filter(|open| open.id == 0 || !self.done.contains(&open.print)).collect();
+        let sources = std::mem::take(&mut self.sources);
+        let open = sources.into_values().flat_map(|source| source.open.into_values());
+        // A call that another source has too may have its result there.
+        let mut open: Vec<OpenCall> = open.filter(|open| open.id == 0 || !self.done.contains(&open.print)).collect();
         open.sort_by_key(|open| (open.place.source, open.place.event));
         self.open_size = 0;
         for open in open {
@@ -197,9 +202,9 @@ impl Changes {
         self.unseen.sort_by_key(|unseen| (unseen.place.source, unseen.place.event));
     }
 
-    /// What is open in the source at hand.
-    pub(super) fn strand(&mut self) -> &mut Strand {
-        self.strands.entry(self.place.source).or_default()
+    /// The calls of the source that the next event belongs to.
+    pub(super) fn source_calls(&mut self) -> &mut SourceCalls {
+        self.sources.entry(self.place.source).or_default()
     }
 }
 

@@ -1,11 +1,12 @@
 //! Doing again what calls did, file by file, and saying where that cannot be done. What a single file makes of it is in `file.rs`.
 
+use super::Changes;
+use super::answer::is_creation;
 use super::contents::{Base, Before, FileContents};
 use super::file::{ApplyResult, File, Memory};
 use super::step::Act;
 use super::told::Told;
 use super::unseen::{Place, Unseen, Why};
-use super::{Changes, answer};
 
 /// How many files are followed.
 const FILES_MAX: usize = 10_000;
@@ -36,7 +37,7 @@ impl Changes {
         let file = self.files.entry(path.to_owned()).or_default();
         let before = file.size();
         if let [Act::Write { before, .. }] = acts.as_mut_slice()
-            && answer::is_creation(said)
+            && is_creation(said)
         {
             *before = Before::Absent;
         }

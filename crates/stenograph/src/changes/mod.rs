@@ -28,7 +28,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use crate::evidence::nested_events;
 use crate::model::{Body, Event};
-use calls::Strand;
+use calls::SourceCalls;
 use file::File;
 use told::told;
 
@@ -42,9 +42,9 @@ pub struct Changes {
     files: BTreeMap<String, File>,
     unseen: Vec<Unseen>,
     unlisted: u64,
-    /// What is open in each source.
-    strands: BTreeMap<usize, Strand>,
-    /// Calls that were answered, by fingerprint, and their ids.
+    /// The calls of each source.
+    sources: BTreeMap<usize, SourceCalls>,
+    /// Calls that have a result, by fingerprint, and their ids.
     done: HashSet<u64>,
     known: HashSet<u64>,
     held: usize,
@@ -67,9 +67,9 @@ pub struct Outcome {
 impl Changes {
     /// The next events are those of this source, numbered from 0. What several sources tell should come in the order of its times.
     pub fn source(&mut self, source: usize) {
-        self.strand().given = self.place.event;
+        self.source_calls().given = self.place.event;
         self.place = Place { source, event: 0, line: None };
-        self.place.event = self.strand().given;
+        self.place.event = self.source_calls().given;
     }
 
     /// Takes the next event.
@@ -81,17 +81,16 @@ impl Changes {
 
     fn take(&mut self, event: &Event<'_>) {
         if let Some(cwd) = event.cwd.as_deref().filter(|cwd| !cwd.is_empty()) {
-            self.strand().moves_to(cwd);
+            self.source_calls().moves_to(cwd);
             self.root.get_or_insert_with(|| cwd.to_owned());
         }
+        let step = self.source_calls().calls.add(event);
         match &event.body {
             Body::ToolCall { call, name, input } if !event.restates => {
-                let plan = step::plan(name, input, self.strand().cwd.as_deref());
-                self.call(call.as_deref(), name, plan, &input.to_text().decode());
+                let plan = step::plan(name, input, self.source_calls().cwd.as_deref());
+                self.call(&step, call.as_deref(), name, plan, &input.to_text().decode());
             }
-            Body::ToolResult { call, content, error, .. } if !event.restates => {
-                self.result(call.as_deref(), content, *error, event);
-            }
+            Body::ToolResult { content, .. } if !event.restates => self.result(&step, content, event),
             Body::Fact { .. } => {
                 nested_events(event).iter().for_each(|inner| self.take(inner));
                 if let Some(told) = told(event).filter(|told| told.call.is_some() && !told.files.is_empty()) {

@@ -250,7 +250,7 @@ fn windows_paths_are_spelled_for_git() {
     let mut session = Session::default();
     let body = Body::Message { role: crate::model::Role::User, content: Content::text("") };
     session.changes.add(&Event { cwd: Some("C:\\w".into()), ..Event::new(body) });
-    session.changes.strand().moves_to("C:\\w");
+    session.changes.source_calls().moves_to("C:\\w");
     let input = Input::Json(r#"{"file_path":"C:\\w\\src\\a.rs","old_string":"x","new_string":"y"}"#.into());
     let call = Body::ToolCall { call: Some("1".into()), name: "Edit".into(), input };
     session.changes.add(&Event::new(call));

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use super::strand::{Strand, id_print};
+use super::conversation::{ConversationSteps, id_print};
 use super::turn::Class;
 
 /// What a conversation grew out of.
@@ -49,38 +49,38 @@ impl How {
 
 /// For each conversation what it grew out of. They are given in the order in which they began, as far as that is known: where nothing else
 /// tells, the earlier one goes on.
-pub fn relate(strands: &[Strand]) -> Vec<Option<Relation>> {
-    let mut relations: Vec<Option<Relation>> = vec![None; strands.len()];
-    by_content(strands, &mut relations);
-    by_ids(strands, &mut relations);
+pub fn relate(conversations: &[ConversationSteps]) -> Vec<Option<Relation>> {
+    let mut relations: Vec<Option<Relation>> = vec![None; conversations.len()];
+    by_content(conversations, &mut relations);
+    by_ids(conversations, &mut relations);
     relations
 }
 
 /// Relates conversations that begin alike. Neighbours in the order of their fingerprints share the most, so that joining neighbours by
 /// how much they share, the most first, joins every family from its leaves up.
-fn by_content(strands: &[Strand], relations: &mut [Option<Relation>]) {
-    let keys = |at: usize| strands.get(at).map(|strand| strand.steps.as_slice()).unwrap_or_default();
-    let mut order: Vec<usize> = (0..strands.len()).collect();
+fn by_content(conversations: &[ConversationSteps], relations: &mut [Option<Relation>]) {
+    let keys = |at: usize| conversations.get(at).map(|conversation| conversation.steps.as_slice()).unwrap_or_default();
+    let mut order: Vec<usize> = (0..conversations.len()).collect();
     order.sort_by(|one, other| {
         let compared = keys(*one).iter().map(|step| step.key).cmp(keys(*other).iter().map(|step| step.key));
         compared.then(one.cmp(other))
     });
     let mut joints: Vec<(usize, usize, usize)> = Vec::new();
     for (one, other) in order.iter().zip(order.iter().skip(1)) {
-        let shared = shared(strands, *one, *other);
+        let shared = shared(conversations, *one, *other);
         if shared > 0 {
             joints.push((shared, *one, *other));
         }
     }
     joints.sort_by_key(|(shared, ..)| std::cmp::Reverse(*shared));
-    let mut heads: Vec<usize> = (0..strands.len()).collect();
+    let mut heads: Vec<usize> = (0..conversations.len()).collect();
     for (shared, one, other) in joints {
         let (one, other) = (head(&mut heads, one), head(&mut heads, other));
-        let (trunk, branch) = trunk(strands, one, other, shared);
+        let (trunk, branch) = trunk(conversations, one, other, shared);
         if let Some(found) = heads.get_mut(branch) {
             *found = trunk;
         }
-        put(strands, relations, branch, trunk, shared);
+        put(conversations, relations, branch, trunk, shared);
     }
     // Whoever left at the same place as its parent, or before, left the parent's parent.
     for at in 0..relations.len() {
@@ -89,15 +89,15 @@ fn by_content(strands: &[Strand], relations: &mut [Option<Relation>]) {
             && relation.shared <= above.shared
         {
             let parent = above.parent;
-            put(strands, relations, at, parent, relation.shared);
+            put(conversations, relations, at, parent, relation.shared);
         }
     }
 }
 
 /// How many steps two conversations share, if that says anything: that two users begin with the same words does not make one conversation
 /// of them; that a model answers with the same words does.
-fn shared(strands: &[Strand], one: usize, other: usize) -> usize {
-    let (Some(one), Some(other)) = (strands.get(one), strands.get(other)) else { return 0 };
+fn shared(conversations: &[ConversationSteps], one: usize, other: usize) -> usize {
+    let (Some(one), Some(other)) = (conversations.get(one), conversations.get(other)) else { return 0 };
     let same = one.steps.iter().zip(&other.steps).take_while(|(one, other)| one.key == other.key).count();
     let answers = |class: Class| matches!(class, Class::Assistant | Class::Call | Class::Result);
     let is_answered = one.steps.get(..same).unwrap_or_default().iter().any(|step| answers(step.class));
@@ -108,14 +108,14 @@ fn shared(strands: &[Strand], one: usize, other: usize) -> usize {
 
 /// Which of two that part goes on: the one that is all in the other, the one that the other says it comes from, the one that went on first,
 /// else the one that began first.
-fn trunk(strands: &[Strand], one: usize, other: usize, shared: usize) -> (usize, usize) {
-    let (Some(first), Some(second)) = (strands.get(one), strands.get(other)) else { return (one, other) };
-    let is_all = |strand: &Strand| strand.steps.len() == shared;
-    let comes_from = |strand: &Strand, from: &Strand| {
-        strand.fork.as_ref().is_some_and(|fork| from.session.as_deref() == Some(&fork.session))
-            && strand.session != from.session
+fn trunk(conversations: &[ConversationSteps], one: usize, other: usize, shared: usize) -> (usize, usize) {
+    let (Some(first), Some(second)) = (conversations.get(one), conversations.get(other)) else { return (one, other) };
+    let is_all = |conversation: &ConversationSteps| conversation.steps.len() == shared;
+    let comes_from = |conversation: &ConversationSteps, from: &ConversationSteps| {
+        conversation.fork.as_ref().is_some_and(|fork| from.session.as_deref() == Some(&fork.session))
+            && conversation.session != from.session
     };
-    let went_on = |strand: &Strand| strand.steps.get(shared).and_then(|step| step.time);
+    let went_on = |conversation: &ConversationSteps| conversation.steps.get(shared).and_then(|step| step.time);
     let in_order = (one.min(other), one.max(other));
     match (is_all(first), is_all(second)) {
         (true, false) => (one, other),
@@ -144,14 +144,20 @@ fn head(heads: &mut [usize], mut at: usize) -> usize {
     at
 }
 
-fn put(strands: &[Strand], relations: &mut [Option<Relation>], at: usize, parent: usize, shared: usize) {
-    let length = |at: usize| strands.get(at).map_or(0, |strand| strand.steps.len());
+fn put(
+    conversations: &[ConversationSteps],
+    relations: &mut [Option<Relation>],
+    at: usize,
+    parent: usize,
+    shared: usize,
+) {
+    let length = |at: usize| conversations.get(at).map_or(0, |conversation| conversation.steps.len());
     let how = match (length(parent) == shared, length(at) == shared) {
         (true, true) => How::Copy,
         (true, false) => How::Continues,
         (false, _) => How::Branches,
     };
-    let step = shared.checked_sub(1).and_then(|last| strands.get(parent)?.steps.get(last));
+    let step = shared.checked_sub(1).and_then(|last| conversations.get(parent)?.steps.get(last));
     if let Some(slot) = relations.get_mut(at) {
         *slot = Some(Relation { parent, shared, left: step.map(|step| step.number), how });
     }
@@ -159,39 +165,46 @@ fn put(strands: &[Strand], relations: &mut [Option<Relation>], at: usize, parent
 
 /// Relates what is not related yet, by the ids of records and by what sources say. One that is related to nothing before it is looked for
 /// among those before it only, so that nothing comes to be its own ancestor.
-fn by_ids(strands: &[Strand], relations: &mut [Option<Relation>]) {
+fn by_ids(conversations: &[ConversationSteps], relations: &mut [Option<Relation>]) {
     let mut places: HashMap<u64, (usize, usize)> = HashMap::new();
-    for (at, strand) in strands.iter().enumerate() {
-        for (step, found) in strand.steps.iter().enumerate().filter(|(_, step)| step.id != 0) {
+    for (at, conversation) in conversations.iter().enumerate() {
+        for (step, found) in conversation.steps.iter().enumerate().filter(|(_, step)| step.id != 0) {
             places.entry(found.id).or_insert((at, step));
         }
     }
-    let sessions: HashMap<&str, usize> =
-        strands.iter().enumerate().rev().filter_map(|(at, strand)| Some((strand.session.as_deref()?, at))).collect();
-    for (at, strand) in strands.iter().enumerate() {
+    let sessions: HashMap<&str, usize> = conversations
+        .iter()
+        .enumerate()
+        .rev()
+        .filter_map(|(at, conversation)| Some((conversation.session.as_deref()?, at)))
+        .collect();
+    for (at, conversation) in conversations.iter().enumerate() {
         if relations.get(at).is_none_or(Option::is_some) {
             continue;
         }
         let elsewhere = |place: Option<&(usize, usize)>| place.copied().filter(|(other, _)| *other != at);
-        let stated = strand.fork.as_ref().and_then(|fork| {
+        let stated = conversation.fork.as_ref().and_then(|fork| {
             let parent = sessions.get(fork.session.as_ref()).copied().filter(|parent| *parent != at)?;
             let record = elsewhere(places.get(&id_print(fork.record.as_deref())));
             Some((parent, record.filter(|(other, _)| *other == parent).map(|(_, step)| step), How::Stated))
         });
         let shared = || {
-            let last =
-                strand.steps.iter().rev().find_map(|step| elsewhere(places.get(&step.id).filter(|_| step.id != 0)));
+            let last = conversation
+                .steps
+                .iter()
+                .rev()
+                .find_map(|step| elsewhere(places.get(&step.id).filter(|_| step.id != 0)));
             let (parent, step) =
-                last.or_else(|| elsewhere(places.get(&strand.follows).filter(|_| strand.follows != 0)))?;
+                last.or_else(|| elsewhere(places.get(&conversation.follows).filter(|_| conversation.follows != 0)))?;
             Some((parent, Some(step), How::Ids))
         };
         let Some((parent, step, how)) = stated.or_else(shared) else { continue };
         if is_below(relations, parent, at) {
             continue;
         }
-        let found = step.and_then(|step| strands.get(parent)?.steps.get(step));
+        let found = step.and_then(|step| conversations.get(parent)?.steps.get(step));
         let shared = found.map_or(0, |found| {
-            let same = strand.steps.iter().rposition(|step| step.id == found.id && step.id != 0);
+            let same = conversation.steps.iter().rposition(|step| step.id == found.id && step.id != 0);
             same.map_or(0, |same| same + 1)
         });
         if let Some(slot) = relations.get_mut(at) {

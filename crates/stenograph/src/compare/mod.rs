@@ -2,15 +2,15 @@
 //! conversations grew out of which. Of each turn a fingerprint and a sketch are kept, never its text.
 
 mod align;
+mod conversation;
 mod lineage;
-mod strand;
 mod text;
 mod turn;
 mod vocabulary;
 
 pub use align::{Aside, Change, Comparison, Counts, Side, compare};
+pub use conversation::{Branch, ConversationBuilder, ConversationSteps, IsInSpine, Step};
 pub use lineage::{How, Relation, relate};
-pub use strand::{Branch, ConversationBuilder, IsInSpine, Step, Strand};
 pub use text::{Differing, differing};
 pub use turn::{Class, Turn, said, shown};
 pub use vocabulary::Vocabulary;

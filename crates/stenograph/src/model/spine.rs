@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::said::{REWIND, Said, is_framed, is_markup, prints};
+use super::message_index::{MessageIndex, REWIND, is_framed, is_markup, prints};
 use super::{Body, Event, Kind, Role};
 
 /// Why an event is not in the spine.
@@ -148,7 +148,7 @@ pub struct Spine {
     branch_of: Vec<u32>,
     /// For each branch that was given up, from 1, the record it left from.
     left_from: Vec<u32>,
-    said: Said,
+    messages: MessageIndex,
     /// Fingerprints of the ids of records that stand inside other records; once decided, of those that are also records of the source.
     nested: HashSet<u64>,
     has_main: bool,
@@ -286,7 +286,7 @@ impl Spine {
         self.has_threads |= event.thread().is_some();
         let index =
             if event.part_index() == 0 || self.nodes.is_empty() { self.start(event) } else { self.nodes.len() - 1 };
-        self.said.add(event, number(index));
+        self.messages.add(event, number(index));
         if let Some(node) = self.nodes.get_mut(index) {
             node.own = node.own.and(Talk::of(event));
             node.answers |= event.kind() == Kind::ToolResult && !event.restates();
@@ -349,8 +349,8 @@ impl Spine {
             };
             self.branch_of.push(branch);
         }
-        self.said.settle();
-        for run in self.said.taken_back() {
+        self.messages.sort();
+        for run in self.messages.rewound() {
             let branch = self.leave(run.start.saturating_sub(1));
             let run = run.start as usize..(run.end as usize).min(self.branch_of.len());
             let records = self.branch_of.get_mut(run).unwrap_or_default();
@@ -387,7 +387,7 @@ impl Spine {
             self.asked += 1;
         }
         // What is said to repeat another record and does not is all there is of it.
-        if event.restates() && !self.said.is_alone(event) {
+        if event.restates() && !self.messages.is_alone(event) {
             return Some(LeftOut::Restated);
         }
         if event.thread().is_some() && self.has_main && event.kind() != Kind::Fact {

@@ -7,9 +7,10 @@ use jiff::tz::TimeZone;
 
 use super::markup::{code, code_words, prose, words};
 use super::turns::{Place, Speaker, Turns};
-use super::{grouped, harmless_line};
+use super::{failure, grouped, harmless_line};
+use crate::calls::{CallStep, Calls};
 use crate::json;
-use crate::model::{Body, Content, Data, Event, Input, Outline, Pairing, Piece, PieceKind};
+use crate::model::{Body, Content, Data, Event, Input, Outline, Piece, PieceKind};
 use crate::time::{Precision, Time};
 
 /// How much of a title or of an error stands in the table.
@@ -38,13 +39,13 @@ pub struct Markdown<W> {
     turns: Turns,
     /// The heading of a turn that has shown nothing yet.
     heading: Option<String>,
-    pairing: Pairing,
+    calls: Calls,
 }
 
 impl<W: Write> Markdown<W> {
     /// A document that goes there, with times of this time zone.
     pub fn new(out: W, thinking: Shown, tools: Shown, zone: TimeZone) -> Markdown<W> {
-        Markdown { out, thinking, tools, zone, turns: Turns::default(), heading: None, pairing: Pairing::default() }
+        Markdown { out, thinking, tools, zone, turns: Turns::default(), heading: None, calls: Calls::default() }
     }
 
     /// The head: what is known of the session. `name` stands for an id that the session does not have.
@@ -60,16 +61,22 @@ impl<W: Write> Markdown<W> {
 
     /// The head of a side conversation that stands in a source of its own.
     pub fn side(&mut self, thread: &str) -> io::Result<()> {
-        (self.turns, self.heading, self.pairing) = (Turns::default(), None, Pairing::default());
+        (self.turns, self.heading, self.calls) = (Turns::default(), None, Calls::default());
         writeln!(self.out, "\n## Side conversation: {}", code_words(thread))
+    }
+
+    /// Takes notice of an event that the document leaves out: it may state how a call ended.
+    pub fn leave_out(&mut self, event: &Event<'_>) {
+        self.calls.add(event);
     }
 
     /// One event of the conversation.
     pub fn event(&mut self, event: &Event<'_>) -> io::Result<()> {
+        let step = self.calls.add(event);
         if let Place::New(speaker) = self.turns.place(event) {
             self.heading = Some(heading(speaker, self.turns.number(), event, &self.zone));
         }
-        let Some(text) = self.text(event).filter(|text| !text.trim().is_empty()) else { return Ok(()) };
+        let Some(text) = self.text(event, &step).filter(|text| !text.trim().is_empty()) else { return Ok(()) };
         if let Some(heading) = self.heading.take() {
             self.out.write_all(heading.as_bytes())?;
         }
@@ -85,7 +92,7 @@ impl<W: Write> Markdown<W> {
     }
 
     /// What an event looks like, if it does.
-    fn text(&mut self, event: &Event<'_>) -> Option<String> {
+    fn text(&self, event: &Event<'_>, step: &CallStep) -> Option<String> {
         let mut text = String::new();
         match &event.body {
             Body::Message { content, .. } => said(content, &mut text),
@@ -98,23 +105,15 @@ impl<W: Write> Markdown<W> {
                 }
                 text = format!("<details>\n<summary>Thinking</summary>\n\n{thought}\n</details>\n");
             }
-            Body::ToolCall { call, name, input } => {
-                self.pairing.call(call.as_deref(), name);
-                if self.tools == Shown::No {
-                    return None;
-                }
+            Body::ToolCall { .. } | Body::ToolResult { .. } if self.tools == Shown::No => return None,
+            Body::ToolCall { name, input, .. } => {
                 text = format!("#### Tool Call: {}\n\n", code_words(name));
                 given(input, &mut text);
             }
-            Body::ToolResult { call, name, content, error } => {
-                let paired = self.pairing.result(call.as_deref()).map(|(_, name)| name);
-                if self.tools == Shown::No {
-                    return None;
-                }
-                let name = name.as_deref().map(str::to_owned).or(paired);
-                let name = name.map(|name| format!(": {}", code_words(&name))).unwrap_or_default();
-                let failed = if *error == Some(true) { " (failed)" } else { "" };
-                text = format!("#### Tool Result{name}{failed}\n\n");
+            Body::ToolResult { content, .. } => {
+                let name = step.tool.as_deref().map(|name| format!(": {}", code_words(name))).unwrap_or_default();
+                let failure = failure(step).map(|outcome| format!(" ({})", outcome.name())).unwrap_or_default();
+                text = format!("#### Tool Result{name}{failure}\n\n");
                 answered(content, &mut text);
             }
             Body::Failure { name, content } => {

@@ -12,5 +12,13 @@ pub use harmless::{grouped, harmless, harmless_json, harmless_line};
 pub use markdown::{Markdown, Shown};
 pub use turns::{Place, Speaker, Turns};
 
+use crate::calls::{CallOutcome, CallStep};
+
+/// How a call failed, if the event of this step decides that one did: the call that it answers, else the call that it reports on.
+pub fn failure(step: &CallStep) -> Option<CallOutcome> {
+    let mut outcomes = step.decision.iter().chain(&step.later).map(|decision| decision.outcome);
+    outcomes.find(|outcome| outcome.is_failure())
+}
+
 #[cfg(test)]
 mod tests;

@@ -6,7 +6,7 @@ use stenograph::replay::{Mode, Range, Within};
 use stenograph::wire;
 use stenograph_store::follow::{Listener, SWEEP, Turn};
 
-use super::origin::{Audience, Judge, Overview, ReplaySource, Verdict, turned};
+use super::origin::{Audience, Judge, Overview, ReplaySource, turned};
 use super::view::{self, Narrator};
 use super::{Options, nothing};
 use crate::error::{CommandError, Status};
@@ -78,8 +78,8 @@ struct Printing<'a, 'o> {
 impl Sink for Printing<'_, '_> {
     fn event(&mut self, event: &Event<'_>) {
         let (number, within) = self.range.next(event);
-        let Verdict::Played(usage) = self.judge.next(event) else { return };
-        let scene = self.narrator.scene(number, event, usage);
+        let verdict = self.judge.next(event);
+        let Some(scene) = self.narrator.scene(number, event, verdict) else { return };
         if within == Within::After {
             self.go = Go::NoFurther;
         }
@@ -106,6 +106,7 @@ impl Listener for Printing<'_, '_> {
         self.output.say(turned(turn));
         if turn != Turn::Gone {
             self.judge.anew();
+            self.narrator = Narrator::default();
             self.range = Range::new(None, None);
         }
     }

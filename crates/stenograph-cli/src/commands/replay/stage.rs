@@ -3,7 +3,9 @@
 
 use std::collections::HashMap;
 use std::rc::Rc;
+use std::sync::Arc;
 
+use stenograph::calls::CallOutcome;
 use stenograph::model::{Body, Event, Note, Role};
 use stenograph::read::Sink;
 use stenograph::replay::{Beat, Mode, Range, Timeline, Within};
@@ -11,7 +13,7 @@ use stenograph_store::follow::{Listener, Turn};
 use stenograph_store::recall::{Mark, Recall};
 
 use super::Options;
-use super::origin::{Audience, Judge, Verdict, turned};
+use super::origin::{Audience, Judge, turned};
 use super::view::{self, Narrator, Scene};
 use crate::error::CommandError;
 use crate::input::Go;
@@ -43,6 +45,7 @@ struct Item {
     class: Class,
     /// The tool it is about, as `Stage::tools` numbers them.
     tool: Option<u32>,
+    failure: Option<CallOutcome>,
     took_ms: Option<u32>,
     usage: Usage,
 }
@@ -80,8 +83,8 @@ pub struct Stage {
     live: bool,
     items: Vec<Item>,
     /// The tools there are, by number.
-    tools: Vec<String>,
-    tool_numbers: HashMap<String, u32>,
+    tools: Vec<Arc<str>>,
+    tool_numbers: HashMap<Arc<str>, u32>,
     /// What is played in this mode, and which item each is.
     timeline: Timeline,
     places: Vec<u32>,
@@ -274,6 +277,7 @@ impl Stage {
         let scene = Scene {
             number: item.beat.number,
             tool: item.tool.and_then(|tool| self.tools.get(tool as usize)).cloned(),
+            failure: item.failure,
             took_ms: item.took_ms.map(u64::from),
             usage: event.usage.filter(|_| item.usage == Usage::Told),
         };
@@ -288,9 +292,9 @@ impl Stage {
         Ok(lines)
     }
 
-    fn number_of(&mut self, tool: String) -> u32 {
+    fn number_of(&mut self, tool: Arc<str>) -> u32 {
         let next = u32::try_from(self.tools.len()).unwrap_or(u32::MAX);
-        *self.tool_numbers.entry(tool.clone()).or_insert_with(|| {
+        *self.tool_numbers.entry(Arc::clone(&tool)).or_insert_with(|| {
             self.tools.push(tool);
             next
         })
@@ -316,8 +320,8 @@ fn wrapped(text: &str, width: usize, first: Option<Ink>) -> Vec<Line> {
 impl Sink for Stage {
     fn event(&mut self, event: &Event<'_>) {
         let (number, within) = self.range.next(event);
-        let Verdict::Played(usage) = self.judge.next(event) else { return };
-        let scene = self.narrator.scene(number, event, usage);
+        let verdict = self.judge.next(event);
+        let Some(scene) = self.narrator.scene(number, event, verdict) else { return };
         if within == Within::After {
             self.go = Go::NoFurther;
         }
@@ -338,8 +342,16 @@ impl Sink for Stage {
         };
         let tool = scene.tool.map(|tool| self.number_of(tool));
         let took_ms = scene.took_ms.map(|ms| u32::try_from(ms).unwrap_or(u32::MAX));
-        let usage = if usage.is_some() { Usage::Told } else { Usage::Later };
-        self.items.push(Item { beat: Beat::of(number, event), mark, class, tool, took_ms, usage });
+        let usage = if scene.usage.is_some() { Usage::Told } else { Usage::Later };
+        self.items.push(Item {
+            beat: Beat::of(number, event),
+            mark,
+            class,
+            tool,
+            failure: scene.failure,
+            took_ms,
+            usage,
+        });
         self.place(self.items.len() - 1);
     }
 
@@ -354,6 +366,7 @@ impl Listener for Stage {
             return;
         }
         self.judge.anew();
+        self.narrator = Narrator::default();
         self.range = Range::new(None, None);
         self.anew = true;
         self.items.clear();

@@ -2,13 +2,17 @@
 //! comes from a transcript passes through [`harmless`].
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
+use stenograph::calls::{CallOutcome, Calls};
 use stenograph::json::indent;
-use stenograph::model::{Body, Event, Input, Outline, Pairing, Role, Usage};
+use stenograph::model::{Body, Event, Input, Outline, Role, Usage};
+use stenograph::render::failure;
 use stenograph::replay::Mode;
 use stenograph::time::Time;
 use stenograph_store::layouts::RunSummary;
 
+use super::origin::Verdict;
 use crate::clock;
 use crate::commands::show::view::{content_text, input_text};
 use crate::output::{Colour, Ink, grouped, harmless, harmless_line, shortened};
@@ -29,42 +33,37 @@ const LINE_LENGTH_MAX: usize = 200;
 pub struct Scene {
     /// Its number in the source.
     pub number: u64,
-    /// The tool it is about.
-    pub tool: Option<String>,
+    /// The tool that was called, or that answered.
+    pub tool: Option<Arc<str>>,
+    /// How a call failed, if the event decides that one did.
+    pub failure: Option<CallOutcome>,
     /// How long after the event before it, in milliseconds.
     pub took_ms: Option<u64>,
     /// What it took in tokens, unless that is said again later.
     pub usage: Option<Usage>,
 }
 
-/// Remembers what an event does not say of itself: which tool answers, and how long it took.
+/// Remembers what an event does not say of itself: which tool answers, whether its call failed, and how long it took.
 #[derive(Default)]
 pub struct Narrator {
-    pairing: Pairing,
+    calls: Calls,
     before: Option<i64>,
 }
 
 impl Narrator {
-    /// What there is to be told of the next event.
-    pub fn scene(&mut self, number: u64, event: &Event<'_>, usage: Option<Usage>) -> Scene {
-        let tool = match &event.body {
-            Body::ToolCall { call, name, .. } => {
-                self.pairing.call(call.as_deref(), name);
-                Some(name.to_string())
-            }
-            Body::ToolResult { call, name, .. } => {
-                let called = self.pairing.result(call.as_deref()).map(|(_, tool)| tool);
-                name.as_deref().map(str::to_owned).or(called)
-            }
-            _ => None,
-        };
+    /// What there is to be told of the next event; `None` for one that is not played.
+    pub fn scene(&mut self, number: u64, event: &Event<'_>, verdict: Verdict) -> Option<Scene> {
+        // Records that are not played may state how a call ended.
+        let step = self.calls.add(event);
+        let Verdict::Played(usage) = verdict else { return None };
+        let (tool, failure) = (step.tool.clone(), failure(&step));
         let time = event.time.as_ref().and_then(|time| Some(time.instant()?.as_millisecond()));
         // How long a user thought about it is nobody's work.
         let is_work = event.role() != Some(Role::User);
         let took = self.before.zip(time).filter(|_| is_work);
         let took = took.and_then(|(before, time)| u64::try_from(time.saturating_sub(before)).ok());
         self.before = time.or(self.before);
-        Scene { number, tool, took_ms: took, usage }
+        Some(Scene { number, tool, failure, took_ms: took, usage })
     }
 }
 
@@ -183,9 +182,9 @@ fn who(scene: &Scene, event: &Event<'_>) -> String {
         }
         Body::Thinking { .. } => "THINKING".to_owned(),
         Body::ToolCall { name, .. } => named("CALL", Some(name)),
-        Body::ToolResult { error, .. } => {
-            let failed = if *error == Some(true) { ", failed" } else { "" };
-            format!("{}{failed}", named("RESULT", scene.tool.as_deref()))
+        Body::ToolResult { .. } => {
+            let failure = scene.failure.map(|outcome| format!(", {}", outcome.name())).unwrap_or_default();
+            format!("{}{failure}", named("RESULT", scene.tool.as_deref()))
         }
         Body::Compaction { .. } => "COMPACTION".to_owned(),
         Body::Failure { name, .. } => named("FAILURE", name.as_deref()),

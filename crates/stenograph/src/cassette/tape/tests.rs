@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::formats::steno::Steno;
-use crate::model::{Content, Input};
+use crate::model::{Body, Content, Input};
 use crate::read::all;
 
 fn user(text: &'static str) -> Event<'static> {

@@ -1,7 +1,7 @@
 //! Families of conversations, made of one letter a step: small letters are a user's, capital ones an assistant's.
 
 use super::*;
-use crate::compare::strand::{ConversationBuilder, IsInSpine};
+use crate::compare::conversation::{ConversationBuilder, IsInSpine};
 use crate::model::ForkOrigin;
 use crate::model::{Body, Content, Event, Role, Spine};
 use crate::time::Time;
@@ -14,42 +14,42 @@ fn events(letters: &str) -> Vec<Event<'static>> {
     letters.chars().map(event).collect()
 }
 
-fn woven(events: &[Event<'_>]) -> Strand {
+fn built(events: &[Event<'_>]) -> ConversationSteps {
     let mut spine = Spine::default();
     events.iter().for_each(|event| spine.add(event));
     spine.decide();
-    let mut weaving = ConversationBuilder::new(&spine);
+    let mut builder = ConversationBuilder::new(&spine);
     for event in events {
         let is_in_spine = if spine.left_out(event).is_none() { IsInSpine::Yes } else { IsInSpine::No };
-        weaving.add(event, &spine, is_in_spine);
+        builder.add(event, &spine, is_in_spine);
     }
-    weaving.finish()
+    builder.finish()
 }
 
-fn strand(letters: &str) -> Strand {
-    woven(&events(letters))
+fn conversation(letters: &str) -> ConversationSteps {
+    built(&events(letters))
 }
 
-fn parents(strands: &[Strand]) -> Vec<Option<(usize, usize, How)>> {
-    relate(strands).into_iter().map(|found| found.map(|found| (found.parent, found.shared, found.how))).collect()
+fn parents(conversations: &[ConversationSteps]) -> Vec<Option<(usize, usize, How)>> {
+    relate(conversations).into_iter().map(|found| found.map(|found| (found.parent, found.shared, found.how))).collect()
 }
 
 #[test]
 fn what_goes_on_with_a_conversation_is_below_it() {
-    let found = parents(&["aAbB", "aAbBcC", "aAdD"].map(strand));
+    let found = parents(&["aAbB", "aAbBcC", "aAdD"].map(conversation));
     assert_eq!(found, [None, Some((0, 4, How::Continues)), Some((0, 2, How::Branches))]);
 }
 
 #[test]
 fn the_order_in_which_they_are_given_does_not_matter_where_one_is_in_the_other() {
-    let found = parents(&["aAbBcCdD", "aAbBcC", "aA", "aAbB"].map(strand));
+    let found = parents(&["aAbBcCdD", "aAbBcC", "aA", "aAbB"].map(conversation));
     let expected = [Some((1, 6, How::Continues)), Some((3, 4, How::Continues)), None, Some((2, 2, How::Continues))];
     assert_eq!(found, expected);
 }
 
 #[test]
 fn branches_that_leave_at_one_place_leave_the_same_one() {
-    let found = parents(&["aAbB", "aAcC", "aAdDeE", "aAdDfF"].map(strand));
+    let found = parents(&["aAbB", "aAcC", "aAdDeE", "aAdDfF"].map(conversation));
     assert_eq!(found.first(), Some(&None));
     assert_eq!(found[1..3], [Some((0, 2, How::Branches)), Some((0, 2, How::Branches))]);
     assert_eq!(found[3], Some((2, 4, How::Branches)));
@@ -57,13 +57,13 @@ fn branches_that_leave_at_one_place_leave_the_same_one() {
 
 #[test]
 fn the_same_question_does_not_make_a_family() {
-    assert_eq!(parents(&["aAbB", "aBcC", "a"].map(strand)), [None, None, None]);
-    assert_eq!(parents(&["", ""].map(strand)), [None, None]);
+    assert_eq!(parents(&["aAbB", "aBcC", "a"].map(conversation)), [None, None, None]);
+    assert_eq!(parents(&["", ""].map(conversation)), [None, None]);
 }
 
 #[test]
 fn copies_are_told_from_branches() {
-    assert_eq!(parents(&["aAbB", "aAbB"].map(strand)), [None, Some((0, 4, How::Copy))]);
+    assert_eq!(parents(&["aAbB", "aAbB"].map(conversation)), [None, Some((0, 4, How::Copy))]);
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn the_one_that_went_on_first_goes_on() {
         for (event, time) in events.iter_mut().zip(times) {
             event.time = Time::iso(format!("2026-03-02T09:{time}:00Z").into());
         }
-        woven(&events)
+        built(&events)
     };
     let found = parents(&[at("aAbB", ["00", "01", "30", "31"]), at("aAcC", ["00", "01", "10", "11"])]);
     assert_eq!(found, [Some((1, 2, How::Branches)), None]);
@@ -99,7 +99,7 @@ fn calls_are_known_by_their_ids_whatever_became_of_their_answers() {
     };
     let mut longer = answered("...snip...");
     longer.extend(events("B"));
-    let found = parents(&[woven(&answered("all of it")), woven(&longer)]);
+    let found = parents(&[built(&answered("all of it")), built(&longer)]);
     assert_eq!(found, [None, Some((0, 3, How::Continues))]);
 }
 
@@ -116,11 +116,11 @@ fn a_source_that_begins_anew_is_related_by_ids_and_by_what_it_says() {
     let first = named("aAbB", "one");
     let mut second = named("cC", "two");
     second[0].parent = first[1].id.clone();
-    let mut third = woven(&named("dD", "three"));
+    let mut third = built(&named("dD", "three"));
     third.fork = Some(ForkOrigin { session: "two".into(), record: Some("two-record-00000000".into()) });
-    let mut fourth = woven(&named("eE", "four"));
+    let mut fourth = built(&named("eE", "four"));
     fourth.fork = Some(ForkOrigin { session: "elsewhere".into(), record: None });
-    let found = relate(&[woven(&first), woven(&second), third, fourth]);
+    let found = relate(&[built(&first), built(&second), third, fourth]);
     let told = |at: usize| found[at].as_ref().map(|found| (found.parent, found.left, found.how));
     assert_eq!(told(0), None);
     assert_eq!(told(1), Some((0, Some(2), How::Ids)));
@@ -130,12 +130,12 @@ fn a_source_that_begins_anew_is_related_by_ids_and_by_what_it_says() {
 
 #[test]
 fn nothing_is_its_own_ancestor() {
-    let mut strands = ["aA", "bB"].map(strand);
-    for (strand, (own, other)) in strands.iter_mut().zip([("x", "y"), ("y", "x")]) {
-        strand.session = Some(own.into());
-        strand.fork = Some(ForkOrigin { session: other.into(), record: None });
+    let mut conversations = ["aA", "bB"].map(conversation);
+    for (conversation, (own, other)) in conversations.iter_mut().zip([("x", "y"), ("y", "x")]) {
+        conversation.session = Some(own.into());
+        conversation.fork = Some(ForkOrigin { session: other.into(), record: None });
     }
-    let found = relate(&strands);
+    let found = relate(&conversations);
     assert_eq!(found.iter().filter(|relation| relation.is_some()).count(), 1);
 }
 
@@ -154,10 +154,10 @@ fn branches_within_a_source_tell_where_they_left_and_why() {
         said("5", Some("2"), Role::User),
         said("6", Some("5"), Role::Assistant),
     ];
-    let strand = woven(&events);
-    assert_eq!(strand.steps.iter().map(|step| step.number).collect::<Vec<_>>(), [1, 2, 5, 6]);
-    let [branch] = strand.branches.as_slice() else { panic!("{:?}", strand.branches) };
+    let conversation = built(&events);
+    assert_eq!(conversation.steps.iter().map(|step| step.number).collect::<Vec<_>>(), [1, 2, 5, 6]);
+    let [branch] = conversation.branches.as_slice() else { panic!("{:?}", conversation.branches) };
     assert_eq!((branch.within, branch.left, branch.first, branch.last, branch.steps), (0, Some(2), 3, 4, 2));
     assert_eq!(branch.asked.as_deref(), Some("say 3"));
-    assert_eq!(strand.asked_from(2), Some("say 5"));
+    assert_eq!(conversation.asked_from(2), Some("say 5"));
 }

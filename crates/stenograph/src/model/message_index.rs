@@ -1,5 +1,5 @@
-//! What was said in a session, by fingerprint: whether a record that is said to repeat another one really does, and which turns
-//! a user took back. No text is kept, only eight bytes for each; whether an event is in the spine is not decided here.
+//! An index of the messages of a session, by fingerprint. It tells whether a record that claims to repeat another one really does, and
+//! which turns a user took back. It keeps eight bytes of each text. The spine decides which events it leaves out.
 
 use std::ops::Range;
 
@@ -8,43 +8,44 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 use super::spine::SpineEvent;
 use super::{Body, Content, Event, Kind, Role};
 
-/// The name of a fact that takes the last user turns back; its content is their number.
+/// The name of a fact that takes back the last turns of the user; its content is their number.
 pub const REWIND: &str = "rewind";
 
-/// Built in one pass ([`Said::add`]), put in order ([`Said::settle`]) and then asked.
+/// The messages of a session. Add every event ([`MessageIndex::add`]), sort once ([`MessageIndex::sort`]), then ask.
 #[derive(Debug, Default)]
-pub struct Said {
-    /// Fingerprints of what records say of their own.
+pub struct MessageIndex {
+    /// Fingerprints of all texts, except those of records that claim to repeat another one.
     prints: Vec<u64>,
-    /// Messages of users, a record for each fingerprint.
-    users: Vec<User>,
-    /// Records that take turns back, and how many.
+    /// Messages in the role of the user, one entry for each fingerprint.
+    users: Vec<UserMessage>,
+    /// Records that take turns back, and how many turns.
     rewinds: Vec<(u32, u64)>,
     /// The first message since a model or a tool did something.
     prelude: Option<u32>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct User {
+struct UserMessage {
     record: u32,
     print: u64,
-    manner: Manner,
-    /// Where the messages begin that came together with this one.
+    author: Author,
+    /// The first of the messages that came together with this one.
     prelude: u32,
 }
 
+/// What the record of a user message shows about its author.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Manner {
-    /// Somebody may have typed it.
-    Typed,
-    /// One element around everything: nobody types that.
-    Framed,
-    /// It says again what another record says, or is said to.
-    Restating,
+enum Author {
+    /// A person may have typed it.
+    Person,
+    /// The agent wrote it: one element of markup encloses all of it.
+    Agent,
+    /// The record claims to repeat a message of another record.
+    Repeated,
 }
 
-impl Said {
-    /// Takes notice of one event of this record.
+impl MessageIndex {
+    /// Adds one event of this record.
     pub fn add(&mut self, event: &impl SpineEvent, record: u32) {
         if !event.restates() {
             self.prints.extend_from_slice(&event.prints());
@@ -55,12 +56,13 @@ impl Said {
         match (event.kind(), event.role()) {
             (Kind::Message, Some(Role::User)) => {
                 let prelude = if event.restates() { record } else { *self.prelude.get_or_insert(record) };
-                let manner = match (event.restates(), event.is_framed()) {
-                    (true, _) => Manner::Restating,
-                    (false, true) => Manner::Framed,
-                    (false, false) => Manner::Typed,
+                let author = match (event.restates(), event.is_framed()) {
+                    (true, _) => Author::Repeated,
+                    (false, true) => Author::Agent,
+                    (false, false) => Author::Person,
                 };
-                self.users.extend(event.prints().iter().map(|print| User { record, print: *print, manner, prelude }));
+                let prints = event.prints();
+                self.users.extend(prints.iter().map(|print| UserMessage { record, print: *print, author, prelude }));
             }
             (Kind::Message, Some(Role::System | Role::Developer)) if !event.restates() => {
                 self.prelude.get_or_insert(record);
@@ -71,13 +73,13 @@ impl Said {
         }
     }
 
-    /// Puts in order what was noticed; nothing more is added.
-    pub fn settle(&mut self) {
+    /// Sorts the index, after the last event was added.
+    pub fn sort(&mut self) {
         self.prints.sort_unstable();
         self.prints.dedup();
     }
 
-    /// Whether an event that restates says what no other record says, so that it is all there is.
+    /// Whether an event that claims to repeat another record says what no other record says.
     pub fn is_alone(&self, event: &impl SpineEvent) -> bool {
         is_alone(&event.prints(), |print| self.has(print))
     }
@@ -86,9 +88,8 @@ impl Said {
         self.prints.binary_search(&print).is_ok()
     }
 
-    /// The runs of records that were taken back, none within another: from the first turn that is no more, to the record that
-    /// says so.
-    pub fn taken_back(&self) -> Vec<Range<u32>> {
+    /// The runs of records that the user took back: each from its first turn to the record that takes it back. No run contains another.
+    pub fn rewound(&self) -> Vec<Range<u32>> {
         if self.rewinds.is_empty() {
             return Vec::new();
         }
@@ -99,29 +100,29 @@ impl Said {
                 live.push(turn);
             }
             let kept = live.len().saturating_sub(usize::try_from(*count).unwrap_or(usize::MAX));
-            // What stands before the first turn of all is no part of it.
+            // Records before the first turn belong to no turn.
             let start = live.get(kept).map(|turn| if kept == 0 { turn.end } else { turn.start });
             live.truncate(kept);
             let start = start.unwrap_or(*record);
-            // Going further back covers what was taken back before.
+            // A run that goes further back covers earlier runs.
             while runs.pop_if(|run: &mut Range<u32>| run.start >= start).is_some() {}
             runs.push(start..record.saturating_add(1));
         }
         runs
     }
 
-    /// The turns that users began: where what came with the message begins, and the message itself. Where a source restates
-    /// what its user said, everything else in the user's role was put there by the agent.
+    /// The turns of the user: the first record that came together with the message, and the record of the message. Where a source
+    /// repeats the messages of its user, the agent wrote every other message in that role.
     fn turns(&self) -> Vec<Range<u32>> {
         let mut restated: Vec<u64> =
-            self.users.iter().filter(|user| user.manner == Manner::Restating).map(|user| user.print).collect();
+            self.users.iter().filter(|user| user.author == Author::Repeated).map(|user| user.print).collect();
         restated.sort_unstable();
         let mut turns: Vec<Range<u32>> = Vec::new();
         for user in &self.users {
-            let begins = match user.manner {
-                Manner::Restating => !self.has(user.print),
-                Manner::Framed => restated.binary_search(&user.print).is_ok(),
-                Manner::Typed => restated.is_empty() || restated.binary_search(&user.print).is_ok(),
+            let begins = match user.author {
+                Author::Repeated => !self.has(user.print),
+                Author::Agent => restated.binary_search(&user.print).is_ok(),
+                Author::Person => restated.is_empty() || restated.binary_search(&user.print).is_ok(),
             };
             let last = turns.last().map(|turn| turn.end);
             if begins && last != Some(user.record) {
@@ -133,12 +134,12 @@ impl Said {
     }
 }
 
-/// Whether a record that claims to repeat another says what none states: it has words, and nobody states any of them.
+/// Whether a record that claims to repeat another one says what no other record states. A record without words never does.
 pub(crate) fn is_alone(prints: &[u64], is_stated: impl Fn(u64) -> bool) -> bool {
     !prints.is_empty() && !prints.iter().any(|print| is_stated(*print))
 }
 
-/// The fingerprints of what an event says: of all of it and of each of its texts, without the spaces around them.
+/// The fingerprints of what an event says, without the spaces around it: one of the whole, and one of each text if it has several.
 pub(crate) fn prints(event: &Event<'_>) -> Vec<u64> {
     let (Some(speaker), Some(content)) = (speaker(&event.body), event.content()) else { return Vec::new() };
     let mut found = vec![print(speaker, &content.joined().decode())];
@@ -148,7 +149,7 @@ pub(crate) fn prints(event: &Event<'_>) -> Vec<u64> {
     found
 }
 
-/// Who speaks, as a number for fingerprints: nobody does in calls, results and facts.
+/// The speaker as a number for fingerprints. Calls, results and facts have none.
 pub(crate) fn speaker(body: &Body<'_>) -> Option<u64> {
     match body {
         Body::Message { role, .. } => Some(1 + *role as u64),
@@ -157,7 +158,7 @@ pub(crate) fn speaker(body: &Body<'_>) -> Option<u64> {
     }
 }
 
-/// A fingerprint of a text that somebody says, without the spaces around it.
+/// A fingerprint of a text of this speaker, without the spaces around it.
 pub(crate) fn print(speaker: u64, text: &str) -> u64 {
     xxh3_64_with_seed(text.trim().as_bytes(), speaker)
 }
@@ -208,10 +209,10 @@ mod tests {
     }
 
     fn taken_back(events: &[Event<'static>]) -> Vec<(u32, u32)> {
-        let mut all = Said::default();
+        let mut all = MessageIndex::default();
         (0..).zip(events).for_each(|(record, event)| all.add(event, record));
-        all.settle();
-        all.taken_back().into_iter().map(|run| (run.start, run.end)).collect()
+        all.sort();
+        all.rewound().into_iter().map(|run| (run.start, run.end)).collect()
     }
 
     #[test]
@@ -263,9 +264,9 @@ mod tests {
 
     #[test]
     fn a_restatement_without_a_twin_is_alone() {
-        let mut all = Said::default();
+        let mut all = MessageIndex::default();
         all.add(&said(Role::User, "a\n"), 0);
-        all.settle();
+        all.sort();
         assert!(!all.is_alone(&restated(Role::User, "a")));
         assert!(all.is_alone(&restated(Role::Assistant, "a")));
         assert!(all.is_alone(&restated(Role::User, "b")));

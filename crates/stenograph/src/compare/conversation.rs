@@ -1,5 +1,5 @@
-//! A strand: one conversation as a line of fingerprints, and the branches within its source that were given up. What was said is not
-//! kept, but for the beginnings of what users said: they tell why somebody went another way.
+//! One conversation as a list of fingerprints, with the branches of its source that the user gave up. Of the texts it keeps only the
+//! beginnings of user messages: they show why a branch was left.
 
 use std::collections::BTreeMap;
 
@@ -13,109 +13,109 @@ use crate::model::{Event, ForkOrigin, Spine, is_framed};
 pub struct Step {
     /// A fingerprint of what is said or done.
     pub key: u64,
-    /// A fingerprint of the record's id; 0 where it has none that means anything elsewhere.
+    /// A fingerprint of the record's id; 0 for an id that may mean another record in another source.
     pub id: u64,
-    /// When, in milliseconds since 1970.
+    /// Its time, in milliseconds since 1970.
     pub time: Option<i64>,
     /// The number of its event in the source, from 1.
     pub number: u64,
-    /// Who takes it.
+    /// What kind of step it is.
     pub class: Class,
 }
 
 /// A branch within a source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Branch {
-    /// The branch that it left: 0 is the one that goes on, 1 the first in the list.
+    /// The branch that it left: 0 is the main line, 1 the first branch in the list.
     pub within: u32,
-    /// The event after which it left, where there is one.
+    /// The event after which it left the other branch; `None` at the beginning of the source.
     pub left: Option<u64>,
     /// Its first event.
     pub first: u64,
     /// Its last event.
     pub last: u64,
-    /// How many steps it has of its own.
+    /// How many steps belong to this branch alone.
     pub steps: u64,
-    /// When it began, in milliseconds since 1970.
+    /// The time of its first step, in milliseconds since 1970.
     pub started: Option<i64>,
-    /// When the last thing happened in it.
+    /// The time of its last step, in milliseconds since 1970.
     pub ended: Option<i64>,
-    /// The beginning of the first thing a user said in it.
+    /// The beginning of its first user message.
     pub asked: Option<String>,
 }
 
-/// One conversation.
+/// The steps and branches of one conversation.
 #[derive(Clone, Debug, Default)]
-pub struct Strand {
-    /// Its session, as it calls itself.
+pub struct ConversationSteps {
+    /// The session that the source states.
     pub session: Option<String>,
-    /// What it says about where it comes from.
+    /// The session that it was forked from, where the source states it.
     pub fork: Option<ForkOrigin<'static>>,
-    /// The steps of the conversation that goes on.
+    /// The steps of the main line.
     pub steps: Vec<Step>,
     /// The branches that were given up.
     pub branches: Vec<Branch>,
     /// How many events the source has.
     pub events: u64,
-    /// A fingerprint of the record that its first one follows.
+    /// A fingerprint of the parent of its first record.
     pub(super) follows: u64,
-    /// What users said, by step.
+    /// The beginnings of user messages, by step.
     asked: BTreeMap<usize, String>,
 }
 
-/// An id that is shorter than this only means something within its source: calls are counted by few, records by many.
+/// Shorter ids may be equal in two sources by chance. Some agents number their calls, many number their records.
 const CALL_ID_LENGTH_MIN: usize = 8;
 const RECORD_ID_LENGTH_MIN: usize = 16;
 
-/// How much is kept of what a user said.
+/// How many characters of a user message are kept.
 const ASKED_LENGTH_MAX: usize = 200;
 
-/// How many branches of one source are told apart: more have never been seen, and somebody may write any number.
+/// How many branches of one source are kept. Real sources have far fewer.
 const BRANCHES_MAX: usize = 4_096;
 
-impl Strand {
-    /// The first thing that a user said from this step on.
+impl ConversationSteps {
+    /// The beginning of the first user message from this step on.
     pub fn asked_from(&self, step: usize) -> Option<&str> {
         self.asked.range(step..).next().map(|(_, text)| text.as_str())
     }
 
-    /// When it began.
+    /// The time of the first step that has one.
     pub fn started(&self) -> Option<i64> {
         self.steps.iter().find_map(|step| step.time)
     }
 
-    /// When the last thing happened in it.
+    /// The time of the last step that has one.
     pub fn ended(&self) -> Option<i64> {
         self.steps.iter().rev().find_map(|step| step.time)
     }
 }
 
-/// Makes the conversation of a source in a second pass, after the spine is decided.
+/// Builds the conversation of a source in a second pass over its events, after the spine is decided.
 #[derive(Debug, Default)]
 pub struct ConversationBuilder {
-    strand: Strand,
-    /// Which branches left from a record, and the last event of that record once it was seen.
+    conversation: ConversationSteps,
+    /// The branches that left from each record.
     left: BTreeMap<u32, Vec<u32>>,
 }
 
 impl ConversationBuilder {
-    /// Begins.
+    /// A builder for the source of this spine.
     pub fn new(spine: &Spine) -> ConversationBuilder {
-        let mut weaving = ConversationBuilder::default();
+        let mut builder = ConversationBuilder::default();
         let branches = spine.left_from().iter().take(BRANCHES_MAX);
         for (branch, record) in (1..).zip(branches) {
-            weaving.left.entry(*record).or_default().push(branch);
-            weaving.strand.branches.push(Branch::default());
+            builder.left.entry(*record).or_default().push(branch);
+            builder.conversation.branches.push(Branch::default());
         }
-        weaving
+        builder
     }
 
-    /// Takes notice of the next event, which the spine was just asked about.
+    /// Adds the next event. The caller has just asked the spine about it.
     pub fn add(&mut self, event: &Event<'_>, spine: &Spine, is_in_spine: IsInSpine) {
-        self.strand.events += 1;
-        let (number, branch) = (self.strand.events, spine.branch());
+        self.conversation.events += 1;
+        let (number, branch) = (self.conversation.events, spine.branch());
         for left in self.left.get(&spine.record()).into_iter().flatten() {
-            if let Some(left) = slot(&mut self.strand.branches, *left) {
+            if let Some(left) = slot(&mut self.conversation.branches, *left) {
                 (left.left, left.within) = (Some(number), branch);
             }
         }
@@ -124,13 +124,14 @@ impl ConversationBuilder {
             return;
         }
         let Some(step) = step(number, event) else { return };
-        let asked = || Some(beginning(event)).filter(|_| step.class == Class::User && !is_put_in(event));
+        let asked =
+            || Some(beginning(event)).filter(|_| step.class == Class::User && !event.content().is_some_and(is_framed));
         if branch == 0 {
             if let Some(asked) = asked() {
-                self.strand.asked.insert(self.strand.steps.len(), asked);
+                self.conversation.asked.insert(self.conversation.steps.len(), asked);
             }
-            self.strand.steps.push(step);
-        } else if let Some(found) = slot(&mut self.strand.branches, branch) {
+            self.conversation.steps.push(step);
+        } else if let Some(found) = slot(&mut self.conversation.branches, branch) {
             if found.first == 0 {
                 (found.first, found.started) = (number, step.time);
             }
@@ -142,25 +143,23 @@ impl ConversationBuilder {
         }
     }
 
-    /// What the source says of itself.
+    /// Keeps what the source states about the session.
     fn head(&mut self, event: &Event<'_>) {
-        let strand = &mut self.strand;
-        if strand.session.is_none() {
-            strand.session = event.session.as_deref().filter(|id| !id.is_empty()).map(str::to_owned);
+        let conversation = &mut self.conversation;
+        if conversation.session.is_none() {
+            conversation.session = event.session.as_deref().filter(|id| !id.is_empty()).map(str::to_owned);
         }
-        if strand.follows == 0 && strand.steps.is_empty() && !event.restates {
-            strand.follows = id_print(event.parent.as_deref());
+        if conversation.follows == 0 && conversation.steps.is_empty() && !event.restates {
+            conversation.follows = id_print(event.parent.as_deref());
         }
-        if strand.fork.is_none() {
-            strand.fork = event.forked_from.as_deref().map(|fork| fork.clone().into_owned());
+        if conversation.fork.is_none() {
+            conversation.fork = event.forked_from.as_deref().map(|fork| fork.clone().into_owned());
         }
     }
 
-    /// The strand, when all events were seen.
-    pub fn finish(mut self) -> Strand {
-        // A branch in which nothing was said is none; those that left it are few enough to lose their place.
-        self.strand.branches.truncate(BRANCHES_MAX);
-        self.strand
+    /// The conversation, after the last event.
+    pub fn finish(self) -> ConversationSteps {
+        self.conversation
     }
 }
 
@@ -177,14 +176,13 @@ fn slot(branches: &mut [Branch], branch: u32) -> Option<&mut Branch> {
     branches.get_mut((branch as usize).checked_sub(1)?)
 }
 
-/// A step, where the event is one that goes along when a conversation is copied: instructions may be others then, and thoughts are left
-/// behind.
+/// The step of an event. Instructions, thoughts and failures are no steps: an agent that copies a conversation does not copy them.
 fn step(number: u64, event: &Event<'_>) -> Option<Step> {
     let class = Class::of(event)?;
     if matches!(class, Class::Instructions | Class::Thinking | Class::Failure) {
         return None;
     }
-    // What tools were given and what they answered may be cut to size in a copy, but their ids go along.
+    // A copy may shorten the inputs and results of tools, but it keeps their ids.
     let key = match print_of(event.call(), CALL_ID_LENGTH_MIN) {
         0 => {
             let tool = event.name().filter(|_| class == Class::Call).map_or(0, |name| xxh3_64(name.as_bytes()));
@@ -196,18 +194,13 @@ fn step(number: u64, event: &Event<'_>) -> Option<Step> {
     Some(Step { key, id: id_print(event.id.as_deref()), time, number, class })
 }
 
-/// A fingerprint of a record's id that means something in other sources too, else 0.
+/// A fingerprint of a record's id; 0 for an id that may mean another record in another source.
 pub(super) fn id_print(id: Option<&str>) -> u64 {
     print_of(id, RECORD_ID_LENGTH_MIN)
 }
 
 fn print_of(id: Option<&str>, length_min: usize) -> u64 {
     id.filter(|id| id.len() >= length_min).map_or(0, |id| xxh3_64(id.as_bytes()).max(1))
-}
-
-/// Whether an agent put a message into the user's mouth.
-fn is_put_in(event: &Event<'_>) -> bool {
-    event.content().is_some_and(is_framed)
 }
 
 fn beginning(event: &Event<'_>) -> String {
