@@ -4,6 +4,7 @@
 //! [`Counting`] makes a [`SourceUsage`] of one source, [`LedgerBuilder`] one ledger of all pages; a format says in [`Told`] what only it knows.
 
 mod builder;
+mod context;
 mod conversions;
 mod counting;
 mod key;
@@ -18,6 +19,7 @@ mod tokens;
 mod told;
 
 pub use builder::{Decision, Entry, Ledger, LedgerBuilder};
+pub use context::context_tokens;
 pub use counting::{Calls, Counting};
 pub use money::Money;
 pub use prices::{Counter, Line, Override, Price, PriceSource, Prices, Rates, Tier};
