@@ -43,6 +43,7 @@ pub mod render;
 pub mod repeat;
 pub mod replay;
 pub mod resume;
+pub mod run_state;
 mod shell;
 pub mod status;
 pub mod synthesizer;

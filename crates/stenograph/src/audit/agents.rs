@@ -134,7 +134,7 @@ impl Agents {
     /// of whom no more is known.
     pub fn settle(&mut self, courses: &[Course], main: usize) {
         let mut of_thread: HashMap<usize, usize> = HashMap::new();
-        for (at, course) in courses.iter().enumerate().filter(|(at, course)| *at != main && course.has_begun) {
+        for (at, course) in courses.iter().enumerate().filter(|(at, course)| *at != main && course.has_begun()) {
             let Some(id) = &course.id else { continue };
             let by_task = || {
                 let print = course.asked?;

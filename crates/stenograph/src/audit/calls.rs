@@ -42,8 +42,6 @@ pub(super) struct Open {
     pub at: Option<usize>,
     pub keys: Keys,
     pub touches: Vec<Touch>,
-    /// The step that it was made in.
-    pub step: u64,
     /// Its number in what stands before the model.
     pub number: u64,
     /// The work that it asks after, if it asks for some.
@@ -219,6 +217,13 @@ impl Calls {
     /// Everything that still waits.
     pub fn rest(&mut self) -> Vec<Open> {
         std::mem::take(&mut self.open).into_values().collect()
+    }
+
+    /// The tool of the call of this number, and what the call is about.
+    pub fn about(&self, number: u64) -> (&str, &str) {
+        let Some((at, tool)) = self.places.get(&number).copied() else { return Default::default() };
+        let call = at.and_then(|at| self.kept.items.get(at));
+        (self.name(tool), call.map(Call::about).unwrap_or_default())
     }
 
     /// The name of a tool.

@@ -1,11 +1,10 @@
 //! What a whole session came to, when all of its events were given.
 
+use super::Auditor;
 use super::calls::Open;
 use super::report::{Audit, CallOutcome, End, Step, Thread};
 use super::thread::Course;
 use super::trouble::Ending;
-use super::{Auditor, LIST_MAX};
-use crate::status::Patience;
 
 impl Auditor {
     /// What all of it came to.
@@ -17,16 +16,14 @@ impl Auditor {
         for open in &open {
             self.unanswered(open);
         }
-        for course in &mut self.courses {
-            for phase in course.phases.end() {
-                self.audit.phases.push(phase, LIST_MAX);
-            }
+        for thread in 0..self.courses.len() {
+            let stuck = self.courses.get(thread).map(|course| course.run.stuck().collect::<Vec<_>>());
+            stuck.into_iter().flatten().for_each(|stuck| self.stuck(stuck, thread));
         }
         self.audit.phases.items.sort_by_key(|phase| (phase.from.source, phase.from.event));
         // A file may hold nothing but a side conversation.
-        let begun = |course: &Course| course.has_begun;
         let main = match self.courses.first() {
-            Some(course) if !course.has_begun => self.courses.iter().position(begun).unwrap_or(0),
+            Some(course) if !course.has_begun() => self.courses.iter().position(Course::has_begun).unwrap_or(0),
             _ => 0,
         };
         self.agents.settle(&self.courses, main);
@@ -49,8 +46,7 @@ impl Auditor {
         });
         let place = self.place;
         for (at, course) in self.courses.iter_mut().enumerate() {
-            let status = course.watch.status(None, &Patience::default());
-            let end = End { state: status.state, why: status.why, word: status.word };
+            let end = End::of(&course.run, course.id.is_some());
             let context = course.context.take();
             if at == main {
                 self.audit.end = end.clone();

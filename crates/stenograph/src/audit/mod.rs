@@ -30,9 +30,10 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::calls::{CallStep, Calls as Fold};
 use crate::evidence::{PlanChange, script_words};
+use crate::ledger::context_tokens;
 use crate::model::{Body, Content, Event, Input, Role, ScriptWords};
 use crate::query::touches;
-use crate::status::{given, is_recovery};
+use crate::run_state::RunStep;
 use crate::text::beginning;
 use agents::Agents;
 use answer::Answer;
@@ -42,7 +43,7 @@ pub use json::{Part, Parts};
 use keys::Keys;
 pub use report::{
     Agent, AgentState, Approval, Audit, Call, CallOutcome, Capped, Change, Compaction, Context, End, Failure, Fault,
-    FaultKind, File, Last, OutcomeRule, Phase, PhaseKind, Place, Step, Thread, Todos, Tool,
+    FaultKind, File, Last, OutcomeRule, Phase, Place, Step, StuckKind, Thread, Todos, Tool,
 };
 use thread::Course;
 
@@ -99,7 +100,8 @@ impl Auditor {
     /// Takes notice of the next event.
     pub fn add(&mut self, event: &Event<'_>) {
         self.place.event += 1;
-        self.place.line = event.at.map_or(0, |at| at.line);
+        let at = event.at.unwrap_or_default();
+        (self.place.line, self.place.offset) = (at.line, at.offset);
         self.audit.events += 1;
         self.take(event, event.thread.as_deref());
     }
@@ -127,9 +129,9 @@ impl Auditor {
         }
         self.state(event, thread);
         let Some(course) = self.courses.get_mut(thread) else { return };
-        course.watch.add_step(event, &step);
+        let RunStep { recovers, ended } = course.run.add(event, &step, self.place);
         course.window.event(event.id.as_deref());
-        if let Some(tokens) = event.usage.as_ref().map(given).filter(|tokens| *tokens > 0) {
+        if let Some(tokens) = context_tokens(event) {
             course.context.add(event.group.as_deref(), tokens, self.place);
             if let Some(at) = course.compacted.take()
                 && let Some(compaction) = self.audit.compactions.items.get_mut(at)
@@ -140,7 +142,6 @@ impl Auditor {
         match &event.body {
             Body::Message { role: Role::User, content } => self.user(event, content, thread),
             Body::Message { role: Role::Assistant, content } => self.assistant(event, content, thread),
-            Body::Thinking { .. } => self.moved(thread),
             Body::ToolCall { call, name, input } => {
                 let script = script_words(event);
                 self.call(call.as_deref(), name, input, script, thread, &step);
@@ -167,12 +168,14 @@ impl Auditor {
                 }
             }
             Body::Message { role: Role::System | Role::Developer | Role::Tool | Role::Unknown, .. }
+            | Body::Thinking { .. }
             | Body::Fact { .. }
             | Body::Other { .. } => {}
         }
-        if is_recovery(event, &step) {
+        if recovers {
             self.recover(thread);
         }
+        ended.into_iter().for_each(|stuck| self.stuck(stuck, thread));
     }
 
     /// What an event means for the calls. What was told already means nothing, except for facts: they report on calls in words of their own.
@@ -260,11 +263,8 @@ impl Auditor {
         thread: usize,
         step: &CallStep,
     ) {
-        let print = Fold::print(name, input);
-        let Some(number) = step.call.filter(|_| !step.is_again) else { return };
-        let done = step;
+        let (Some(number), Some(print), false) = (step.call, step.print, step.is_again) else { return };
         let Some(course) = self.courses.get_mut(thread) else { return };
-        course.has_begun = true;
         course.said.close();
         course.calls += 1;
         let touches = touches(name, input, course.cwd.as_deref().or(self.audit.cwd.as_deref()));
@@ -272,7 +272,6 @@ impl Auditor {
         let keys = Keys::of(name, input, if matches!(input, Input::Text(_)) { &paths } else { &[] }, script);
         let window_number = course.window.call(keys.command.as_deref());
         self.audit.commands += u64::from(keys.command.is_some());
-        let step = course.step_of_call();
         let mut todo = None;
         match PlanChange::of(name, input, script) {
             Some(PlanChange::Added(text)) => todo = Some(text),
@@ -289,19 +288,18 @@ impl Auditor {
             at: None,
             keys,
             touches,
-            step,
             number: window_number,
             after,
             todo,
             agent,
         };
         self.calls.begin(number, open, name);
-        if let Some(decision) = &done.early {
+        if let Some(decision) = &step.early {
             let early = self.calls.early(number);
             if let (Some((answer, place)), Some(open)) = (early, self.calls.take(number)) {
                 self.settle(&open, &answer, place, decision);
             }
-        } else if let Some(decision) = &done.decision
+        } else if let Some(decision) = &step.decision
             && let Some(open) = self.calls.take(number)
         {
             // The tool runs where the model does, and how long it took is not known.

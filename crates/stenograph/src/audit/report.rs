@@ -4,23 +4,11 @@
 mod course;
 
 pub use crate::calls::{CallOutcome, OutcomeRule};
-use crate::status::{State, Why};
+use crate::run_state::{Patience, RunRule, RunState, State, Why};
+pub use crate::run_state::{Place, StuckKind};
 pub use course::{
-    Agent, AgentState, Approval, Compaction, Context, Failure, Fault, FaultKind, Last, Phase, PhaseKind, Step, Todos,
+    Agent, AgentState, Approval, Compaction, Context, Failure, Fault, FaultKind, Last, Phase, Step, Todos,
 };
-
-/// Where something stands.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Place {
-    /// Which of the sources, from 0.
-    pub source: usize,
-    /// The number of the event in it, from 1, every event counted.
-    pub event: u64,
-    /// The line its record begins on; 0 where nobody counted.
-    pub line: u64,
-    /// When, in milliseconds since 1970.
-    pub time_ms: Option<i64>,
-}
 
 /// The first items of a list, and how many more there were.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -112,17 +100,32 @@ pub struct Audit {
 /// How a conversation ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct End {
-    /// How it stands.
+    /// The state.
     pub state: State,
-    /// Why that is said.
+    /// Why it has this state.
     pub why: Why,
-    /// The reason, in the source's own word.
+    /// The reason in the words of the source.
     pub word: Option<String>,
+    /// The rule that decided the state.
+    pub rule: RunRule,
+    /// The event that decided it.
+    pub place: Place,
+}
+
+impl End {
+    /// How a conversation ended.
+    pub(super) fn of(run: &RunState, is_side: bool) -> End {
+        let decision = run.decide(None, &Patience::default());
+        // Nobody talks with a side conversation: when its turn is over, it is over.
+        let why = if is_side && decision.why == Why::Waiting { Why::Ended } else { decision.why };
+        let (rule, place) = (decision.rule, decision.from);
+        End { state: decision.state, why, word: run.word().map(str::to_owned), rule, place }
+    }
 }
 
 impl Default for End {
     fn default() -> End {
-        End { state: State::Unknown, why: Why::Nothing, word: None }
+        End::of(&RunState::default(), false)
     }
 }
 
@@ -195,6 +198,14 @@ pub struct Call {
     pub said: Option<String>,
     /// The event of the call whose work this one asks after.
     pub asks_after: Option<u64>,
+}
+
+impl Call {
+    /// One line about the call: its command, else the value that tells most.
+    pub fn about(&self) -> &str {
+        let value = || self.keys.first().map(|(_, value)| value.as_str());
+        self.command.as_deref().or_else(value).unwrap_or_default()
+    }
 }
 
 /// What happened to a file in the end.

@@ -2,14 +2,13 @@
 
 use crate::calls::{Decision, answers_with_one};
 use crate::text::beginning;
-use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::agents::Work;
 use super::answer::Answer;
 use super::calls::Open;
 use super::report::{Approval, CallOutcome, Fault, FaultKind, Place, Step};
 use super::trouble::{self, Trouble};
-use super::{Auditor, LIST_MAX, TEXT_SIZE_MAX, Verdict, thread, todos};
+use super::{Auditor, LIST_MAX, TEXT_SIZE_MAX, Verdict, todos};
 
 impl Auditor {
     /// A call was answered, and the fold decided what came of it.
@@ -64,20 +63,6 @@ impl Auditor {
         let is_bad = outcome.is_failure();
         course.failed += u64::from(is_bad);
         let about = open.keys.about();
-        let result = thread::Result {
-            thread: open.thread,
-            call: open.place,
-            place,
-            step: open.step,
-            print: xxh3_64_with_seed(answer.beginning.as_bytes(), open.print),
-            tool,
-            about,
-            outcome,
-        };
-        for phase in course.phases.add(&result) {
-            self.audit.phases.push(phase, LIST_MAX);
-        }
-        course.has_moved = true;
         course.said.close();
         let step = Step {
             place: open.place,

@@ -1,28 +1,20 @@
 //! What messages, errors and compactions mean for the conversation that they stand in. Calls are in `mod.rs`, their answers in `settle.rs`.
 
-use super::report::{Capped, Compaction, Fault, FaultKind, Step};
-use super::thread::Course;
+use super::report::{Capped, Compaction, Fault, FaultKind, Phase, Step};
+use super::thread::{Course, STEP_SIZE_MAX};
 use super::trouble::{self, Trouble};
 use super::window::{Preserved, PutAside};
 use super::{Auditor, LIST_MAX, TEXT_SIZE_MAX};
 use crate::evidence::{CompactionDetails, UserMessage};
 use crate::model::{Body, Content, Event, Role};
+use crate::run_state::Stuck;
 use crate::text::beginning;
 
 /// How many files of a compaction are named.
 const PUT_ASIDE_MAX: usize = 100;
 
 impl Auditor {
-    /// Something came between two calls.
-    pub(super) fn moved(&mut self, thread: usize) {
-        if let Some(course) = self.courses.get_mut(thread) {
-            course.has_begun = true;
-            course.has_moved = true;
-        }
-    }
-
     pub(super) fn user(&mut self, event: &Event<'_>, content: &Content<'_>, thread: usize) {
-        self.moved(thread);
         let joined = content.joined();
         let text = joined.decode();
         let text = text.trim();
@@ -47,7 +39,6 @@ impl Auditor {
     }
 
     pub(super) fn assistant(&mut self, event: &Event<'_>, content: &Content<'_>, thread: usize) {
-        self.moved(thread);
         let joined = content.joined();
         let text = joined.decode();
         let Some(course) = self.courses.get_mut(thread) else { return };
@@ -58,6 +49,15 @@ impl Auditor {
             let text = text.trim().to_owned();
             course.step(Step { place: self.place, tool: None, text, outcome: None, exit: None });
         }
+    }
+
+    /// A stretch without progress ended.
+    pub(super) fn stuck(&mut self, stuck: Stuck, thread: usize) {
+        let Stuck { kind, from, to, count, call } = stuck;
+        let (tool, about) = call.map(|number| self.calls.about(number)).unwrap_or_default();
+        let about = beginning(about, STEP_SIZE_MAX).to_owned();
+        let phase = Phase { kind, thread, from, to, count, tool: tool.to_owned(), about };
+        self.audit.phases.push(phase, LIST_MAX);
     }
 
     /// Something good came after what went wrong.
@@ -72,7 +72,6 @@ impl Auditor {
     }
 
     pub(super) fn fault(&mut self, kind: FaultKind, name: Option<&str>, text: &str, thread: usize) {
-        self.moved(thread);
         let fault = Fault {
             place: self.place,
             thread,

@@ -218,7 +218,7 @@ fn phases_in_which_it_gets_nowhere() {
     let audit = tape.done();
     let found: Vec<_> =
         audit.phases.items.iter().map(|phase| (phase.kind, phase.from.event, phase.to.event, phase.count)).collect();
-    assert_eq!(found, [(PhaseKind::Failing, 1, 6, 3), (PhaseKind::Repeating, 9, 20, 6)]);
+    assert_eq!(found, [(StuckKind::Failing, 1, 6, 3), (StuckKind::Repeating, 9, 20, 6)]);
 }
 
 #[test]

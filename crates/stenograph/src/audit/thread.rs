@@ -1,41 +1,34 @@
-//! One conversation: what was said last, how much its model was given, where it gets nowhere. A fold in bounded memory; what went wrong in it
-//! is in `trouble.rs`, what a compaction puts aside in `window.rs`.
+//! One conversation: what was said last, and how much its model was given. A fold in bounded memory; where it stands is in
+//! [`crate::run_state`], what went wrong in it in `trouble.rs`, what a compaction puts aside in `window.rs`.
 
 use std::collections::VecDeque;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::report::{CallOutcome, Context, Last, Phase, PhaseKind, Place, Step};
+use super::report::{Context, Last, Place, Step};
 use super::trouble::OpenFailures;
 use super::window::Window;
-use crate::status::Watch;
+use crate::run_state::RunState;
 use crate::text::beginning;
 
 /// One conversation.
 #[derive(Debug, Default)]
 pub(super) struct Course {
     pub id: Option<String>,
-    pub watch: Watch,
+    pub run: RunState,
     pub cwd: Option<String>,
     pub calls: u64,
     pub failed: u64,
     pub context: Series,
     pub said: Said,
     pub window: Window,
-    pub phases: Phases,
     pub troubles: OpenFailures,
     /// A fingerprint of what it was asked first.
     pub asked: Option<u64>,
-    /// Whether anything was said or done in it.
-    pub has_begun: bool,
     /// The compaction after which nobody has said yet how much is left.
     pub compacted: Option<usize>,
-    /// The step that calls are made in: calls with nothing between them are one.
-    pub step: u64,
-    /// Whether something came since the last call.
-    pub has_moved: bool,
     pub mode: Option<String>,
-    /// The last result that went wrong, until one goes well.
+    /// The last steps.
     pub steps: VecDeque<Step>,
 }
 
@@ -43,7 +36,7 @@ pub(super) struct Course {
 const STEPS_MAX: usize = 5;
 
 /// How much of a step is told.
-const STEP_SIZE_MAX: usize = 400;
+pub(super) const STEP_SIZE_MAX: usize = 400;
 
 impl Course {
     /// A step was taken.
@@ -56,12 +49,9 @@ impl Course {
         self.steps.push_back(step);
     }
 
-    /// The step that a call is made in.
-    pub fn step_of_call(&mut self) -> u64 {
-        if std::mem::take(&mut self.has_moved) {
-            self.step += 1;
-        }
-        self.step
+    /// Whether anybody said or called something in it. A result alone belongs to a call of another conversation.
+    pub fn has_begun(&self) -> bool {
+        self.calls > 0 || self.asked.is_some() || self.said.last.is_some()
     }
 
     /// What a prompt begins with, to know the conversation by.
@@ -183,119 +173,6 @@ impl Said {
 
     pub fn take(&mut self) -> Option<Last> {
         self.last.take()
-    }
-}
-
-/// Where a conversation gets nowhere, by the rules of [`crate::status`].
-#[derive(Debug, Default)]
-pub(super) struct Phases {
-    recent: VecDeque<Recent>,
-    failing: Option<Phase>,
-    failing_step: Option<u64>,
-    repeating: Option<(u64, Phase)>,
-}
-
-#[derive(Debug)]
-struct Recent {
-    print: u64,
-    place: Place,
-}
-
-/// Among so many calls,
-const RECENT_MAX: usize = 10;
-
-/// so many equal ones are too many.
-const EQUAL_MIN: usize = 5;
-
-/// So many steps that fail in a row are too many.
-const FAILING_MIN: u64 = 3;
-
-/// A result, for the phases.
-pub(super) struct Result<'a> {
-    pub thread: usize,
-    pub call: Place,
-    pub place: Place,
-    pub step: u64,
-    /// A fingerprint of the call, its input and its answer.
-    pub print: u64,
-    pub tool: &'a str,
-    pub about: &'a str,
-    pub outcome: CallOutcome,
-}
-
-impl Phases {
-    /// A call was answered; gives the phases that are over with it.
-    pub fn add(&mut self, result: &Result<'_>) -> impl Iterator<Item = Phase> + use<> {
-        let failed = self.fail(result);
-        let repeated = self.repeat(result);
-        failed.into_iter().chain(repeated)
-    }
-
-    /// The phases that last to the end.
-    pub fn end(&mut self) -> impl Iterator<Item = Phase> + use<> {
-        let failing = self.failing.take().filter(|phase| phase.count >= FAILING_MIN);
-        let repeating = self.repeating.take().map(|(_, phase)| phase);
-        failing.into_iter().chain(repeating)
-    }
-
-    fn fail(&mut self, result: &Result<'_>) -> Option<Phase> {
-        if !result.outcome.is_failure() {
-            self.failing_step = None;
-            return self.failing.take().filter(|phase| phase.count >= FAILING_MIN);
-        }
-        match &mut self.failing {
-            // Calls that were made together fail together: that is one step.
-            Some(phase) => {
-                phase.count += u64::from(self.failing_step != Some(result.step));
-                phase.to = result.place;
-                phase.tool = result.tool.to_owned();
-                phase.about = beginning(result.about, STEP_SIZE_MAX).to_owned();
-            }
-            None => self.failing = Some(result.phase(PhaseKind::Failing, result.call, 1)),
-        }
-        self.failing_step = Some(result.step);
-        None
-    }
-
-    fn repeat(&mut self, result: &Result<'_>) -> Option<Phase> {
-        if self.recent.len() >= RECENT_MAX {
-            self.recent.pop_front();
-        }
-        self.recent.push_back(Recent { print: result.print, place: result.call });
-        let alike = |print: u64| self.recent.iter().filter(move |recent| recent.print == print);
-        if let Some((print, phase)) = &mut self.repeating {
-            if *print == result.print {
-                phase.count += 1;
-                phase.to = result.place;
-                return None;
-            }
-            if alike(*print).count() >= EQUAL_MIN {
-                return None;
-            }
-        }
-        let over = self.repeating.take().map(|(_, phase)| phase);
-        let count = alike(result.print).count();
-        if count >= EQUAL_MIN
-            && let Some(first) = alike(result.print).next()
-        {
-            let from = first.place;
-            self.repeating = Some((result.print, result.phase(PhaseKind::Repeating, from, count as u64)));
-        }
-        over
-    }
-}
-
-impl Result<'_> {
-    fn phase(&self, kind: PhaseKind, from: Place, count: u64) -> Phase {
-        Phase {
-            kind,
-            thread: self.thread,
-            from,
-            to: self.place,
-            count,
-            tool: self.tool.to_owned(),
-            about: beginning(self.about, STEP_SIZE_MAX).to_owned(),
-        }
     }
 }
 

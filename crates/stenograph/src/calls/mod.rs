@@ -47,6 +47,8 @@ pub struct CallStep {
     pub call: Option<u64>,
     /// The tool that was called, or that answered.
     pub tool: Option<Arc<str>>,
+    /// A fingerprint of the tool and its input, for a new call.
+    pub print: Option<u64>,
     /// Whether an earlier event told the same call or the same result.
     pub is_again: bool,
     /// What a result says about its call.
@@ -196,7 +198,8 @@ impl Calls {
         input: &Input<'_>,
         thread: u32,
     ) -> CallStep {
-        let (id, print) = (Calls::id(stated), short(Calls::print(name, input)));
+        let (id, full) = (Calls::id(stated), Calls::print(name, input));
+        let print = short(full);
         let tool = self.known_name(name);
         let is_lasting = stated.is_some_and(|id| id.len() >= ID_LENGTH_MIN);
         if let Some(known) = self.again(id, print, thread, is_lasting) {
@@ -223,7 +226,7 @@ impl Calls {
             exit: None,
             has_failed: false,
         };
-        let mut step = CallStep { call: Some(number), tool: Some(tool), ..CallStep::default() };
+        let mut step = CallStep { call: Some(number), tool: Some(tool), print: Some(full), ..CallStep::default() };
         if let Some(early) = early {
             return self.answer_early(call, &early, step);
         }

@@ -4,6 +4,7 @@
 //! [`Counting`] makes a [`SourceUsage`] of one source, [`LedgerBuilder`] one ledger of all pages; [`crate::evidence`] reads what records state beyond the usage of their events.
 
 mod builder;
+mod context;
 mod conversions;
 mod counting;
 mod key;
@@ -17,6 +18,7 @@ mod source_usage;
 
 pub use crate::model::{ServiceTier, Tokens};
 pub use builder::{Decision, Entry, Ledger, LedgerBuilder};
+pub use context::context_tokens;
 pub use counting::{Calls, Counting};
 pub use money::Money;
 pub use peer_rows::PeerRows;

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use stenograph::audit::{Agent, Audit, CallOutcome, Compaction, Context, End, FaultKind, PhaseKind, Step, Verdict};
+use stenograph::audit::{Agent, Audit, CallOutcome, Compaction, Context, End, FaultKind, Step, StuckKind, Verdict};
 use stenograph::status::Why;
 
 use super::view::{Room, brief, heading, more, number, span};
@@ -236,8 +236,8 @@ fn phases(audit: &Audit, colour: Colour, out: &mut String) {
     heading("stuck", &counted(audit.phases.count(), "phase"), colour, out);
     for phase in audit.phases.items.iter().take(LINES_MAX) {
         let what = match phase.kind {
-            PhaseKind::Failing => format!("{} in a row failed, the last", counted(phase.count, "step")),
-            PhaseKind::Repeating => format!("{} times the same call with the same answer,", grouped(phase.count)),
+            StuckKind::Failing => format!("{} in a row failed, the last", counted(phase.count, "step")),
+            StuckKind::Repeating => format!("{} times the same call with the same answer,", grouped(phase.count)),
         };
         let line = brief(&format!("{what} {} {}", phase.tool, phase.about), LINE_LENGTH_MAX);
         let _ = writeln!(out, "  events {} to {}: {line}", number(phase.from), number(phase.to));

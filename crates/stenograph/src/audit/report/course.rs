@@ -3,6 +3,7 @@
 use super::{CallOutcome, Capped, Place};
 use crate::evidence::Todo;
 use crate::model::Verdict;
+use crate::run_state::StuckKind;
 
 /// What was said last.
 #[derive(Clone, Debug, PartialEq)]
@@ -149,30 +150,12 @@ pub struct Todos {
     pub more: u64,
 }
 
-/// How a run can get nowhere.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum PhaseKind {
-    /// Step after step failed.
-    Failing,
-    /// The same call was made over and over, and gave the same answer.
-    Repeating,
-}
-
-impl PhaseKind {
-    /// The word for it.
-    pub fn name(self) -> &'static str {
-        match self {
-            PhaseKind::Failing => "failing",
-            PhaseKind::Repeating => "repeating",
-        }
-    }
-}
 
 /// A stretch in which a run got nowhere.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Phase {
     /// In which way.
-    pub kind: PhaseKind,
+    pub kind: StuckKind,
     /// In which conversation.
     pub thread: usize,
     /// Where it begins.

@@ -1,0 +1,260 @@
+//! The state of a run, decided from its phase and from how long nothing came. Nothing here reads a clock.
+//!
+//! The rules, in this order:
+//!
+//! 1. *completed*, *failed*: the run or the turn is over. A record says so, or the last record is an answer that nothing followed for a while
+//!    ([`Patience::settle_ms`]: many systems do not state how an answer ended, and write its next piece some seconds later). A run failed if
+//!    it ended without success, in the middle of an answer, by a refusal, by an interruption, or by an error that nothing followed.
+//! 2. *error*: the last record is an error, and none says that the run is over.
+//! 3. *stale*: the run was going on, and nothing came for too long. Nobody writes while a tool works, so a call without a result gets much
+//!    more time ([`Patience::call_ms`]) than a model ([`Patience::silence_ms`]).
+//! 4. *stuck*: the run fails or repeats itself, see `stuck.rs`.
+//! 5. *running*: everything else that goes on. *unknown*: nobody said anything, or nobody knows when.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Phase, Place, RunState, StopReason, StuckKind};
+
+/// The state of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum State {
+    /// The run is over, or a turn is and the user is next.
+    Completed,
+    /// The run ended without success.
+    Failed,
+    /// The last record is an error.
+    Error,
+    /// The run was going on, and nothing came for too long.
+    Stale,
+    /// The run goes on without progress.
+    Stuck,
+    /// The run goes on.
+    Running,
+    /// No record decides.
+    Unknown,
+}
+
+impl State {
+    /// Every state.
+    pub const ALL: [State; 7] =
+        [State::Completed, State::Failed, State::Error, State::Stale, State::Stuck, State::Running, State::Unknown];
+
+    /// The word for people and programs.
+    pub fn name(self) -> &'static str {
+        match self {
+            State::Completed => "completed",
+            State::Failed => "failed",
+            State::Error => "error",
+            State::Stale => "stale",
+            State::Stuck => "stuck",
+            State::Running => "running",
+            State::Unknown => "unknown",
+        }
+    }
+
+    /// Whether more is to come, as far as anybody can tell.
+    pub fn goes_on(self) -> bool {
+        match self {
+            State::Running | State::Stuck | State::Error => true,
+            State::Completed | State::Failed | State::Stale | State::Unknown => false,
+        }
+    }
+}
+
+/// Why a run has its state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Why {
+    /// A turn is over, and the user is next.
+    Waiting,
+    /// The run states that it is over.
+    Ended,
+    /// Somebody interrupted it.
+    Interrupted,
+    /// The model refused.
+    Refused,
+    /// A limit cut the answer off.
+    CutOff,
+    /// The last record is an error.
+    LastError,
+    /// A call has no result: the tool works, or waits for a permission.
+    InCall,
+    /// The model has its input and has not answered.
+    Asked,
+    /// The model is in the middle of an answer.
+    Answering,
+    /// The last steps failed.
+    Failing,
+    /// The run makes the same call again and again, and gets the same result.
+    Repeating,
+    /// No record decides.
+    Nothing,
+}
+
+impl Why {
+    /// The word for people and programs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Why::Waiting => "waiting",
+            Why::Ended => "ended",
+            Why::Interrupted => "interrupted",
+            Why::Refused => "refused",
+            Why::CutOff => "cut_off",
+            Why::LastError => "last_error",
+            Why::InCall => "in_call",
+            Why::Asked => "asked",
+            Why::Answering => "answering",
+            Why::Failing => "failing",
+            Why::Repeating => "repeating",
+            Why::Nothing => "nothing",
+        }
+    }
+}
+
+/// The rule that decided a state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum RunRule {
+    /// No record decides.
+    #[default]
+    NoRecord,
+    /// A message asks the model for an answer.
+    Prompt,
+    /// A result came, and the model is next.
+    Result,
+    /// The model answers, thinks or calls a tool.
+    Answer,
+    /// The answer states why it stopped.
+    StopReason,
+    /// A record states that the turn or the run is over.
+    StopRecord,
+    /// A message states that the user interrupted the run.
+    InterruptionMessage,
+    /// A record states an error, and nothing followed.
+    LastError,
+    /// A call has no result.
+    OpenCall,
+    /// Three steps in a row failed.
+    FailingSteps,
+    /// Five of the last ten calls are equal, and so are their results.
+    RepeatedCalls,
+}
+
+impl RunRule {
+    /// The word for programs.
+    pub fn name(self) -> &'static str {
+        match self {
+            RunRule::NoRecord => "no_record",
+            RunRule::Prompt => "prompt",
+            RunRule::Result => "result",
+            RunRule::Answer => "answer",
+            RunRule::StopReason => "stop_reason",
+            RunRule::StopRecord => "stop_record",
+            RunRule::InterruptionMessage => "interruption_message",
+            RunRule::LastError => "last_error",
+            RunRule::OpenCall => "open_call",
+            RunRule::FailingSteps => "failing_steps",
+            RunRule::RepeatedCalls => "repeated_calls",
+        }
+    }
+
+    /// The rule for people.
+    pub fn sentence(self) -> &'static str {
+        match self {
+            RunRule::NoRecord => "no record decides",
+            RunRule::Prompt => "a message asks the model for an answer",
+            RunRule::Result => "a result came, and the model is next",
+            RunRule::Answer => "the model answers, thinks or calls a tool",
+            RunRule::StopReason => "the answer states why it stopped",
+            RunRule::StopRecord => "the record states that the turn or the run is over",
+            RunRule::InterruptionMessage => "the message states that the user interrupted the run",
+            RunRule::LastError => "the record states an error, and nothing followed",
+            RunRule::OpenCall => "the call has no result",
+            RunRule::FailingSteps => "three or more steps in a row failed",
+            RunRule::RepeatedCalls => "five or more of ten calls are equal, and so are their results",
+        }
+    }
+}
+
+/// How long silence may last before it means something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Patience {
+    /// After an answer that may go on. Then it is complete.
+    pub settle_ms: u64,
+    /// While a model is next. One that thinks hard writes nothing for minutes.
+    pub silence_ms: u64,
+    /// While a call has no result. Builds, tests and other agents take their time.
+    pub call_ms: u64,
+}
+
+impl Default for Patience {
+    fn default() -> Patience {
+        Patience { settle_ms: 30_000, silence_ms: 300_000, call_ms: 3_600_000 }
+    }
+}
+
+/// The state of a run, and what decided it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StateDecision {
+    /// The state.
+    pub state: State,
+    /// Why.
+    pub why: Why,
+    /// The rule that decided it.
+    pub rule: RunRule,
+    /// The event that decided it; of a stretch the first one.
+    pub from: Place,
+    /// Of a stretch the last event.
+    pub to: Place,
+}
+
+impl RunState {
+    /// Decides the state of a run in which nothing came for this long; `None` if nobody knows how long.
+    pub fn decide(&self, silence_ms: Option<u64>, patience: &Patience) -> StateDecision {
+        let silent_for = |limit_ms: u64| silence_ms.is_none_or(|silence_ms| silence_ms >= limit_ms);
+        let here = |state: State, why: Why| self.decision(state, why, self.rule, self.place);
+        let open = self.open.front();
+        let going = match &self.phase {
+            Phase::Nothing => return here(State::Unknown, Why::Nothing),
+            Phase::Over(reason, _) => {
+                let (state, why) = over(*reason);
+                return here(state, why);
+            }
+            Phase::Broken => return here(State::Error, Why::LastError),
+            Phase::Asked | Phase::Thinking | Phase::Answered if open.is_some() => Why::InCall,
+            Phase::Answered if silent_for(patience.settle_ms) => return here(State::Completed, Why::Waiting),
+            Phase::Answered | Phase::Thinking => Why::Answering,
+            Phase::Asked => Why::Asked,
+        };
+        let decide = |state: State| match open {
+            Some(open) => self.decision(state, going, RunRule::OpenCall, open.place),
+            None => here(state, going),
+        };
+        let limit_ms = if going == Why::InCall { patience.call_ms } else { patience.silence_ms };
+        match (silence_ms, self.stuck().next()) {
+            (None, _) => decide(State::Unknown),
+            (Some(_), _) if silent_for(limit_ms) => decide(State::Stale),
+            (Some(_), Some(stuck)) => {
+                let (why, rule) = match stuck.kind {
+                    StuckKind::Failing => (Why::Failing, RunRule::FailingSteps),
+                    StuckKind::Repeating => (Why::Repeating, RunRule::RepeatedCalls),
+                };
+                StateDecision { to: stuck.to, ..self.decision(State::Stuck, why, rule, stuck.from) }
+            }
+            (Some(_), None) => decide(State::Running),
+        }
+    }
+
+    fn decision(&self, state: State, why: Why, rule: RunRule, place: Place) -> StateDecision {
+        StateDecision { state, why, rule, from: place, to: place }
+    }
+}
+
+fn over(reason: StopReason) -> (State, Why) {
+    match reason {
+        StopReason::Waiting => (State::Completed, Why::Waiting),
+        StopReason::Ended | StopReason::GoesOn => (State::Completed, Why::Ended),
+        StopReason::CutOff => (State::Failed, Why::CutOff),
+        StopReason::Refused => (State::Failed, Why::Refused),
+        StopReason::Interrupted => (State::Failed, Why::Interrupted),
+        StopReason::Error => (State::Failed, Why::LastError),
+    }
+}

@@ -1,0 +1,156 @@
+//! When a run makes no progress: its steps fail one after the other, or it makes the same call again and again.
+
+use std::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use super::Place;
+use crate::calls::CallStep;
+
+/// How a run makes no progress.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum StuckKind {
+    /// Step after step failed.
+    Failing,
+    /// The same call was made again and again, and gave the same result.
+    Repeating,
+}
+
+impl StuckKind {
+    /// The word for people and programs.
+    pub fn name(self) -> &'static str {
+        match self {
+            StuckKind::Failing => "failing",
+            StuckKind::Repeating => "repeating",
+        }
+    }
+}
+
+/// A stretch in which a run makes no progress.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stuck {
+    /// How.
+    pub kind: StuckKind,
+    /// The first of its calls; its result, if the call is not known.
+    pub from: Place,
+    /// The last of its results.
+    pub to: Place,
+    /// How many steps, or equal calls, it has.
+    pub count: u64,
+    /// The number of the last of its calls, as [`Calls`](crate::calls::Calls) numbers them.
+    pub call: Option<u64>,
+}
+
+/// The last calls, as far as the rules need them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct StuckRules {
+    /// Calls without a result.
+    made: VecDeque<MadeCall>,
+    /// Calls with a result.
+    answered: VecDeque<AnsweredCall>,
+    failing: Option<Stuck>,
+    failing_step: Option<u64>,
+    repeating: Option<(u64, Stuck)>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct MadeCall {
+    number: u64,
+    /// A fingerprint of the tool and its input.
+    print: u64,
+    step: u64,
+    place: Place,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct AnsweredCall {
+    /// A fingerprint of the tool, its input and its result.
+    print: u64,
+    place: Place,
+}
+
+/// How many calls that wait for their results are remembered.
+const MADE_MAX: usize = 64;
+
+/// Among this many answered calls, [`EQUAL_MIN`] equal ones mean that the run repeats itself.
+const ANSWERED_MAX: usize = 10;
+const EQUAL_MIN: usize = 5;
+
+/// This many failed steps in a row mean that the run fails.
+const FAILING_MIN: u64 = 3;
+
+impl StuckRules {
+    pub fn call(&mut self, number: u64, print: Option<u64>, step: u64, place: Place) {
+        if self.made.len() >= MADE_MAX {
+            self.made.pop_front();
+        }
+        self.made.push_back(MadeCall { number, print: print.unwrap_or_default(), step, place });
+    }
+
+    /// A result came. Returns the stretches that end with it.
+    pub fn result(&mut self, step: &CallStep, result: u64, place: Place) -> Vec<Stuck> {
+        let at = self.made.iter().position(|made| Some(made.number) == step.call);
+        let made = at.and_then(|at| self.made.remove(at));
+        let failed = if step.has_failed() {
+            self.fail(made.as_ref(), place);
+            None
+        } else {
+            self.failing_step = None;
+            self.failing.take().filter(|stuck| stuck.count >= FAILING_MIN)
+        };
+        let repeated = made.and_then(|made| self.repeat(&made, result, place));
+        failed.into_iter().chain(repeated).collect()
+    }
+
+    /// The stretches that last until now.
+    pub fn now(&self) -> impl Iterator<Item = Stuck> {
+        let failing = self.failing.filter(|stuck| stuck.count >= FAILING_MIN);
+        failing.into_iter().chain(self.repeating.map(|(_, stuck)| stuck))
+    }
+
+    fn fail(&mut self, made: Option<&MadeCall>, place: Place) {
+        let (step, call) = (made.map(|made| made.step), made.map(|made| made.number));
+        match &mut self.failing {
+            // A result whose call is not known is a step of its own.
+            Some(stuck) => {
+                stuck.count += u64::from(step.is_none() || step != self.failing_step);
+                (stuck.to, stuck.call) = (place, call);
+            }
+            None => {
+                let from = made.map_or(place, |made| made.place);
+                self.failing = Some(Stuck { kind: StuckKind::Failing, from, to: place, count: 1, call });
+            }
+        }
+        self.failing_step = step;
+    }
+
+    fn repeat(&mut self, made: &MadeCall, result: u64, place: Place) -> Option<Stuck> {
+        let print = xxh3_64_with_seed(&result.to_le_bytes(), made.print);
+        if self.answered.len() >= ANSWERED_MAX {
+            self.answered.pop_front();
+        }
+        self.answered.push_back(AnsweredCall { print, place: made.place });
+        let equal = |print: u64| self.answered.iter().filter(move |one| one.print == print);
+        if let Some((repeated, stuck)) = &mut self.repeating {
+            if *repeated == print {
+                stuck.count += 1;
+                (stuck.to, stuck.call) = (place, Some(made.number));
+                return None;
+            }
+            if equal(*repeated).count() >= EQUAL_MIN {
+                return None;
+            }
+        }
+        let ended = self.repeating.take().map(|(_, stuck)| stuck);
+        let count = equal(print).count();
+        if count >= EQUAL_MIN
+            && let Some(first) = equal(print).next()
+        {
+            let (from, call) = (first.place, Some(made.number));
+            let stuck = Stuck { kind: StuckKind::Repeating, from, to: place, count: count as u64, call };
+            self.repeating = Some((print, stuck));
+        }
+        ended
+    }
+}

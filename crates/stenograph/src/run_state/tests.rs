@@ -1,0 +1,96 @@
+//! What the fold decides where status and audit cannot show it: told twice, restored, started in the middle.
+
+use super::*;
+use crate::model::Input;
+
+fn said(role: Role, text: &str) -> Event<'static> {
+    Event::new(Body::Message { role, content: Content::text(text.to_owned()) })
+}
+
+fn call(id: &str, input: &str) -> Event<'static> {
+    let input = Input::Json(format!("{{\"x\":\"{input}\"}}").into());
+    Event::new(Body::ToolCall { call: Some(id.to_owned().into()), name: "Bash".into(), input })
+}
+
+fn result(id: &str, error: bool) -> Event<'static> {
+    let content = Content::text("answer");
+    Event::new(Body::ToolResult { call: Some(id.to_owned().into()), name: None, content, error: Some(error) })
+}
+
+/// Three failed steps, each told again, then an error that is recovered.
+fn events() -> Vec<Event<'static>> {
+    let mut events = vec![said(Role::User, "Fix it")];
+    for number in 0..3 {
+        let id = format!("call-{number:04}");
+        events.extend([call(&id, &id), result(&id, true), result(&id, true)]);
+    }
+    events.push(Event::new(Body::Failure { name: Some("overloaded".into()), content: None }));
+    events.extend([said(Role::Assistant, "Again."), call("call-0009", "last")]);
+    events
+}
+
+fn run(events: &[Event<'_>]) -> RunState {
+    let (mut calls, mut run) = (Calls::default(), RunState::default());
+    for (number, event) in (1..).zip(events) {
+        let step = calls.add(event);
+        run.add(event, &step, Place { event: number, ..Place::default() });
+    }
+    run
+}
+
+#[test]
+fn a_result_that_is_told_again_changes_nothing() {
+    let found = run(&events()[..10]);
+    let stuck: Vec<Stuck> = found.stuck().collect();
+    assert_eq!(stuck.len(), 1);
+    assert_eq!((stuck[0].kind, stuck[0].count, stuck[0].from.event, stuck[0].to.event), (StuckKind::Failing, 3, 2, 9));
+    let answered = [
+        call("call-0001", "a"),
+        result("call-0001", false),
+        said(Role::Assistant, "Done."),
+        result("call-0001", false),
+    ];
+    assert_eq!(run(&answered).phase(), &Phase::Answered);
+}
+
+#[test]
+fn a_decision_names_its_rule_and_its_event() {
+    let decided = |count: usize| {
+        let decision = run(&events()[..count]).decide(Some(0), &Patience::default());
+        (decision.state, decision.rule, decision.from.event, decision.to.event)
+    };
+    assert_eq!(decided(0), (State::Unknown, RunRule::NoRecord, 0, 0));
+    assert_eq!(decided(1), (State::Running, RunRule::Prompt, 1, 1));
+    assert_eq!(decided(2), (State::Running, RunRule::OpenCall, 2, 2));
+    assert_eq!(decided(3), (State::Running, RunRule::Result, 3, 3));
+    assert_eq!(decided(10), (State::Stuck, RunRule::FailingSteps, 2, 9));
+    assert_eq!(decided(11), (State::Error, RunRule::LastError, 11, 11));
+    let recovery = run(&events()).recovery().unwrap();
+    assert_eq!((recovery.error.event, recovery.by.event), (11, 12));
+}
+
+#[test]
+fn a_fold_that_is_restored_goes_on_as_if_nothing_had_happened() {
+    let (mut calls, mut whole, mut resumed) = (Calls::default(), RunState::default(), RunState::default());
+    for event in &events() {
+        let step = calls.add(event);
+        resumed = RunState::restore(&resumed.save());
+        assert_eq!(whole.add(event, &step, Place::default()), resumed.add(event, &step, Place::default()));
+        assert_eq!(whole, resumed);
+    }
+    assert_eq!(RunState::restore("nonsense"), RunState::default());
+}
+
+#[test]
+fn what_is_saved_stays_small() {
+    let many: Vec<Event<'static>> =
+        (0..5000).map(|number| call(&format!("call-{number:06}"), "x".repeat(99).as_str())).collect();
+    let saved = run(&many).save();
+    assert!(saved.len() < 32 << 10, "{} bytes", saved.len());
+}
+
+#[test]
+fn a_call_that_is_answered_before_it_is_made_is_not_open() {
+    let found = run(&[result("call-0001", false), call("call-0001", "a")]);
+    assert_eq!(found.open_tools().count(), 0);
+}
