@@ -3,6 +3,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a task talks to the person who started it")]
 
 mod allow_list;
+mod api;
 mod bench;
 mod code;
 mod corpus;
@@ -57,6 +58,15 @@ enum Task {
     Corpus(corpus::Options),
     /// Write the table of prices anew, from the list that a package publishes
     Prices(prices::Options),
+    /// Print the public surface of the library crates
+    Api {
+        /// Write it to docs/api
+        #[arg(long, conflicts_with = "check")]
+        write: bool,
+        /// Fail when docs/api differs
+        #[arg(long)]
+        check: bool,
+    },
     /// Measure
     Bench {
         #[command(subcommand)]
@@ -82,6 +92,9 @@ fn main() -> ExitCode {
     let done = match Arguments::parse().task {
         Task::Gen { check: true } => generate::check(),
         Task::Gen { check: false } => generate::write(),
+        Task::Api { write: true, .. } => api::write(),
+        Task::Api { check: true, .. } => api::check(),
+        Task::Api { .. } => api::print(),
         Task::Tidy { shrink: false } => tidy::tidy(),
         Task::Tidy { shrink: true } => names::shrink().and_then(|()| layers::shrink()),
         Task::Lines(options) => lines::lines(&options),

@@ -11,8 +11,8 @@ use crate::{Failure, code, tree};
 /// The list of names that may still be shared, from the root of the repository.
 const LIST: &str = "xtask/src/names/allowed.txt";
 
-/// A name that every command has one of, by convention.
-const CONVENTIONAL: [&str; 1] = ["Options"];
+/// Names that every command or every crate has one of, by convention.
+const CONVENTIONAL: [&str; 2] = ["Error", "Options"];
 
 /// One failure for each name that spreads, and for each entry of the list that is out of date.
 pub fn check() -> Result<Vec<String>, Failure> {

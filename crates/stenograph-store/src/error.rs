@@ -31,27 +31,38 @@ impl fmt::Display for Place {
 }
 
 /// What went wrong.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Problem {
     /// There is nothing of that name.
+    #[error("no such file or folder")]
     Missing,
     /// It may not be read or written.
+    #[error("permission denied")]
     Denied,
     /// It is a folder.
+    #[error("is a folder")]
     Folder,
     /// What has the name of its lock is no lock.
+    #[error("cannot be locked: its lock file is somebody else's file")]
     LockNameTaken,
     /// It is marked to be rebuilt before anything else is done with it.
+    #[error("is marked as out of date (.dirty)")]
     OutOfDate,
     /// What is to be written is a folder.
+    #[error("is a folder")]
     OutputIsFolder,
     /// The folder of what is to be written is not there.
+    #[error("the folder to write it into is not there")]
     OutputFolderMissing,
     /// It ends in the middle of its compressed data.
+    #[error("the {0} data ends in the middle")]
     Truncated(Container),
     /// Its compressed data makes no sense.
+    #[error("the {0} data is damaged")]
     Corrupt(Container),
     /// It decodes to absurdly much.
+    #[error("{raw} bytes decode to {decoded} and more, {} times as many: a decompression bomb?", decoded / (*raw).max(1))]
     Bomb {
         /// Bytes that came out.
         decoded: u64,
@@ -59,85 +70,118 @@ pub enum Problem {
         raw: u64,
     },
     /// It does not fit where it has to be held whole.
+    #[error("is larger than {} MiB", size_max >> 20)]
     TooLarge {
         /// What would fit.
         size_max: u64,
     },
     /// It can be read only once, and was.
+    #[error("can be read only once")]
     ReadAlready,
     /// What is to be written is the input itself.
+    #[error("is the input itself")]
     OwnInput,
     /// Somebody else writes there.
+    #[error("{} is writing there", process(*holder))]
     Locked {
         /// The process that does, where it says so.
         holder: Option<u32>,
     },
     /// It was taken away while it was being written.
+    #[error("was removed while it was being written")]
     Gone,
     /// It is there already.
+    #[error("is there already")]
     Exists,
     /// What is to be written exists, and nobody asked to replace it.
+    #[error("exists already")]
     OutputExists,
     /// A process has it open for writing.
+    #[error("process {process} has it open for writing")]
     OpenElsewhere {
         /// The process.
         process: u32,
     },
     /// A recording was cut off there.
+    #[error("a recording was cut off here")]
     CutOff,
     /// It is something else than a native stream.
+    #[error("is there already, and is no native stream")]
     NotNative,
     /// It is no name for a single file or folder.
+    #[error("is not a name for one file or folder")]
     BadName,
     /// It is no name that a context can have.
+    #[error("is not the name of a context")]
     BadContext,
     /// What was said of a recording beforehand makes no sense.
+    #[error("has a value that it cannot have")]
     BadSetting,
     /// It is not laid out as anything that can be recorded into or completed.
+    #[error("no layout is known here")]
     NoLayout,
     /// It was changed by somebody else, so that what was recorded cannot be put there.
+    #[error("was changed by somebody else since")]
     Changed,
     /// Nobody can say what it is.
+    #[error("the format is unknown")]
     NoFormat,
     /// It is there already, and holds something else.
+    #[error("is there already and holds something else")]
     Differs,
     /// Something in it would be put outside of its own folder, or is a link.
+    #[error("holds a link, or an entry that leads out of its folder")]
     LeadsOut,
     /// A file says that it is to be read or written, and it is outside of the folders that the user named, or is a link.
+    #[error("is outside the folder of the recording, or is a link: left alone")]
     Outside,
     /// It is a link, a pipe or a device, and can be put away neither as a file nor as a folder.
+    #[error("is neither a file nor a folder")]
     Odd,
     /// It still goes on.
+    #[error("is still running")]
     Running,
     /// There is more in it than anything sensible has.
+    #[error("holds more than {most} files and folders")]
     TooMany {
         /// How much there may be.
         most: u64,
     },
     /// It was never kept, or was forgotten.
+    #[error("no copy of it is kept")]
     NotKept,
     /// What was kept of it is damaged.
+    #[error("what was kept of it is damaged")]
     Damaged,
     /// The log of the archive is damaged.
+    #[error("the log of the archive is damaged from byte {at} on")]
     LogDamaged {
         /// Where the first commit begins that cannot be read.
         at: u64,
     },
     /// It was written by a later version of this program.
+    #[error("was written by a later version of steno")]
     Newer,
     /// It was written by an earlier version of this program, and cannot be read any more.
+    #[error("was written by an earlier version of steno")]
     Older,
     /// There is no room.
+    #[error("there is no room left")]
     Full,
     /// Reading failed.
+    #[error("cannot be read")]
     Unreadable,
     /// Writing failed.
+    #[error("cannot be written")]
     Unwritable,
     /// The index is damaged; it can be made anew.
+    #[error("the index is damaged")]
     IndexDamaged,
     /// Nothing was indexed yet.
+    #[error("nothing is indexed yet")]
     IndexMissing,
     /// A later version of this program made the index.
+    #[error("the index has version {found}, and this steno knows versions up to {known}")]
     IndexNewer {
         /// The version of the index.
         found: i64,
@@ -145,6 +189,7 @@ pub enum Problem {
         known: i64,
     },
     /// Writing failed, and so did taking back what was written.
+    #[error("cannot be written, and some of it may be there all the same")]
     InDoubt,
 }
 
@@ -281,63 +326,14 @@ impl Error {
     }
 }
 
+/// The process that writes somewhere, where it is known.
+fn process(holder: Option<u32>) -> String {
+    holder.map_or_else(|| "another process".to_owned(), |holder| format!("process {holder}"))
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}: ", self.place)?;
-        match self.problem {
-            Problem::Missing => formatter.write_str("no such file or folder"),
-            Problem::Denied => formatter.write_str("permission denied"),
-            Problem::Folder | Problem::OutputIsFolder => formatter.write_str("is a folder"),
-            Problem::OutputFolderMissing => formatter.write_str("the folder to write it into is not there"),
-            Problem::Truncated(container) => write!(formatter, "the {container} data ends in the middle"),
-            Problem::Corrupt(container) => write!(formatter, "the {container} data is damaged"),
-            Problem::Bomb { decoded, raw } => {
-                let ratio = decoded / raw.max(1);
-                write!(
-                    formatter,
-                    "{raw} bytes decode to {decoded} and more, {ratio} times as many: a decompression bomb?"
-                )
-            }
-            Problem::TooLarge { size_max } => write!(formatter, "is larger than {} MiB", size_max >> 20),
-            Problem::ReadAlready => formatter.write_str("can be read only once"),
-            Problem::OwnInput => formatter.write_str("is the input itself"),
-            Problem::LockNameTaken => formatter.write_str("cannot be locked: its lock file is somebody else's file"),
-            Problem::OutOfDate => formatter.write_str("is marked as out of date (.dirty)"),
-            Problem::Locked { holder: Some(holder) } => write!(formatter, "process {holder} is writing there"),
-            Problem::Locked { holder: None } => formatter.write_str("another process is writing there"),
-            Problem::OpenElsewhere { process } => write!(formatter, "process {process} has it open for writing"),
-            Problem::Gone => formatter.write_str("was removed while it was being written"),
-            Problem::NotNative => formatter.write_str("is there already, and is no native stream"),
-            Problem::CutOff => formatter.write_str("a recording was cut off here"),
-            Problem::Exists => formatter.write_str("is there already"),
-            Problem::OutputExists => formatter.write_str("exists already"),
-            Problem::BadSetting => formatter.write_str("has a value that it cannot have"),
-            Problem::BadContext => formatter.write_str("is not the name of a context"),
-            Problem::BadName => formatter.write_str("is not a name for one file or folder"),
-            Problem::NoLayout => formatter.write_str("no layout is known here"),
-            Problem::Changed => formatter.write_str("was changed by somebody else since"),
-            Problem::NoFormat => formatter.write_str("the format is unknown"),
-            Problem::Differs => formatter.write_str("is there already and holds something else"),
-            Problem::LeadsOut => formatter.write_str("holds a link, or an entry that leads out of its folder"),
-            Problem::Outside => formatter.write_str("is outside the folder of the recording, or is a link: left alone"),
-            Problem::Odd => formatter.write_str("is neither a file nor a folder"),
-            Problem::Running => formatter.write_str("is still running"),
-            Problem::TooMany { most } => write!(formatter, "holds more than {most} files and folders"),
-            Problem::NotKept => formatter.write_str("no copy of it is kept"),
-            Problem::Damaged => formatter.write_str("what was kept of it is damaged"),
-            Problem::LogDamaged { at } => write!(formatter, "the log of the archive is damaged from byte {at} on"),
-            Problem::Older => formatter.write_str("was written by an earlier version of steno"),
-            Problem::Newer => formatter.write_str("was written by a later version of steno"),
-            Problem::Full => formatter.write_str("there is no room left"),
-            Problem::Unreadable => formatter.write_str("cannot be read"),
-            Problem::Unwritable => formatter.write_str("cannot be written"),
-            Problem::IndexDamaged => formatter.write_str("the index is damaged"),
-            Problem::IndexNewer { found, known } => {
-                write!(formatter, "the index has version {found}, and this steno knows versions up to {known}")
-            }
-            Problem::IndexMissing => formatter.write_str("nothing is indexed yet"),
-            Problem::InDoubt => formatter.write_str("cannot be written, and some of it may be there all the same"),
-        }?;
+        write!(formatter, "{}: {}", self.place, self.problem)?;
         match (&self.source, self.problem) {
             (
                 Some(source),

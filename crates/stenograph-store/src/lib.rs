@@ -1,10 +1,14 @@
 //! Transcripts on disk. This is the only crate that opens files; it prints nothing and reads no environment.
 //!
-//! [`Source`] opens what is read: a file or standard input, plain, gzip or zstd. [`NewFile`] and [`Spool`] are what is written
-//! once. [`Recorder`] writes on and on what an agent does, laid out as one of [`layouts`]; [`recover`] completes what a crash left.
-//! [`mod@discover`] finds the sources there are, [`archive`] keeps copies of them, [`index`] makes them searchable and [`watch`] says when
-//! they change; [`follow`] reads one from its end and goes on as it grows; [`recall`] finds single events again; [`undo`] keeps what an edit takes away. [`Error`] is the one error, with the place it happened and a hint at the
-//! way out.
+#![doc = include_str!("../README.md")]
+//!
+//! # Modules
+//!
+//! [`Source`] opens what is read; [`source_file`] recognizes its format. [`NewFile`] and [`Spool`] are files that are written once.
+//! [`Recorder`] appends what an agent does, in one of the [`layouts`]; [`recover`](mod@recover) completes what a crash left.
+//! [`mod@discover`] finds the sources on a machine, [`archive`] keeps copies of them, [`index`] makes them searchable and [`watch`] reports
+//! changes; [`follow`] reads a file from its end and goes on as it grows; [`recall`] finds single events again; [`undo`] keeps what an
+//! edit takes away. [`Error`] is the one error, with the place where it happened and a hint.
 
 pub mod archive;
 pub mod archive_sources;

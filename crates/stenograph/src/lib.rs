@@ -1,22 +1,23 @@
 //! Stenograph reads, writes and converts the transcripts of AI agents without losing a byte.
 //!
-//! The tour, in the order the data flows:
+#![doc = include_str!("../README.md")]
 //!
-//! 1. [`frame`] cuts a source into records; [`read`] gives them to a format's reader, which gives back events and notes.
-//! 2. [`model`] says what an event is, and holds the folds: [`model::Spine`], [`model::Outline`], [`model::Pairing`].
-//! 3. [`write`](mod@write) gives events to a format's writer, and copies a source with some records replaced.
+//! # Modules, in the order the data flows
+//!
+//! 1. [`frame`] cuts a source into records; [`read`] gives them to the reader of a format, which returns events and notes.
+//! 2. [`model`] defines events, and some folds over them: [`model::Spine`], [`model::Outline`], [`model::Pairing`].
+//! 3. [`write`](mod@write) gives events to the writer of a format, and copies a source with some records replaced.
 //! 4. [`convert`] joins the two, measures the [`loss`], and can [`carry`] the source along.
-//! 5. [`edit`] changes a source and leaves every byte alone that it need not change.
-//! 6. [`query`] says what of an event can be found, and finds it.
-//! 7. [`calls`] decides what came of each tool call; [`status`] tells from the last events how a run stands.
-//! 8. [`ledger`] counts what model calls took.
-//! 9. [`audit`] tells what a session did, [`changes`] what it did to files, as diffs.
-//! 10. [`replay`] plays a conversation again, as a line of moments; [`cassette`] answers an agent from one;
-//!     [`compare`] tells two runs apart and finds where they parted.
-//! 11. [`render`] writes sessions for people.
-//! 12. [`formats`] is the one list of formats; [`laws`] is what every one of them keeps.
-//!
-//! This crate opens no files, reads no clock and no environment, starts no threads and prints nothing.
+//! 5. [`session`] composes folds over a source in memory: what most programs need.
+//! 6. [`edit`] changes a source and leaves all other bytes alone.
+//! 7. [`query`] defines what can be found in an event, and finds it.
+//! 8. [`calls`] decides what came of each tool call; [`status`] decides from the last events whether a run goes on, waits or is stuck.
+//! 9. [`ledger`] counts what model calls took.
+//! 10. [`audit`] reports what a session did, [`changes`] what it did to files, as diffs.
+//! 11. [`replay`] plays a conversation again, as a line of moments; [`cassette`] answers an agent from a recording;
+//!     [`compare`] compares two runs and finds where they parted.
+//! 12. [`render`] writes sessions for people.
+//! 13. [`formats`] lists the built-in formats; [`laws`] checks what each of them keeps.
 
 pub mod audit;
 pub mod calls;
@@ -26,6 +27,7 @@ pub mod changes;
 pub mod compare;
 pub mod convert;
 pub mod edit;
+mod error;
 pub mod evidence;
 pub mod format;
 pub mod formats;
@@ -35,6 +37,7 @@ pub mod laws;
 pub mod ledger;
 pub mod loss;
 pub mod model;
+pub mod prelude;
 pub mod query;
 pub mod read;
 pub mod record_schema;
@@ -44,6 +47,8 @@ pub mod repeat;
 pub mod replay;
 pub mod resume;
 pub mod run_state;
+mod serialize;
+pub mod session;
 mod shell;
 pub mod status;
 pub mod synthesizer;
@@ -52,4 +57,6 @@ pub mod time;
 pub mod wire;
 pub mod write;
 
+pub use error::Error;
 pub use registry::{Detected, Registry};
+pub use session::Session;

@@ -1,11 +1,9 @@
 //! The command with which an agent goes on with a session, as a line for a shell: [`crate::format::FormatInfo::resume`] with everything
 //! put in, and quoted. It runs nothing. Ids and paths come from transcripts, and whoever wrote those may wish for another command.
 
-use std::fmt;
-
 /// What a command is made of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Session<'a> {
+pub struct ResumeArguments<'a> {
     /// The session's id.
     pub session: Option<&'a str>,
     /// The source.
@@ -26,31 +24,25 @@ pub enum Shell {
 }
 
 /// Why there is no line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Refused {
     /// The command needs something that is not known.
+    #[error("the {0} is not known")]
     Missing(&'static str),
     /// The id is none that an agent gives, and might be taken for something else.
+    #[error("the session's id is not one that can be given to a command")]
     BadSession,
     /// The path has characters that no line can hold, or that hide what it says.
+    #[error("the path has characters that cannot be given to a command")]
     BadPath,
-}
-
-impl fmt::Display for Refused {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Refused::Missing(what) => write!(formatter, "the {what} is not known"),
-            Refused::BadSession => formatter.write_str("the session's id is not one that can be given to a command"),
-            Refused::BadPath => formatter.write_str("the path has characters that cannot be given to a command"),
-        }
-    }
 }
 
 /// An id is never longer.
 const SESSION_LENGTH_MAX: usize = 200;
 
 /// The line that makes the agent go on: into the folder first, where it is known, and only then the command.
-pub fn line(template: &str, session: &Session<'_>, shell: Shell) -> Result<String, Refused> {
+pub fn line(template: &str, session: &ResumeArguments<'_>, shell: Shell) -> Result<String, Refused> {
     let mut words: Vec<String> = Vec::new();
     for word in template.split(' ').filter(|word| !word.is_empty()) {
         words.push(match word {
@@ -114,8 +106,8 @@ mod tests {
 
     const TEMPLATE: &str = "agent --resume {session}";
 
-    fn session<'a>(id: &'a str, folder: &'a str) -> Session<'a> {
-        Session { session: Some(id), folder: Some(folder), file: None }
+    fn session<'a>(id: &'a str, folder: &'a str) -> ResumeArguments<'a> {
+        ResumeArguments { session: Some(id), folder: Some(folder), file: None }
     }
 
     #[test]
@@ -131,13 +123,13 @@ mod tests {
     #[test]
     fn what_needs_no_quotes_has_none() {
         assert_eq!(line(TEMPLATE, &session("a", "/w/p-1"), Shell::Sh).unwrap(), "cd /w/p-1 && agent --resume a");
-        let nowhere = Session { session: Some("a"), ..Session::default() };
+        let nowhere = ResumeArguments { session: Some("a"), ..ResumeArguments::default() };
         assert_eq!(line(TEMPLATE, &nowhere, Shell::Sh).unwrap(), "agent --resume a");
     }
 
     #[test]
     fn a_source_is_put_in_wherever_it_is_asked_for() {
-        let session = Session { file: Some("/h/a b.jsonl"), ..Session::default() };
+        let session = ResumeArguments { file: Some("/h/a b.jsonl"), ..ResumeArguments::default() };
         let found = line("agent --in {file} --out {file}", &session, Shell::Sh).unwrap();
         assert_eq!(found, "agent --in '/h/a b.jsonl' --out '/h/a b.jsonl'");
         assert_eq!(line(TEMPLATE, &session, Shell::Sh), Err(Refused::Missing("session's id")));
@@ -174,7 +166,7 @@ mod tests {
     #[test]
     fn a_real_shell_reads_back_what_was_quoted() {
         for folder in ["it's", "a  b", "$HOME", "\\", "*", "é", "#x", "!!", "a\\'b", "-n", "~root"] {
-            let session = Session { file: Some(folder), ..Session::default() };
+            let session = ResumeArguments { file: Some(folder), ..ResumeArguments::default() };
             let line = line("printf %s {file}", &session, Shell::Sh).unwrap();
             let output = std::process::Command::new("sh").args(["-c", &line]).output().unwrap();
             let said = String::from_utf8(output.stdout).unwrap();
@@ -184,7 +176,7 @@ mod tests {
 
     #[test]
     fn every_template_of_a_format_makes_a_line() {
-        let session = Session { session: Some("id"), file: Some("/f"), folder: Some("/w") };
+        let session = ResumeArguments { session: Some("id"), file: Some("/f"), folder: Some("/w") };
         for format in crate::formats::FORMATS {
             let Some(template) = format.info().resume else { continue };
             let line = line(template, &session, Shell::Sh).unwrap();

@@ -6,6 +6,7 @@ mod write;
 
 pub use read::{leave, problem, read};
 pub use write::{event, event_at, note, write_event};
+pub(crate) use write::{span, usage};
 
 /// The version of the wire. A reader of this version passes over keys it does not know.
 pub const VERSION: u64 = 1;

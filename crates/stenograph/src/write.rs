@@ -68,7 +68,7 @@ impl Output {
 }
 
 /// How many events of one record are gathered. Records of real files have a few hundred at most.
-const PARTS_MAX: usize = 65_536;
+pub(crate) const PARTS_MAX: usize = 65_536;
 
 /// A file being written: gathers the events of one source record and gives them to the writer together.
 pub struct Writing {

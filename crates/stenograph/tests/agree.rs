@@ -14,7 +14,7 @@ use stenograph::calls::{Calls, Decision};
 use stenograph::format::Format;
 use stenograph::model::{Event, Kind};
 use stenograph::query::EntryBuilder;
-use stenograph::read;
+use stenograph::{Session, read};
 
 fn main() {
     every_file::run(file);
@@ -24,7 +24,8 @@ fn main() {
 const SAVED_EACH: usize = 7;
 
 fn file(format: &'static dyn Format, path: &Path) -> Result<(), Failed> {
-    let events = read::all(format, &fs::read(path)?).events;
+    let bytes = fs::read(path)?;
+    let events = read::all(format, &bytes).events;
     let (mut fold, mut resumed) = (Calls::default(), Calls::default());
     let mut trail = EntryBuilder::default().through(format);
     let mut auditor = Auditor::default();
@@ -54,6 +55,11 @@ fn file(format: &'static dyn Format, path: &Path) -> Result<(), Failed> {
         auditor.add(event);
     }
     let failed = outcomes.values().filter(|one| one.outcome.is_failure() && made.contains(&one.call)).count();
+    let session = Session::of(format, bytes);
+    let told = session.calls().filter(|call| call.event().is_some() && call.outcome().is_failure()).count();
+    if told != failed {
+        return Err(format!("{failed} calls failed, and the session has {told}").into());
+    }
     let audit = auditor.finish();
     // Records inside of others are the audit's own; they stand in side conversations.
     let nested: BTreeSet<usize> = audit

@@ -1,7 +1,7 @@
 //! `steno convert`: one file into another format, and what that cost. The data goes where it is told; the account of what was lost
 //! never mixes with it.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::PathBuf;
 
 use stenograph::convert::{self, Carry, Outcome, Way};
@@ -88,14 +88,11 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
 }
 
 /// What stopped a conversion: the store, standard output, or the library, which says why a source cannot be carried.
-fn refused(error: io::Error, input: &Input) -> CommandError {
-    let by_library = error.raw_os_error().is_none() && error.get_ref().is_some();
-    match stenograph_store::Error::inside(&error) {
-        None if by_library => {
-            let place = input.source.place();
-            CommandError::new(format!("{place}: {error}")).hint("leave --carry out, or choose another format")
-        }
-        _ => CommandError::from(error),
+fn refused(error: stenograph::Error, input: &Input) -> CommandError {
+    match error {
+        stenograph::Error::Io(error) => CommandError::from(error),
+        other => CommandError::new(format!("{}: {other}", input.source.place()))
+            .hint("leave --carry out, or choose another format"),
     }
 }
 

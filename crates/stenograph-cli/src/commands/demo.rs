@@ -64,7 +64,8 @@ fn write_sample(folder: &Path, native: &dyn Format, format: &'static dyn Format)
     let own = info.extension.strip_prefix(info.name).is_some();
     let file = if own { format!("demo.{}", info.extension) } else { format!("demo.{}.{}", info.name, info.extension) };
     let mut out = NewFile::options().existing(Existing::Replaced).create(&folder.join(&file), [])?;
-    let outcome = convert(native, &mut CONVERSATION.as_bytes(), format, &mut out, Carry::Not)?;
+    let outcome =
+        convert(native, &mut CONVERSATION.as_bytes(), format, &mut out, Carry::Not).map_err(std::io::Error::from)?;
     out.commit()?;
     if info.name == native.info().name {
         // All others are made of it, and who finds them together takes the oldest for the original.

@@ -2,8 +2,7 @@
 //! ended, so that blank lines, and records without a place in the target, ride with the record after them; the last run takes
 //! the rest.
 
-use std::io;
-
+use crate::Error;
 use crate::carry::{Carried, attach, seal};
 use crate::frame::RECORD_SIZE_MAX;
 use crate::model::Event;
@@ -71,12 +70,12 @@ impl CarryWriter {
     }
 
     /// Takes the next bytes of the source.
-    pub fn source(&mut self, chunk: &[u8]) -> io::Result<()> {
+    pub fn source(&mut self, chunk: &[u8]) -> Result<(), Error> {
         if self.load == Load::Carried {
             return Ok(());
         }
         if self.pending.len() + chunk.len() > RUN_SIZE_MAX {
-            return Err(too_large());
+            return Err(Error::TooLargeToCarry);
         }
         self.pending.extend_from_slice(chunk);
         Ok(())
@@ -99,7 +98,7 @@ impl CarryWriter {
     }
 
     /// Lays runs into what was written for an event.
-    pub fn load(&mut self, event: &Event<'_>, pieces: Vec<Written>) -> io::Result<Vec<Written>> {
+    pub fn load(&mut self, event: &Event<'_>, pieces: Vec<Written>) -> Result<Vec<Written>, Error> {
         self.forward(event);
         if let Some(at) = event.at {
             self.reached = self.reached.max(at.end());
@@ -111,7 +110,7 @@ impl CarryWriter {
         Ok(out)
     }
 
-    fn lay(&mut self, piece: Written, out: &mut Vec<Written>) -> io::Result<()> {
+    fn lay(&mut self, piece: Written, out: &mut Vec<Written>) -> Result<(), Error> {
         match (piece, &mut self.held) {
             (Written::Record(record), _) => {
                 self.release(Place::Within, out)?;
@@ -135,7 +134,7 @@ impl CarryWriter {
         std::mem::replace(&mut self.pending, rest)
     }
 
-    fn release(&mut self, place: Place, out: &mut Vec<Written>) -> io::Result<()> {
+    fn release(&mut self, place: Place, out: &mut Vec<Written>) -> Result<(), Error> {
         let Some((record, source, after)) = self.held.take() else { return Ok(()) };
         let last = place == Place::Last;
         let (of, within) = (self.of.clone(), Some(self.within.to_owned()));
@@ -143,7 +142,7 @@ impl CarryWriter {
         self.number += 1;
         let loaded = attach(&record, &carried);
         if loaded.len() > RECORD_SIZE_MAX {
-            return Err(too_large());
+            return Err(Error::TooLargeToCarry);
         }
         out.push(Written::Record(loaded));
         out.extend(after);
@@ -151,7 +150,7 @@ impl CarryWriter {
     }
 
     /// Ends the file: the last record takes the rest of the source.
-    pub fn finish(mut self, pieces: Vec<Written>) -> io::Result<Vec<Written>> {
+    pub fn finish(mut self, pieces: Vec<Written>) -> Result<Vec<Written>, Error> {
         let mut out = Vec::new();
         for piece in pieces {
             self.lay(piece, &mut out)?;
@@ -159,10 +158,7 @@ impl CarryWriter {
         match &mut self.held {
             Some((_, run, _)) => run.append(&mut self.pending),
             None if self.pending.is_empty() => {}
-            None => {
-                let said = "nothing of this source has a place in the target, so nothing can carry it along";
-                return Err(io::Error::new(io::ErrorKind::Unsupported, said));
-            }
+            None => return Err(Error::NothingCarries),
         }
         self.release(Place::Last, &mut out)?;
         Ok(out)
@@ -174,9 +170,4 @@ impl CarryWriter {
 enum Place {
     Within,
     Last,
-}
-
-fn too_large() -> io::Error {
-    let said = "too much of the source would have to ride in one record for it to be carried along";
-    io::Error::new(io::ErrorKind::Unsupported, said)
 }

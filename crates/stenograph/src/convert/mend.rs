@@ -7,11 +7,12 @@
 //! is `edit/`'s to know.
 
 use std::collections::{BTreeMap, HashSet};
-use std::io::{self, Read, Write};
+use std::io::{Read, Write};
 
 use super::alignment::Alignment;
 use super::restore::{Run, each_run};
 use super::{Carry, Outcome, Source, Survey, Way, convert};
+use crate::Error;
 use crate::carry::{Carried, seal};
 use crate::edit::{Original, SIZE_MAX, apply};
 use crate::format::Format;
@@ -26,7 +27,7 @@ pub fn mend(
     out: &mut dyn Write,
     survey: Survey,
     way: Way,
-) -> io::Result<Outcome> {
+) -> Result<Outcome, Error> {
     let mut run = Vec::new();
     each_run(from, source, &mut |found| {
         if let Run::Sealed(carried) | Run::Edited(carried) = found
@@ -38,8 +39,7 @@ pub fn mend(
     let mut file = Vec::new();
     source.open()?.take(SIZE_MAX as u64 + 1).read_to_end(&mut file)?;
     if run.len().max(file.len()) > SIZE_MAX {
-        let said = "the file was edited since it was converted, and is too large to be put together again";
-        return Err(io::Error::new(io::ErrorKind::Unsupported, said));
+        return Err(Error::TooLargeToMerge);
     }
     let mut before = Vec::new();
     convert(to, &mut run.as_slice(), from, &mut before, Carry::Not)?;

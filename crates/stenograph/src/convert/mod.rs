@@ -19,6 +19,7 @@ use early::EarlyResultFinder;
 use pass::{Pass, Stream};
 use totals::RunningTotal;
 
+use crate::Error;
 use crate::evidence::nested_events;
 use crate::format::{Format, Want};
 use crate::loss::Report;
@@ -99,10 +100,9 @@ pub fn convert(
     to: &dyn Format,
     out: &mut dyn Write,
     carry: Carry,
-) -> io::Result<Outcome> {
+) -> Result<Outcome, Error> {
     if carry == Carry::Along && !to.info().traits.carries {
-        let said = format!("{} has no room to carry a source along", to.info().name);
-        return Err(io::Error::new(io::ErrorKind::Unsupported, said));
+        return Err(Error::NoRoomToCarry(to.info().name));
     }
     if from.info().name == to.info().name {
         return copy(from, source, out);
@@ -118,7 +118,7 @@ pub fn convert(
 }
 
 /// Writes a source anew in its own format, through events: what the laws speak of.
-pub fn rewrite_own(format: &dyn Format, source: &mut dyn Source, out: &mut dyn Write) -> io::Result<Outcome> {
+pub fn rewrite_own(format: &dyn Format, source: &mut dyn Source, out: &mut dyn Write) -> Result<Outcome, Error> {
     let mut survey = Survey::new(format);
     each_chunk(source, format, Want::All, &mut survey, &mut |_| Ok(()))?;
     survey.own = true;
@@ -198,9 +198,9 @@ impl Sink for Told {
     fn note(&mut self, _note: Note) {}
 }
 
-fn copy(format: &dyn Format, source: &mut dyn Source, out: &mut dyn Write) -> io::Result<Outcome> {
+fn copy(format: &dyn Format, source: &mut dyn Source, out: &mut dyn Write) -> Result<Outcome, Error> {
     let mut survey = Survey::new(format);
-    each_chunk(source, format, Want::All, &mut survey, &mut |chunk| out.write_all(chunk))?;
+    each_chunk(source, format, Want::All, &mut survey, &mut |chunk| Ok(out.write_all(chunk)?))?;
     let mut losses = survey.read;
     losses.kept = losses.read.clone();
     let (outline, notes, notes_count) = (survey.outline, survey.notes, survey.notes_count);
@@ -213,8 +213,8 @@ fn each_chunk(
     format: &dyn Format,
     want: Want,
     sink: &mut dyn Sink,
-    first: &mut dyn FnMut(&[u8]) -> io::Result<()>,
-) -> io::Result<()> {
+    first: &mut dyn FnMut(&[u8]) -> Result<(), Error>,
+) -> Result<(), Error> {
     let mut reading = Reading::new(format, want);
     each_piece(source, &mut |chunk| {
         first(chunk)?;
@@ -226,7 +226,7 @@ fn each_chunk(
 }
 
 /// Reads a source from its beginning to its end.
-fn each_piece(source: &mut dyn Source, visit: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+fn each_piece(source: &mut dyn Source, visit: &mut dyn FnMut(&[u8]) -> Result<(), Error>) -> Result<(), Error> {
     let mut input = source.open()?;
     let mut buffer = vec![0; CHUNK_SIZE];
     loop {
@@ -234,7 +234,7 @@ fn each_piece(source: &mut dyn Source, visit: &mut dyn FnMut(&[u8]) -> io::Resul
             Ok(0) => return Ok(()),
             Ok(length) => visit(buffer.get(..length).unwrap_or_default())?,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
+            Err(error) => return Err(error.into()),
         }
     }
 }
@@ -246,7 +246,7 @@ fn rewrite(
     out: &mut dyn Write,
     carry: Carry,
     survey: Survey,
-) -> io::Result<Outcome> {
+) -> Result<Outcome, Error> {
     let Survey { mut outline, mut spine, early, notes, notes_count, own, carried, .. } = survey;
     let bearer = match (carry, &carried) {
         (Carry::Not, _) => None,

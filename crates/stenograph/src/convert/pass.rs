@@ -1,12 +1,13 @@
 //! The pass that writes: every event goes to the writer, what it writes goes out, and into a reader of the target's format, whose
 //! events are compared with what was given. How the source is read is not known here.
 
-use std::io::{self, Write};
+use std::io::Write;
 
 use super::NOTES_MAX;
 use super::carry_writer::CarryWriter;
 use super::early::EarlyResults;
 use super::totals::RunningTotal;
+use crate::Error;
 use crate::evidence::{hosted_status, nested_events};
 use crate::format::{Format, Want};
 use crate::loss::{Comparison, Report};
@@ -40,7 +41,7 @@ struct Target<'o> {
     /// Whether what is written now was made here.
     judges: bool,
     back: ReadBack,
-    failed: Option<io::Error>,
+    failed: Option<Error>,
 }
 
 impl Sink for Pass<'_> {
@@ -150,12 +151,12 @@ impl<'o> Pass<'o> {
     }
 
     /// Takes the next bytes of the source, before they are read.
-    pub fn source(&mut self, chunk: &[u8]) -> io::Result<()> {
+    pub fn source(&mut self, chunk: &[u8]) -> Result<(), Error> {
         self.bearer.as_mut().map_or(Ok(()), |bearer| bearer.source(chunk))
     }
 
     /// What went wrong since it was asked last.
-    pub fn failure(&mut self) -> io::Result<()> {
+    pub fn failure(&mut self) -> Result<(), Error> {
         self.target.failed.take().map_or(Ok(()), Err)
     }
 }
@@ -211,7 +212,7 @@ impl Pass<'_> {
     }
 
     /// Ends the output, and gives the account of it.
-    pub fn finish(mut self) -> io::Result<(Report, Vec<Note>)> {
+    pub fn finish(mut self) -> Result<(Report, Vec<Note>), Error> {
         self.early.rest().iter().for_each(|result| self.write_now(result));
         let pieces = self.writing.take().map(Writing::finish).unwrap_or_default();
         let pieces = match self.bearer.take() {
@@ -240,7 +241,7 @@ impl Target<'_> {
             let (Written::Record(bytes) | Written::Glue(bytes)) = piece;
             self.offset += bytes.len() as u64;
             if self.failed.is_none() {
-                self.failed = self.out.write_all(&bytes).err();
+                self.failed = self.out.write_all(&bytes).err().map(Error::from);
             }
             if let Some(reading) = &mut self.reading {
                 reading.feed(&bytes, &mut self.back);

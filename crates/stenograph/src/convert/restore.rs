@@ -1,9 +1,10 @@
 //! Gives a carried source back. When every run is there, in order and sealed, the answer is the source itself, copied without
 //! being read. Whatever was touched since is left to `mend.rs`.
 
-use std::io::{self, Write};
+use std::io::Write;
 
 use super::{Outcome, Source, Survey, Way, each_piece, mend};
+use crate::Error;
 use crate::carry::Carried;
 use crate::format::Format;
 use crate::frame::{Frame, Framer, Place, RECORD_SIZE_MAX};
@@ -16,7 +17,7 @@ pub fn restore(
     to: &dyn Format,
     out: &mut dyn Write,
     survey: Survey,
-) -> io::Result<Outcome> {
+) -> Result<Outcome, Error> {
     let state = examine(from, source, to.info().name)?;
     if state != State::default() {
         let State { edited, added, missing } = state;
@@ -29,7 +30,7 @@ pub fn restore(
         }
     })?;
     if let Some(error) = failed {
-        return Err(error);
+        return Err(error.into());
     }
     out.flush()?;
     let mut losses = survey.read;
@@ -39,7 +40,7 @@ pub fn restore(
 }
 
 /// Whether the records carry all of a source of that format, untouched.
-pub fn is_intact(from: &dyn Format, source: &mut dyn Source, of: &str) -> io::Result<bool> {
+pub fn is_intact(from: &dyn Format, source: &mut dyn Source, of: &str) -> Result<bool, Error> {
     Ok(examine(from, source, of)? == State::default())
 }
 
@@ -54,7 +55,7 @@ struct State {
     missing: u64,
 }
 
-fn examine(from: &dyn Format, source: &mut dyn Source, of: &str) -> io::Result<State> {
+fn examine(from: &dyn Format, source: &mut dyn Source, of: &str) -> Result<State, Error> {
     let mut state = State::default();
     let (mut next, mut ended) = (0_u64, false);
     each_run(from, source, &mut |run| {
@@ -92,7 +93,7 @@ pub enum Run {
 }
 
 /// Gives every run of a carrying file, in order.
-pub fn each_run(from: &dyn Format, source: &mut dyn Source, visit: &mut dyn FnMut(Run)) -> io::Result<()> {
+pub fn each_run(from: &dyn Format, source: &mut dyn Source, visit: &mut dyn FnMut(Run)) -> Result<(), Error> {
     let mut framer = Framer::new(from.info().framing, RECORD_SIZE_MAX);
     let mut each = |frame: Frame<'_>| {
         let record = match frame {

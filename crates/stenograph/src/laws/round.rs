@@ -1,6 +1,7 @@
 //! There and back: echo, return, carry.
 
 use super::{Case, coverage, difference};
+use crate::Error;
 use crate::convert::{Carry, Way, convert, rewrite_own};
 use crate::frame::{Framing, Items};
 use crate::model::{NoteKind, Outline};
@@ -125,7 +126,7 @@ pub(super) fn carry(case: &mut Case<'_>) {
         match convert(from, &mut { case.source }, **to, &mut there, Carry::Along) {
             Ok(_) => {}
             // Nothing of this source has a place there.
-            Err(error) if error.kind() == std::io::ErrorKind::Unsupported => continue,
+            Err(Error::NoRoomToCarry(_) | Error::NothingCarries | Error::TooLargeToCarry) => continue,
             Err(error) => {
                 case.broken("carry", format!("to {}: {error}", to.info().name), None);
                 continue;

@@ -2,9 +2,12 @@
 //! examples are a few of each.
 
 use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::ser::SerializeStruct as _;
+use serde::{Serialize, Serializer};
 
 use crate::model::{Kind, Span};
-use crate::text::quote;
 
 /// What happened to an event or a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -187,36 +190,64 @@ impl Report {
 
     /// The whole report as JSON.
     pub fn to_json(&self) -> String {
-        let counts = |counts: &BTreeMap<Kind, u64>| {
-            let fields: Vec<String> = counts.iter().map(|(kind, n)| format!("{}:{n}", quote(kind.name()))).collect();
-            format!("{{{}}}", fields.join(","))
-        };
-        let losses: Vec<String> = self.losses.iter().map(|(key, count)| loss_json(key, count)).collect();
-        format!("{{\"read\":{},\"kept\":{},\"losses\":[{}]}}", counts(&self.read), counts(&self.kept), losses.join(","))
+        // A map with text as its keys always has a spelling.
+        serde_json::to_string(self).unwrap_or_default()
     }
 }
 
-fn loss_json((kind, field, how): &(Kind, String, How), count: &Count) -> String {
-    let mut json = format!(
-        "{{\"kind\":{},\"field\":{},\"how\":{},\"times\":{}",
-        quote(kind.name()),
-        quote(field),
-        quote(how.name()),
-        count.times
-    );
-    match how {
-        How::Dropped { why } if !why.is_empty() => json.push_str(&format!(",\"why\":{}", quote(why))),
-        How::Cut => json.push_str(&format!(",\"kept_bytes\":{},\"of_bytes\":{}", count.kept, count.of)),
-        How::Dropped { .. } | How::Changed | How::Moved | How::Invented => {}
+impl fmt::Display for Report {
+    /// The lines of [`Report::summary`].
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.summary().join("\n"))
     }
-    let lines: Vec<String> = count.examples.iter().map(|at| at.line.to_string()).collect();
-    if !lines.is_empty() {
-        json.push_str(&format!(",\"lines\":[{}]", lines.join(",")));
+}
+
+impl Serialize for Report {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut object = serializer.serialize_struct("Report", 3)?;
+        object.serialize_field("read", &self.read)?;
+        object.serialize_field("kept", &self.kept)?;
+        let losses: Vec<Loss<'_>> = self.losses.iter().map(Loss::of).collect();
+        object.serialize_field("losses", &losses)?;
+        object.end()
     }
-    if !count.lines.is_empty() {
-        let runs: Vec<String> = count.lines.iter().map(|(first, last)| format!("[{first},{last}]")).collect();
-        json.push_str(&format!(",\"left_out_lines\":[{}]", runs.join(",")));
+}
+
+/// One entry of [`Report::losses`] as programs see it.
+#[derive(Serialize)]
+struct Loss<'r> {
+    kind: Kind,
+    field: &'r str,
+    how: How,
+    times: u64,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    why: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kept_bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    of_bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    lines: Vec<u64>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    left_out_lines: &'r [(u64, u64)],
+}
+
+impl<'r> Loss<'r> {
+    fn of(((kind, field, how), count): (&'r (Kind, String, How), &'r Count)) -> Loss<'r> {
+        let is_cut = *how == How::Cut;
+        Loss {
+            kind: *kind,
+            field,
+            how: *how,
+            times: count.times,
+            why: match how {
+                How::Dropped { why } => why,
+                How::Cut | How::Changed | How::Moved | How::Invented => "",
+            },
+            kept_bytes: is_cut.then_some(count.kept),
+            of_bytes: is_cut.then_some(count.of),
+            lines: count.examples.iter().map(|at| at.line).collect(),
+            left_out_lines: &count.lines,
+        }
     }
-    json.push('}');
-    json
 }

@@ -33,7 +33,7 @@ pub struct FormatInfo {
     pub traits: Traits,
     /// Paths of fields that only spell the structure of a record: a writer makes them anew, so that leaving them out is no loss.
     pub spelling: &'static [&'static str],
-    /// What the real system's own reader demands of a record, as [`crate::sheet`] reads it.
+    /// What the real system's own reader demands of a record, as `record_schema` reads it.
     pub sheet: &'static [&'static str],
     /// Paths of fields, left over in its records, that say again in another shape what the record says. They must not outlive
     /// an edit of it.

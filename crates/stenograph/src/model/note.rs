@@ -4,6 +4,7 @@ use super::Span;
 
 /// What a note is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum NoteKind {
     /// Bytes that are not UTF-8.
     BadUtf8,
@@ -69,6 +70,7 @@ impl NoteKind {
 
 /// A remark about a place in a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Note {
     /// What it is about.
     pub kind: NoteKind,

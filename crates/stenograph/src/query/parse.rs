@@ -29,7 +29,8 @@ const PATTERNS_MAX: usize = 8;
 pub const PHRASE_LENGTH_MAX: usize = 128;
 
 /// What is wrong with a query.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message} (at byte {at} of the query)")]
 pub struct Mistake {
     /// Where, in bytes.
     pub at: usize,
@@ -38,14 +39,6 @@ pub struct Mistake {
     /// What to write instead.
     pub hint: String,
 }
-
-impl std::fmt::Display for Mistake {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(out, "{} (at byte {} of the query)", self.message, self.at)
-    }
-}
-
-impl std::error::Error for Mistake {}
 
 impl Query {
     /// Reads a query. The day is needed for `after:` and `before:`.

@@ -34,7 +34,7 @@ pub fn write_event(event: &Event<'_>, out: &mut String) {
 pub fn event_at(event: &Event<'_>) -> String {
     let mut draft = draft(event);
     if let Some(at) = event.at {
-        draft.set("at", span(at));
+        draft.set("at", span(&at));
     }
     draft.render(event.extra.get(NAME))
 }
@@ -42,10 +42,11 @@ pub fn event_at(event: &Event<'_>) -> String {
 /// A note as one line.
 pub fn note(note: &Note) -> String {
     let (kind, text) = (quote(note.kind.name()), quote(&note.text));
-    format!("{{\"v\":{VERSION},\"note\":{kind},\"text\":{text},\"at\":{}}}", span(note.at))
+    format!("{{\"v\":{VERSION},\"note\":{kind},\"text\":{text},\"at\":{}}}", span(&note.at))
 }
 
-fn span(at: Span) -> String {
+/// A position in a source.
+pub(crate) fn span(at: &Span) -> String {
     let line = match at.line {
         Span::LINE_UNKNOWN => String::new(),
         line => format!("\"line\":{line},"),
@@ -273,6 +274,11 @@ fn piece_json(piece: &Piece<'_>) -> String {
         draft.set("extra", extra);
     }
     draft.render(None)
+}
+
+/// The usage of a model call.
+pub(crate) fn usage(usage: &Usage) -> String {
+    usage_draft(usage).render(None)
 }
 
 fn usage_draft(usage: &Usage) -> Draft<'static> {

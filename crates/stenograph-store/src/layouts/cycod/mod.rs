@@ -246,7 +246,7 @@ fn seed(files: &Arc<dyn Files>, path: &Path, kind: Kind, load: &Path) -> Result<
     match Registry::built_in().detect(&bytes) {
         Detected::Format(from) => {
             let converted = convert::convert(from, &mut bytes.as_slice(), kind.format(), &mut made, Carry::Not);
-            converted.map_err(|error| Error::at(load, Problem::Unreadable, error))?;
+            converted.map_err(|error| Error::at(load, Problem::Unreadable, error.into()))?;
         }
         Detected::Tie(_) | Detected::Unknown => {}
     }

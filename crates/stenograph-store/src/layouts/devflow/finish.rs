@@ -77,7 +77,7 @@ impl Documents {
         let plain = meanwhile(&folder.join(TRANSCRIPT));
         let unwritable = |path: &Path, error: io::Error| Error::at(path, Problem::Unwritable, error);
         let size = write_anew(files, &plain, &mut |out| {
-            convert(journal::NATIVE, source, &Devflow, out, Carry::Not).map(|_| ())
+            Ok(convert(journal::NATIVE, source, &Devflow, out, Carry::Not).map(|_| ())?)
         });
         let size = size.map_err(|error| unwritable(&plain, error))?;
         let large = size > COMPRESS_SIZE_MIN as u64;
@@ -122,7 +122,7 @@ impl layouts::Documents for Documents {
         source.head = head(&metadata);
         let mut turns = Turns { reading: Reading::new(&Devflow, Want::All), count: 0 };
         convert(journal::NATIVE, &mut source, &Devflow, &mut turns, Carry::Not)
-            .map_err(|error| Error::at(&recorded.journal, Problem::Unreadable, error))?;
+            .map_err(|error| Error::at(&recorded.journal, Problem::Unreadable, error.into()))?;
         metadata.turn_count = turns.end();
         source.head = head(&metadata);
         let transcript = self.write_transcript(&mut source, folder)?;

@@ -107,7 +107,7 @@ impl Unit {
 
     fn convert(&self, outline: &Outline, out: &mut dyn io::Write) -> io::Result<Outcome> {
         let mut told = Told { head: self.head(outline), recorded: self.recorded.clone() };
-        convert(journal::NATIVE, &mut told, &Leslie, out, Carry::Not)
+        Ok(convert(journal::NATIVE, &mut told, &Leslie, out, Carry::Not)?)
     }
 
     /// The header of the text as an event, which the format writes as it is.

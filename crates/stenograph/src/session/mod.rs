@@ -1,0 +1,172 @@
+//! A session in memory: its events, and what the folds make of them. This is the shortest way from bytes to answers. It composes folds
+//! and must not hold rules of its own.
+
+mod calls;
+mod stream;
+mod usage;
+
+use std::borrow::Cow;
+use std::io::Read;
+
+pub use calls::SessionCall;
+pub use stream::{EventStream, RecordStream};
+pub use usage::SessionUsage;
+
+use crate::convert::{Carry, convert};
+use crate::evidence::nested_events;
+use crate::format::{Format, Head};
+use crate::loss::Report;
+use crate::model::{Event, Note, Outline, Part, Spine};
+use crate::read::{self, Collected};
+use crate::{Detected, Error, Registry};
+
+/// A source that was read whole. Its events take several times the memory of its bytes; [`Session::stream`] reads larger sources.
+///
+/// ```
+/// use stenograph::prelude::*;
+///
+/// # fn main() -> Result<(), stenograph::Error> {
+/// # let bytes = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/formats/claude_code/fixtures/session.jsonl"));
+/// let session = Session::from_bytes(bytes)?;
+/// assert_eq!(session.format().info().name, "claude-code");
+/// let prompts = session.spine().filter(|event| event.role() == Some(Role::User)).count();
+/// assert!(prompts > 0);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Session<'b> {
+    bytes: Cow<'b, [u8]>,
+    format: &'static dyn Format,
+    registry: Registry,
+    read: Collected,
+    outline: Outline,
+}
+
+impl<'b> Session<'b> {
+    /// Reads a source, and detects its format. Compressed bytes are not decoded.
+    pub fn from_bytes(bytes: &'b [u8]) -> Result<Session<'b>, Error> {
+        Registry::built_in().session(bytes)
+    }
+
+    /// Reads all that a reader gives, and detects its format.
+    pub fn from_reader(mut reader: impl Read) -> Result<Session<'static>, Error> {
+        let mut bytes = Vec::new();
+        reader.read_to_end(&mut bytes)?;
+        Registry::built_in().session(bytes)
+    }
+
+    /// Reads the events that a reader gives one after the other, and holds none of them. For sources that are larger than memory.
+    pub fn stream<R: Read>(reader: R) -> Result<EventStream<R>, Error> {
+        Registry::built_in().stream(reader)
+    }
+
+    /// Reads a source of a known format.
+    pub fn of(format: &'static dyn Format, bytes: impl Into<Cow<'b, [u8]>>) -> Session<'b> {
+        let bytes = bytes.into();
+        let read = read::all(format, &bytes);
+        let outline = Outline::of(format.info().name, &read.events);
+        Session { bytes, format, registry: Registry::default(), read, outline }
+    }
+
+    /// Its format.
+    pub fn format(&self) -> &'static dyn Format {
+        self.format
+    }
+
+    /// Its source.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// All its events, in the order of the source: branches that were given up and side conversations as well.
+    pub fn events(&self) -> &[Event<'static>] {
+        &self.read.events
+    }
+
+    /// The events of each record together, in the order of the source.
+    pub fn records(&self) -> impl Iterator<Item = &[Event<'static>]> {
+        self.read.events.chunk_by(|last, next| is_next(last.part, next.part))
+    }
+
+    /// What reading found wrong in the source.
+    pub fn notes(&self) -> &[Note] {
+        &self.read.notes
+    }
+
+    /// Its id, title, models, first and last moment.
+    pub fn outline(&self) -> &Outline {
+        &self.outline
+    }
+
+    /// Its title: the last one stated.
+    pub fn title(&self) -> Option<&str> {
+        self.outline.title.as_deref()
+    }
+
+    /// The conversation that goes on: without branches that were given up, side conversations and records that repeat others.
+    pub fn spine(&self) -> impl Iterator<Item = &Event<'static>> {
+        let mut spine = Spine::default();
+        for event in self.events() {
+            spine.add(event);
+            nested_events(event).iter().for_each(|inner| spine.add_nested(inner));
+        }
+        spine.decide();
+        self.events().iter().filter(move |event| spine.left_out(event).is_none())
+    }
+
+    /// Its tool calls, and what came of each.
+    pub fn calls(&self) -> impl Iterator<Item = SessionCall<'_>> {
+        calls::calls(self.events()).into_iter()
+    }
+
+    /// The tokens that its model calls took.
+    pub fn usage(&self) -> SessionUsage {
+        SessionUsage::of(self)
+    }
+
+    /// Converts the session to the format of that name. The report says what the new source does not hold.
+    pub fn convert_to(&self, name: &str) -> Result<(Vec<u8>, Report), Error> {
+        let to = self.registry.named(name).ok_or_else(|| Error::NoSuchFormat(name.to_owned()))?;
+        let mut written = Vec::new();
+        let outcome = convert(self.format, &mut &*self.bytes, to, &mut written, Carry::Not)?;
+        Ok((written, outcome.losses))
+    }
+}
+
+impl Registry {
+    /// Reads a source, and detects its format among these.
+    pub fn session<'b>(&self, bytes: impl Into<Cow<'b, [u8]>>) -> Result<Session<'b>, Error> {
+        let bytes = bytes.into();
+        let (head, mut rest) = bytes.split_at_checked(Head::LINE_SIZE_MAX).unwrap_or((&bytes, &[]));
+        let format = match self.detect(head) {
+            // The first line is too long to be looked at whole. Later ones show the format, too.
+            Detected::Unknown if Head::is_cut(head) => self.detect(&Head::beyond(&mut rest)?).only()?,
+            detected => detected.only()?,
+        };
+        Ok(Session { registry: self.clone(), ..Session::of(format, bytes) })
+    }
+
+    /// Detects the format of what a reader gives, and reads its events one after the other.
+    pub fn stream<R: Read>(&self, mut reader: R) -> Result<EventStream<R>, Error> {
+        let mut head = Vec::new();
+        Head::read(&mut reader, &mut head)?;
+        Ok(EventStream::new(self.detect(&head).only()?, head, reader))
+    }
+}
+
+impl Detected {
+    /// The format, where there is exactly one.
+    pub fn only(self) -> Result<&'static dyn Format, Error> {
+        match self {
+            Detected::Format(format) => Ok(format),
+            Detected::Tie(formats) => Err(Error::AmbiguousFormat(formats)),
+            Detected::Unknown => Err(Error::UnknownFormat),
+        }
+    }
+}
+
+/// Whether a part follows another part of the same record.
+fn is_next(last: Part, next: Part) -> bool {
+    next.index > 0 && last.index.checked_add(1) == Some(next.index)
+}
