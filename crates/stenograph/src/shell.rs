@@ -1,14 +1,14 @@
-//! What a command of a shell is made of: simple commands, their words, and the here-documents in it. It follows the lexical rules of a
-//! POSIX shell for comments, quotes, substitutions and here-documents; what a program does is not known here, and nothing is run.
+//! Splits a shell command into simple commands, their words, and its here-documents. It follows the lexical rules of POSIX shells and
+//! bash for comments, quotes, expansions, substitutions and here-documents. It runs nothing and knows nothing of programs.
 //!
-//! Commands inside `$(...)` and backticks run before the command around them, so they come before it. What is too long or nested too
-//! deeply is opaque: no commands are given, rather than wrong ones.
+//! Commands inside `$(...)` and backticks run before the command around them, so they come before it. A command that is too long or
+//! nested too deeply is opaque: the lexer gives no commands rather than wrong ones.
 
 /// A word of a command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Word {
     pub text: String,
-    /// Whether any of it stood between quotes.
+    /// Whether any part of it was quoted.
     pub quoted: bool,
 }
 
@@ -18,42 +18,48 @@ impl Word {
     }
 }
 
-/// A text that a command hands to a program, in lines of its own.
+/// A here-document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Document {
     pub text: String,
-    /// Whether the shell puts nothing else in place of parts of it.
+    /// Whether the shell expands nothing in it.
     pub literal: bool,
 }
 
-/// A command, taken apart.
+/// A command, split into its parts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CommandLine {
-    /// The simple commands, in words. A redirection is the sign `>` or `>>`, then its target.
+    /// The simple commands, each as its words. A redirection is a sign (`>`, `>>`, `>|`, `<`, `<<<`) as a word, then its target.
     pub commands: Vec<Vec<Word>>,
     /// The here-documents.
     pub documents: Vec<Document>,
-    /// Whether it was too long or nested too deeply to be taken apart.
+    /// Whether it is too long or nested too deeply to be split.
     pub is_opaque: bool,
 }
 
-/// How long a command may be to be taken apart: here-documents can be long, longer ones are data.
+/// The longest command that is split, in bytes. Here-documents can be long; longer commands are data.
 const SIZE_MAX: usize = 4 << 20;
 
-/// How many words are kept.
+/// The most words of a command.
 const WORDS_MAX: usize = 16 << 10;
 
-/// How deeply substitutions may be nested.
+/// How deeply substitutions and expansions may be nested.
 const DEPTH_MAX: u32 = 16;
 
+/// How often text may be read again because `((` turned out to begin subshells and not arithmetic.
+const REWINDS_MAX: u32 = 16;
+
+/// Words after which another command begins.
+const BEFORE_COMMAND: [&str; 10] = ["!", "{", "do", "elif", "else", "if", "then", "time", "until", "while"];
+
 impl CommandLine {
-    /// Takes a command apart.
+    /// Splits a command.
     pub fn of(text: &str) -> CommandLine {
         let opaque = || CommandLine { is_opaque: true, ..CommandLine::default() };
         if text.len() > SIZE_MAX {
             return opaque();
         }
-        let mut lexer = Lexer { text, at: 0, words: 0, documents: Vec::new(), awaited: Vec::new(), is_opaque: false };
+        let mut lexer = Lexer { text, ..Lexer::default() };
         let commands = lexer.list(End::OfText, 0);
         if lexer.is_opaque {
             return opaque();
@@ -70,17 +76,26 @@ enum End {
     Parenthesis,
 }
 
-/// A here-document whose lines are still to come.
+/// Whether text is inside double quotes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Quotes {
+    None,
+    Double,
+}
+
+/// A here-document whose lines follow after the current line.
 struct Awaited {
     mark: String,
     quoted: bool,
     strips_tabs: bool,
 }
 
+#[derive(Default)]
 struct Lexer<'a> {
     text: &'a str,
     at: usize,
     words: usize,
+    rewinds: u32,
     documents: Vec<Document>,
     awaited: Vec<Awaited>,
     is_opaque: bool,
@@ -92,6 +107,9 @@ struct List {
     done: Vec<Vec<Word>>,
     words: Vec<Word>,
     word: Word,
+    open_subshells: usize,
+    /// For each open `case`, the subshells that were open before it: a parenthesis that closes none of its own ends a pattern.
+    cases: Vec<usize>,
 }
 
 impl List {
@@ -99,8 +117,22 @@ impl List {
         if !self.word.is_blank() {
             lexer.words += 1;
             lexer.is_opaque |= lexer.words > WORDS_MAX;
+            let is_first = self.words.last().is_none_or(|last| BEFORE_COMMAND.contains(&last.text.as_str()));
+            match self.word.text.as_str() {
+                "case" if is_first && !self.word.quoted => self.cases.push(self.open_subshells),
+                "esac" if is_first && !self.word.quoted => drop(self.cases.pop()),
+                _ => {}
+            }
             self.words.push(std::mem::take(&mut self.word));
         }
+    }
+
+    /// Ends the word before a redirection. The number of a descriptor, as in `2>&1`, is not an argument.
+    fn end_descriptor(&mut self, lexer: &mut Lexer<'_>) {
+        if !self.word.quoted && self.word.text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'&') {
+            self.word = Word::default();
+        }
+        self.end_word(lexer);
     }
 
     fn end_command(&mut self, lexer: &mut Lexer<'_>) {
@@ -137,72 +169,73 @@ impl Lexer<'_> {
     /// The commands up to an end.
     fn list(&mut self, end: End, depth: u32) -> Vec<Vec<Word>> {
         let mut list = List::default();
-        // Subshells that are open.
-        let mut open = 0_u32;
         while let Some(char) = self.next() {
             match char {
-                ')' if end == End::Parenthesis && open == 0 => break,
                 _ if self.is_opaque => return Vec::new(),
                 '\\' if !self.next_if('\n') => list.word.text.extend(self.next()),
                 '\\' => {}
                 '\'' => self.single(&mut list.word),
                 '"' => self.double(&mut list, depth),
-                '`' => self.backticks(&mut list, depth),
-                '$' => self.dollar(&mut list, depth),
+                '`' => self.backticks(&mut list, Quotes::None, depth),
+                '$' => self.dollar(&mut list, Quotes::None, depth),
                 '#' if list.word.is_blank() => self.comment(),
                 '\n' => {
                     list.end_command(self);
                     self.bodies();
                 }
-                '(' if list.word.is_blank() && self.peek() == Some('(') => self.arithmetic(&mut list.word, "("),
+                '(' if list.word.is_blank() && self.peek() == Some('(') && self.arithmetic(&mut list.word, "(") => {}
+                // The elements of an array are not commands.
+                '(' if list.word.text.ends_with('=') => self.group(&mut list, '(', ')', Quotes::None, depth),
                 '(' => {
                     list.end_command(self);
-                    open += 1;
+                    list.open_subshells += 1;
                 }
                 ')' => {
                     list.end_command(self);
-                    open = open.saturating_sub(1);
+                    if list.open_subshells > list.cases.last().copied().unwrap_or(0) {
+                        list.open_subshells -= 1;
+                    } else if end == End::Parenthesis && list.cases.is_empty() {
+                        break;
+                    }
                 }
                 ';' | '|' => list.end_command(self),
-                '&' if self.peek() != Some('>') => list.end_command(self),
+                '&' if self.peek() == Some('>') => list.end_word(self),
+                '&' => list.end_command(self),
                 '<' if self.next_if('(') => self.nested(&mut list, "<(", depth),
                 '<' if self.rest().starts_with("<<") => {
                     self.at += 2;
-                    list.end_word(self);
-                    list.words.push(Word { text: "<<<".to_owned(), quoted: false });
+                    self.redirection(&mut list, "<<<");
                 }
                 '<' if self.next_if('<') => {
-                    list.end_word(self);
+                    list.end_descriptor(self);
                     self.awaits();
                 }
+                '<' => self.redirection(&mut list, "<"),
                 '>' if self.next_if('(') => self.nested(&mut list, ">(", depth),
-                '>' => self.redirection(&mut list),
-                char if char.is_whitespace() => list.end_word(self),
+                '>' => self.redirection(&mut list, ">"),
+                ' ' | '\t' | '\r' => list.end_word(self),
                 char => list.word.text.push(char),
             }
         }
         list.end_command(self);
-        // Lines of a here-document may stop where the text does.
+        // The text may end before the lines of a here-document.
         if end == End::OfText {
             self.bodies();
         }
         list.done
     }
 
-    fn redirection(&mut self, list: &mut List) {
-        // `2>&1` sends nowhere new.
-        if list.word.text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'&') {
-            list.word = Word::default();
-        }
-        list.end_word(self);
-        let mut sign = String::from(">");
-        while let Some(more) = self.peek().filter(|char| matches!(char, '>' | '|')) {
+    fn redirection(&mut self, list: &mut List, sign: &str) {
+        list.end_descriptor(self);
+        let mut sign = sign.to_owned();
+        while let Some(more) = self.peek().filter(|char| matches!(char, '>' | '|') && sign != "<<<") {
             self.next();
             sign.push(more);
         }
         while self.next_if('&') {
             list.word.text.push('&');
         }
+        self.words += 1;
         list.words.push(Word { text: sign, quoted: false });
     }
 
@@ -226,41 +259,81 @@ impl Lexer<'_> {
                     Some(char @ ('"' | '\\' | '$' | '`')) => list.word.text.push(char),
                     Some(char) => list.word.text.extend(['\\', char]),
                 },
-                '`' => self.backticks(list, depth),
-                '$' => self.dollar(list, depth),
+                '`' => self.backticks(list, Quotes::Double, depth),
+                '$' => self.dollar(list, Quotes::Double, depth),
                 char => list.word.text.push(char),
             }
         }
     }
 
-    /// What follows a dollar sign: a substitution, arithmetic, a text with escapes, or a name.
-    fn dollar(&mut self, list: &mut List, depth: u32) {
-        if self.rest().starts_with("((") {
-            return self.arithmetic(&mut list.word, "$");
+    /// Reads after a dollar sign: a substitution, arithmetic, an expansion, a text with escapes, or a name.
+    fn dollar(&mut self, list: &mut List, quotes: Quotes, depth: u32) {
+        if self.rest().starts_with("((") && self.arithmetic(&mut list.word, "$") {
+            return;
         }
         if self.next_if('(') {
             return self.nested(list, "$(", depth);
         }
-        list.word.text.push('$');
         match self.peek() {
-            // The number of arguments begins no comment.
-            Some('#') => list.word.text.extend(self.next()),
-            Some('\'') if list.word.text == "$" && !list.word.quoted => {
+            Some('\'') if quotes == Quotes::None => {
                 self.next();
-                list.word = Word { text: String::new(), quoted: true };
-                while let Some(char) = self.next() {
-                    match char {
-                        '\'' => return,
-                        '\\' => list.word.text.extend(self.next()),
-                        char => list.word.text.push(char),
-                    }
-                }
+                self.escaped(&mut list.word);
             }
-            _ => {}
+            Some('{') => {
+                self.next();
+                list.word.text.push('$');
+                self.group(list, '{', '}', quotes, depth);
+            }
+            // The number of arguments begins no comment.
+            Some('#') => {
+                self.next();
+                list.word.text.push_str("$#");
+            }
+            _ => list.word.text.push('$'),
         }
     }
 
-    /// The commands of a substitution, which run first. The word has it as it is written.
+    /// Text between `$'` and `'`, in which a backslash begins an escape.
+    fn escaped(&mut self, word: &mut Word) {
+        word.quoted = true;
+        while let Some(char) = self.next() {
+            match char {
+                '\'' => return,
+                '\\' => word.text.extend(self.next().map(|char| match char {
+                    'n' => '\n',
+                    't' => '\t',
+                    'r' => '\r',
+                    char => char,
+                })),
+                char => word.text.push(char),
+            }
+        }
+    }
+
+    /// The rest of an expansion in braces, or of an array. Blanks and signs in it are part of the word; substitutions in it run first.
+    fn group(&mut self, list: &mut List, opens: char, closes: char, quotes: Quotes, depth: u32) {
+        if depth >= DEPTH_MAX {
+            self.is_opaque = true;
+            return;
+        }
+        list.word.text.push(opens);
+        while let Some(char) = self.next() {
+            match char {
+                _ if self.is_opaque => return,
+                '\\' => list.word.text.extend(self.next()),
+                '\'' if quotes == Quotes::None => self.single(&mut list.word),
+                '"' => self.double(list, depth + 1),
+                '`' => self.backticks(list, quotes, depth + 1),
+                '$' => self.dollar(list, quotes, depth + 1),
+                char => list.word.text.push(char),
+            }
+            if char == closes {
+                return;
+            }
+        }
+    }
+
+    /// Reads a substitution, whose commands run first. The word holds it as spelled.
     fn nested(&mut self, list: &mut List, begins: &str, depth: u32) {
         if depth >= DEPTH_MAX {
             self.is_opaque = true;
@@ -273,13 +346,14 @@ impl Lexer<'_> {
         list.word.text.push_str(self.text.get(from..self.at).unwrap_or_default());
     }
 
-    fn backticks(&mut self, list: &mut List, depth: u32) {
+    fn backticks(&mut self, list: &mut List, quotes: Quotes, depth: u32) {
         let from = self.at;
         let mut inside = String::new();
         while let Some(char) = self.next() {
             match char {
                 '`' => break,
                 '\\' if matches!(self.peek(), Some('`' | '\\' | '$')) => inside.extend(self.next()),
+                '\\' if quotes == Quotes::Double && self.next_if('"') => inside.push('"'),
                 char => inside.push(char),
             }
         }
@@ -289,36 +363,40 @@ impl Lexer<'_> {
             self.is_opaque = true;
             return;
         }
-        let mut lexer = Lexer {
-            text: &inside,
-            at: 0,
-            words: self.words,
-            documents: Vec::new(),
-            awaited: Vec::new(),
-            is_opaque: false,
-        };
+        let mut lexer = Lexer { text: &inside, words: self.words, rewinds: self.rewinds, ..Lexer::default() };
         let inner = lexer.list(End::OfText, depth + 1);
-        self.words = lexer.words;
+        (self.words, self.rewinds) = (lexer.words, lexer.rewinds);
         self.is_opaque |= lexer.is_opaque;
         self.documents.append(&mut lexer.documents);
         list.done.extend(inner);
     }
 
-    /// Arithmetic up to the parentheses that close it; a shift in it begins no here-document.
-    fn arithmetic(&mut self, word: &mut Word, begins: &str) {
-        word.text.push_str(begins);
+    /// Reads arithmetic up to the parentheses that close it; a shift in it begins no here-document. False, and nothing is read, if the
+    /// last two parentheses are apart: they close subshells.
+    fn arithmetic(&mut self, word: &mut Word, begins: &str) -> bool {
+        let from = self.at;
         let mut open = usize::from(begins == "(");
+        let mut last = ' ';
         while let Some(char) = self.next() {
-            word.text.push(char);
             match char {
                 '(' => open += 1,
                 ')' => open -= 1,
                 _ => {}
             }
-            if open == 0 {
-                return;
+            if open == 0 && last != ')' {
+                self.at = from;
+                self.rewinds += 1;
+                self.is_opaque |= self.rewinds > REWINDS_MAX;
+                return false;
             }
+            if open == 0 {
+                break;
+            }
+            last = char;
         }
+        word.text.push_str(begins);
+        word.text.push_str(self.text.get(from..self.at).unwrap_or_default());
+        true
     }
 
     fn comment(&mut self) {
@@ -326,7 +404,7 @@ impl Lexer<'_> {
         self.at += rest.find('\n').unwrap_or(rest.len());
     }
 
-    /// The mark of a here-document, whose lines come after this one.
+    /// Reads the delimiter of a here-document, whose lines follow after the current line.
     fn awaits(&mut self) {
         let strips_tabs = self.next_if('-');
         while self.next_if(' ') || self.next_if('\t') {}
@@ -358,7 +436,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// The lines of the here-documents that were announced on the line that ends here.
+    /// Reads the here-documents of the line that ends here.
     fn bodies(&mut self) {
         for Awaited { mark, quoted, strips_tabs } in std::mem::take(&mut self.awaited) {
             let mut text = String::new();
@@ -383,95 +461,4 @@ impl Lexer<'_> {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn words(command: &str) -> Vec<Vec<String>> {
-        let commands = CommandLine::of(command).commands;
-        commands.into_iter().map(|words| words.into_iter().map(|word| word.text).collect()).collect()
-    }
-
-    #[test]
-    fn signs_between_quotes_part_nothing() {
-        assert_eq!(words(r#"rg "a|b; c" 'd && e' x"#), [["rg", "a|b; c", "d && e", "x"]]);
-        assert_eq!(words("cd a && make 2>&1 | tail"), [vec!["cd", "a"], vec!["make", ">", "&1"], vec!["tail"]]);
-        assert_eq!(words("a\\|b"), [["a|b"]]);
-        assert_eq!(words("a \\\n b"), [["a", "b"]]);
-        assert_eq!(words(r#"grep "a\.b" x"#), [["grep", r"a\.b", "x"]]);
-        assert!(words(" ; | ").is_empty());
-    }
-
-    #[test]
-    fn a_comment_ends_with_its_line() {
-        assert_eq!(words("# don't stop\nrm a"), [["rm", "a"]]);
-        assert_eq!(words("ls # it's \"here\nrm a # b\n"), [vec!["ls"], vec!["rm", "a"]]);
-        assert_eq!(words("echo a#b $# '#c'"), [["echo", "a#b", "$#", "#c"]]);
-        assert_eq!(words("# cat <<EOF\nrm a"), [["rm", "a"]]);
-    }
-
-    #[test]
-    fn a_sign_in_a_text_begins_no_document() {
-        let told = CommandLine::of("echo 'a << EOF'\nrm b\necho \"x <<EOF\"\nrm c");
-        assert!(told.documents.is_empty());
-        assert_eq!(told.commands.len(), 4);
-        assert_eq!(words("echo $((1 << 4))\nrm a"), [vec!["echo", "$((1 << 4))"], vec!["rm", "a"]]);
-        assert_eq!(words("(( x <<= 2 ))\nrm a").last().unwrap(), &["rm", "a"]);
-        assert_eq!(words("grep x <<< 'a\nb' && rm c"), [vec!["grep", "x", "<<<", "a\nb"], vec!["rm", "c"]]);
-    }
-
-    #[test]
-    fn documents_are_no_commands() {
-        let told = CommandLine::of("cat <<'EOF' | sort\nrm a\n# b'\nEOF\nls\n");
-        let texts: Vec<Vec<&str>> =
-            told.commands.iter().map(|words| words.iter().map(|word| word.text.as_str()).collect()).collect();
-        assert_eq!(texts, [vec!["cat"], vec!["sort"], vec!["ls"]]);
-        assert_eq!(told.documents, [Document { text: "rm a\n# b'\n".into(), literal: true }]);
-        let told = CommandLine::of("a <<-X b <<\"Y Z\"\n\tone $x\n\tX\ntwo\nY Z\nc");
-        assert_eq!(
-            told.documents,
-            [Document { text: "one $x\n".into(), literal: false }, Document { text: "two\n".into(), literal: true }]
-        );
-        assert_eq!(told.commands.len(), 2);
-        let told = CommandLine::of("git commit -m \"$(cat <<'EOF'\nit's \"done\"; rm x\nEOF\n)\" && git push");
-        assert_eq!(told.documents.len(), 1);
-        let programs: Vec<&str> = told.commands.iter().map(|words| words[0].text.as_str()).collect();
-        assert_eq!(programs, ["cat", "git", "git"]);
-    }
-
-    #[test]
-    fn what_a_command_is_made_of_runs_first() {
-        assert_eq!(
-            words("echo $(grep a b) `ls c`"),
-            [vec!["grep", "a", "b"], vec!["ls", "c"], vec!["echo", "$(grep a b)", "`ls c`"]]
-        );
-        assert_eq!(words("(cd a; make)"), [vec!["cd", "a"], vec!["make"]]);
-        assert_eq!(words("diff <(sort a) <(sort b)")[2][0], "diff");
-    }
-
-    #[test]
-    fn what_is_nested_too_deeply_is_opaque() {
-        let deep = format!("echo {}x{}", "$(a ".repeat(1000), ")".repeat(1000));
-        let told = CommandLine::of(&deep);
-        assert!(told.is_opaque && told.commands.is_empty());
-        assert!(CommandLine::of(&"a ".repeat(WORDS_MAX + 1)).is_opaque);
-    }
-
-    proptest! {
-        #[test]
-        fn no_text_upsets_it(text in "[a-c#'\"`$()<>|&;\\\\\n\t E0-]{0,80}") {
-            let told = CommandLine::of(&text);
-            for word in told.commands.iter().flatten() {
-                prop_assert!(word.text.len() <= text.len() + 3);
-            }
-            prop_assert!(told.documents.iter().all(|document| document.text.len() <= text.len()));
-        }
-
-        #[test]
-        fn a_comment_changes_nothing(before in "[a-c |&;]{0,20}", comment in "[a-c#'\"`$()<>|&;\\\\ ]{0,20}") {
-            let with = CommandLine::of(&format!("{before} #{comment}\nls"));
-            prop_assert_eq!(with, CommandLine::of(&format!("{before} \nls")));
-        }
-    }
-}
+mod tests;

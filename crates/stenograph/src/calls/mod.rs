@@ -20,6 +20,7 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use crate::evidence::{CallInput, CallReport, JobNotice, script_words};
 use crate::model::{Body, Event, Input, Role};
+use crate::text::beginning;
 
 pub use crate::evidence::Evidence;
 pub(crate) use command::{answers_with_one, program};
@@ -146,6 +147,9 @@ const EARLY_MAX: usize = 16;
 
 /// How many jobs are remembered.
 const JOBS_MAX: usize = 64;
+
+/// How many bytes of the name of a tool are kept.
+const NAME_SIZE_MAX: usize = 128;
 
 impl Calls {
     /// The fingerprint of what ties a call and its result; 0 where nothing does.
@@ -403,8 +407,9 @@ impl Calls {
         if self.open.len() < OPEN_MAX { None } else { self.open.pop_front().map(|call| call.number) }
     }
 
-    /// Tools are few: a name is kept once where that is easy.
+    /// The name of a tool, as much of it as is saved. Tools are few: a name is kept once where that is easy.
     fn known_name(&self, tool: &str) -> Arc<str> {
+        let tool = beginning(tool, NAME_SIZE_MAX);
         let known = self.open.iter().chain(&self.answered).find(|call| &*call.tool == tool);
         known.map_or_else(|| Arc::from(tool), |call| Arc::clone(&call.tool))
     }

@@ -7,10 +7,6 @@ use serde::{Deserialize, Serialize};
 
 use super::outcome::{CallOutcome, OutcomeRule};
 use super::{Calls, EarlyResult, Job, TrackedCall};
-use crate::text::beginning;
-
-/// How much of the name of a tool is kept.
-const NAME_SIZE_MAX: usize = 128;
 
 /// The fold as it is saved.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -79,9 +75,8 @@ fn bit(is_set: bool, bit: u8) -> u8 {
 fn saved_calls(calls: &VecDeque<TrackedCall>, tools: &mut Vec<String>) -> Vec<SavedCall> {
     let mut saved = Vec::with_capacity(calls.len());
     for call in calls {
-        let name = beginning(&call.tool, NAME_SIZE_MAX);
-        let tool = tools.iter().position(|tool| tool == name).unwrap_or_else(|| {
-            tools.push(name.to_owned());
+        let tool = tools.iter().position(|tool| **tool == *call.tool).unwrap_or_else(|| {
+            tools.push(call.tool.to_string());
             tools.len() - 1
         });
         let bits = bit(call.answers_with_one, ANSWERS_WITH_ONE)

@@ -121,9 +121,14 @@ fn a_result_without_its_call_is_decided_by_what_it_says() {
 #[test]
 fn a_fold_that_was_saved_anywhere_goes_on_the_same() {
     let starts = answers("a", "Process running with session ID 7\nOutput:\n");
+    let name = "n".repeat(300);
+    let long =
+        serde_json::json!({"type": "function_call", "name": name, "call_id": "l", "arguments": "{}"}).to_string();
     let records = [
         runs("a", "make"),
         starts,
+        item(&long),
+        answers("l", "ok"),
         exits("e", 1),
         runs("b", "ls \"x"),
         polls("c", 7),

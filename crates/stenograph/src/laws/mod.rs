@@ -4,6 +4,7 @@
 mod coverage;
 pub mod pairs;
 mod round;
+pub mod shell;
 mod stream;
 
 use crate::format::Format;

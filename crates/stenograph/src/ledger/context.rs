@@ -1,13 +1,13 @@
 //! How full the context of a model was: the input tokens of one request, by the same rules by which requests are counted.
 
 use super::Tokens;
+use crate::evidence::{has_invalid_count, not_a_call};
 use crate::model::Event;
 
 /// The input tokens of the request that an event states, new and cached ones. Numbers that are not a request (a sum, a made-up answer, an
 /// invalid count) give nothing.
 pub fn context_tokens(event: &Event<'_>) -> Option<u64> {
     let usage = event.usage.as_ref()?;
-    let told = event.told();
-    let is_request = told.aside.is_none() && !told.odd;
+    let is_request = not_a_call(event).is_none() && !has_invalid_count(event);
     Some(Tokens::of(usage).all_input()).filter(|tokens| is_request && *tokens > 0)
 }

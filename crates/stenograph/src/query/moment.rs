@@ -37,20 +37,8 @@ fn start(day: Date, today: &Today) -> Option<Timestamp> {
 }
 
 fn ago(text: &str, today: &Today) -> Option<Timestamp> {
-    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    let (count, unit) = text.split_at_checked(digits)?;
-    let count: i64 = count.parse().ok().filter(|count| *count <= 100_000)?;
-    let none = Span::new();
-    let span = match unit {
-        "m" | "min" => none.try_minutes(count),
-        "h" => none.try_hours(count),
-        "d" => none.try_days(count),
-        "w" => none.try_weeks(count),
-        "mo" => none.try_months(count),
-        "y" => none.try_years(count),
-        _ => return None,
-    };
-    Some(today.now.to_zoned(today.zone.clone()).checked_sub(span.ok()?).ok()?.timestamp())
+    let span = text.parse().ok().filter(|span: &Span| !span.is_negative())?;
+    Some(today.now.to_zoned(today.zone.clone()).checked_sub(span).ok()?.timestamp())
 }
 
 /// A year, a month or a day.
@@ -100,6 +88,8 @@ mod tests {
         assert_eq!(said("7d").as_deref(), Some("2026-03-03T12:00:00Z"));
         assert_eq!(said("1mo").as_deref(), Some("2026-02-10T12:00:00Z"));
         assert_eq!(said("1y").as_deref(), Some("2025-03-10T12:00:00Z"));
+        assert_eq!(said("1h30m").as_deref(), Some("2026-03-10T10:30:00Z"));
+        assert_eq!(said("2 weeks").as_deref(), Some("2026-02-24T12:00:00Z"));
     }
 
     #[test]
@@ -110,7 +100,7 @@ mod tests {
 
     #[test]
     fn what_is_no_moment_is_none() {
-        for text in ["", "soon", "7", "7x", "2026-13-01", "99999999999d", "200000y", "d"] {
+        for text in ["", "soon", "7", "7x", "-7d", "2026-13-01", "99999999999d", "200000y", "d"] {
             assert_eq!(said(text), None, "{text}");
         }
     }

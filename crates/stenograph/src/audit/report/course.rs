@@ -150,7 +150,6 @@ pub struct Todos {
     pub more: u64,
 }
 
-
 /// A stretch in which a run got nowhere.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Phase {
