@@ -77,7 +77,7 @@ fn lengths(file: &Path, text: &str, findings: &mut Findings) {
 /// Outside the folder of a format nothing names it: what lists formats goes by `FORMATS`.
 fn format_names(file: &Path, text: &str, findings: &mut Findings) {
     let parts: Vec<&str> = file.iter().filter_map(|part| part.to_str()).collect();
-    let free = ["formats", "layouts", "tests", "docs", "xtask", "fuzz"];
+    let free = ["formats", "layouts", "systems", "tests", "docs", "xtask", "fuzz"];
     if parts.iter().any(|part| free.contains(part)) {
         return;
     }

@@ -39,6 +39,7 @@ pub mod session_files;
 mod source;
 pub mod source_file;
 pub mod subagent_files;
+pub mod systems;
 pub mod tail;
 pub mod undo;
 pub mod usage;

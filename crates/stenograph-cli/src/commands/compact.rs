@@ -13,8 +13,9 @@ use stenograph::edit::compact::{self, Compacting, Keep, Stamp, has_place};
 use stenograph::format::Format;
 use stenograph::formats::FORMATS;
 use stenograph::model::Event;
-use stenograph_store::layouts::chibi::{Context, Window};
+use stenograph_store::layouts::chibi::Context;
 use stenograph_store::log::Durability;
+use stenograph_store::systems::chibi::Window;
 use stenograph_store::{Spool, random_id};
 
 use super::record::{say, site};

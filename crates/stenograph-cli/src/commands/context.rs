@@ -4,8 +4,9 @@ use clap::Subcommand;
 use stenograph::text::quote;
 use stenograph::time::{Time, Unit};
 use stenograph_store::files::Disk;
-use stenograph_store::layouts::chibi::{Changed, Context, Look, Status as Lock, Window, contexts};
+use stenograph_store::layouts::chibi::{Context, Status as Lock};
 use stenograph_store::log::Durability;
+use stenograph_store::systems::chibi::{Changed, Look, Window, contexts};
 
 use super::record::{say, site};
 use crate::context::{Which, home, missing};

@@ -8,8 +8,9 @@ use stenograph::edit::trim::{Account, Limits, Moment};
 use stenograph::text::quote;
 use stenograph_store::discover::Named;
 use stenograph_store::files::{Disk, Files};
-use stenograph_store::layouts::cycod::{self, Ready};
+use stenograph_store::layouts::cycod::{chat_format, is_chat};
 use stenograph_store::source_file::Confidence;
+use stenograph_store::systems::cycod::{self, Ready};
 use stenograph_store::{Passes, Source, journal, recover};
 
 use crate::config::Config;
@@ -132,10 +133,10 @@ impl Options {
 fn check_format(source: &Source) -> Result<(), CommandError> {
     let recognized = source.recognize(&Named::default());
     match recognized.filter(|recognized| recognized.confidence != Confidence::Tied) {
-        Some(recognized) if !cycod::is_chat(recognized.format) => {
+        Some(recognized) if !is_chat(recognized.format) => {
             let (place, name) = (source.place(), recognized.format.info().name);
             Err(CommandError::new(format!("{place}: is a transcript of the format {name}, not a chat history"))
-                .hint(format!("steno convert {place} --to {} makes one", cycod::chat_format().info().name)))
+                .hint(format!("steno convert {place} --to {} makes one", chat_format().info().name)))
         }
         Some(_) | None => Ok(()),
     }

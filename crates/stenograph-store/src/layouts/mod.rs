@@ -1,7 +1,7 @@
 //! The layouts: how a live system spreads what it writes over files, one file or folder each. [`LAYOUTS`] is the one list; help,
 //! recording, recovery and showing go by it.
 
-mod anew;
+pub(crate) mod anew;
 pub mod chibi;
 mod claude_events;
 pub mod cycod;
@@ -9,7 +9,7 @@ pub mod devflow;
 mod leslie;
 mod steno;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

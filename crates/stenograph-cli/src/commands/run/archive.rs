@@ -1,8 +1,8 @@
 //! `steno run archive`: puts runs away.
 
 use stenograph_store::files::Disk;
-use stenograph_store::layouts::devflow::archive::Maintenance;
 use stenograph_store::layouts::devflow::{Run, Status, index};
+use stenograph_store::systems::devflow::archive::Maintenance;
 
 use super::choice::Choice;
 use super::{Deed, Effect, Manner, settle_index, tell};
@@ -62,7 +62,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<error::Status, 
         }
         let moved = match &house {
             Some(house) => house.archive(run),
-            None => stenograph_store::layouts::devflow::archive::destination(&base, run),
+            None => stenograph_store::systems::devflow::archive::destination(&base, run),
         };
         match moved {
             Ok(path) => {

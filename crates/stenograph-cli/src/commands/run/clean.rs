@@ -2,9 +2,9 @@
 
 use stenograph_store::Error;
 use stenograph_store::files::Disk;
-use stenograph_store::layouts::devflow::archive::{self, Archived, Maintenance};
-use stenograph_store::layouts::devflow::retention::{Failed, Fate, Outdated, Policy, Reason, fates, is_outdated};
 use stenograph_store::layouts::devflow::{Base, Run, index};
+use stenograph_store::systems::devflow::archive::{self, Archived, Maintenance};
+use stenograph_store::systems::devflow::retention::{Failed, Fate, Outdated, Policy, Reason, fates, is_outdated};
 
 use super::choice::Choice;
 use super::{Deed, Effect, Manner, settle_index, tell};

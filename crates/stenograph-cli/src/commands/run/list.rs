@@ -2,7 +2,8 @@
 
 use stenograph::time::Time;
 use stenograph_store::files::Disk;
-use stenograph_store::layouts::devflow::{Run, Status, archive, index};
+use stenograph_store::layouts::devflow::{Run, Status, index};
+use stenograph_store::systems::devflow::archive;
 
 use super::choice::{Choice, moment};
 use crate::clock;

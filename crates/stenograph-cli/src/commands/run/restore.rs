@@ -1,7 +1,7 @@
 //! `steno run restore`: brings runs back.
 
 use stenograph_store::files::Disk;
-use stenograph_store::layouts::devflow::archive::{self, Afterwards, Archived, Maintenance};
+use stenograph_store::systems::devflow::archive::{self, Afterwards, Archived, Maintenance};
 
 use super::choice::Choice;
 use super::{Deed, Effect, Manner, settle_index, tell};

@@ -189,7 +189,7 @@ pub fn status(folder: &Path, now: u64, heartbeat_seconds: u64) -> Option<Status>
 }
 
 /// Whether this process holds a context.
-pub(super) fn is_own(folder: &Path) -> bool {
+pub(crate) fn is_own(folder: &Path) -> bool {
     Lock::holder_of(&folder.join(OWN)) == Some(std::process::id())
 }
 

@@ -1,27 +1,19 @@
 //! Chibi's layout: a folder for each context, with its window, what was put aside, its inbox and what was logged of requests.
-//! The commands on contexts rest on this folder too; nothing here prints or reads the environment.
+//! `systems/chibi/` changes contexts and inboxes; nothing here prints or reads the environment.
 
-mod compaction;
 pub mod context;
 pub mod context_lock;
 mod documents;
 pub mod entry;
-pub mod inbox;
-mod inbox_lock;
-mod markdown;
+pub(crate) mod inbox_lock;
 mod partitions;
-mod pending;
-mod rebuild;
+pub(crate) mod rebuild;
 pub mod transcript;
-mod undo;
-pub mod window;
 
-pub use compaction::Choice;
-pub use context::{Context, HOME, Look, contexts};
+pub use context::{Context, HOME};
 pub use context_lock::{ContextLock, Status};
 pub use entry::{Anchor, Entry, Stamp};
 pub use transcript::Transcript;
-pub use window::{Changed, Place, Window};
 
 use std::path::{Path, PathBuf};
 
@@ -35,7 +27,7 @@ use crate::journal::{Recorded, Settings};
 use context_lock::HEARTBEAT_SECONDS;
 use documents::{ContextDocuments, USER};
 
-const NAME: &str = "chibi";
+pub(crate) const NAME: &str = "chibi";
 
 /// The layout.
 pub struct Chibi;

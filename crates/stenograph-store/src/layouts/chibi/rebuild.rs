@@ -10,9 +10,8 @@ use super::context::Context;
 use super::context_lock::seconds;
 use super::entry::{self, Anchor, Entry, Stamp, WINDOW_SIZE_MAX};
 use super::transcript::{Known, Sync, Transcript, WindowState};
-use super::window::remove_mark;
 use crate::error::{Error, Problem};
-use crate::files::{Files, replace};
+use crate::files::{Files, folder_of, replace};
 use crate::layouts::Environment;
 use crate::tail::{self, LastLine, Warning};
 
@@ -176,7 +175,7 @@ fn since_anchor(
 
 /// What stands before an anchor in the transcript and belongs after it in the window: what the anchor names, or what Chibi
 /// kept in the window when it summed up the rest. Chibi forgets the latter the next time it rebuilds the window.
-pub(super) fn kept_by_anchor(
+pub(crate) fn kept_by_anchor(
     files: &dyn Files,
     transcript: &Transcript,
     window: &[Entry],
@@ -223,6 +222,16 @@ pub(super) fn kept_by_anchor(
         before = kept;
     }
     Ok(before)
+}
+
+/// Removes a file that marks a state, durably.
+pub(crate) fn remove_mark(files: &dyn Files, path: &Path) -> Result<(), Error> {
+    let unwritable = |error| Error::at(path, Problem::Unwritable, error);
+    if files.length(path).map_err(unwritable)?.is_some() {
+        files.remove(path).map_err(unwritable)?;
+        files.sync_folder(folder_of(path)).map_err(unwritable)?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

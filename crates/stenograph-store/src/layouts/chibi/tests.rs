@@ -10,6 +10,7 @@ use super::*;
 use crate::files::Disk;
 use crate::journal::End;
 use crate::layouts::Debug;
+use crate::systems::chibi::Window;
 use crate::{Recorder, folder, recover};
 
 fn said(role: Role, text: &'static str) -> Event<'static> {

@@ -1,19 +1,14 @@
 //! CycoD's layout: a chat history, and a trajectory for people. Both are saved in its history folder without being asked for, and
 //! wherever somebody asks for them besides. See `README.md` beside this file. What one document looks like is in `document.rs`,
-//! which documents there are in `plan.rs`; `newest.rs` and `ready.rs` are for whoever goes on with a conversation.
+//! which documents there are in `plan.rs`; going on with a conversation is in `systems/cycod/`.
 
 mod body;
 mod complete;
 mod document;
-mod newest;
 mod plan;
-mod ready;
 #[cfg(test)]
 mod tests;
 mod title;
-
-pub use newest::{History, newest};
-pub use ready::{Ready, ready};
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -66,7 +61,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    fn format(self) -> &'static dyn Format {
+    pub(crate) fn format(self) -> &'static dyn Format {
         match self {
             Kind::Chat => &OpenaiChat,
             Kind::Trajectory => &CycodTrajectory,
@@ -173,8 +168,7 @@ impl Layout for Cycod {
 
     fn reads(&self, folder: &Path, files: &dyn Files) -> Option<Vec<PathBuf>> {
         let names = files.list(folder).ok()?;
-        let is_ours =
-            |path: &&PathBuf| newest::is_history(path) || is_lone_trajectory(path, &names) || is_journal(path, files);
+        let is_ours = |path: &&PathBuf| is_history(path) || is_lone_trajectory(path, &names) || is_journal(path, files);
         let mut found: Vec<PathBuf> = names.iter().filter(is_ours).cloned().collect();
         // What stands beside a journal is part of it, whatever it is called.
         let beside = found.iter().filter(|path| path.extension().is_some_and(|ending| ending == recover::ENDING));
@@ -314,4 +308,11 @@ impl Documents for Recording {
         });
         Ok(finished)
     }
+}
+
+/// Whether a file is named as CycoD names its chat histories, those it saves in its last moment included.
+pub(crate) fn is_history(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let begins = ["chat-history", "exception-chat-history"].iter().any(|start| name.starts_with(start));
+    begins && name.ends_with(".jsonl")
 }

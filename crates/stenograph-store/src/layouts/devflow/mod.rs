@@ -2,15 +2,11 @@
 //! away, and `{base}/index.json`, the searchable summary. How a transcript is spelled is the format's part.
 
 mod account;
-pub mod archive;
-mod compare;
 mod finish;
 pub mod index;
 mod metadata;
 mod record;
-pub mod retention;
 pub mod run;
-mod tree;
 
 use std::path::{Path, PathBuf};
 
@@ -28,17 +24,17 @@ pub const BASE: &str = ".devflow";
 const RUNS: &str = "runs";
 const ARCHIVE: &str = "archive";
 const INDEX: &str = "index.json";
-const METADATA: &str = "metadata.json";
+pub(crate) const METADATA: &str = "metadata.json";
 const TRANSCRIPT: &str = "transcript.json";
 const TRANSCRIPT_COMPRESSED: &str = "transcript.json.gz";
-const JOURNAL: &str = "journal.steno";
+pub(crate) const JOURNAL: &str = "journal.steno";
 
 /// What an archive is called after its run.
-const ARCHIVE_ENDING: &str = ".tar.gz";
+pub(crate) const ARCHIVE_ENDING: &str = ".tar.gz";
 
 /// What a folder that is being removed or restored is called meanwhile. No run can have such a name.
-const REMOVED: &str = ".removed-";
-const RESTORING: &str = ".restoring-";
+pub(crate) const REMOVED: &str = ".removed-";
+pub(crate) const RESTORING: &str = ".restoring-";
 
 /// A folder of runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,7 +78,7 @@ impl Base {
 }
 
 /// The date at the beginning of an id, `2025-01-15`, if it has one.
-fn date_of(id: &str) -> Option<&str> {
+pub(crate) fn date_of(id: &str) -> Option<&str> {
     let date = id.get(..10)?;
     let ends = id.get(10..)?.chars().next().is_none_or(|char| char == '-');
     let time = Time::iso(format!("{date}T00:00:00Z").into());

@@ -82,7 +82,7 @@ pub struct Run {
     /// How many turns it has.
     pub turn_count: Option<u64>,
     /// How long it took, where that is stated.
-    pub(super) stated_ms: Option<u64>,
+    pub(crate) stated_ms: Option<u64>,
     /// What went wrong in it.
     pub error: Option<String>,
     /// The beginning of the first thing a user said.
@@ -90,11 +90,11 @@ pub struct Run {
     /// Why its folder cannot be read.
     pub problem: Option<String>,
     /// What tells whether its files were changed since.
-    pub(super) stamp: String,
+    pub(crate) stamp: String,
 }
 
 /// How many bytes `metadata.json` may have.
-pub(super) const METADATA_SIZE_MAX: u64 = 16 << 20;
+pub(crate) const METADATA_SIZE_MAX: u64 = 16 << 20;
 
 /// How far into a transcript the first question is looked for.
 const QUERY_SIZE_MAX: u64 = 4 << 20;
@@ -109,7 +109,7 @@ impl Run {
     }
 
     /// Reads the run in this folder.
-    pub(super) fn at(folder: &Path, id: &str) -> Run {
+    pub(crate) fn at(folder: &Path, id: &str) -> Run {
         let stamp = Run::stamp_of(folder);
         let stated = stated_at(&folder.join(METADATA));
         let mut look = Look { fields: stated.as_ref().ok().cloned(), ..Look::default() };
@@ -127,7 +127,7 @@ impl Run {
     }
 
     /// The run that a transcript tells of, wherever it lies.
-    pub(super) fn of_transcript(path: &Path) -> Option<Run> {
+    pub(crate) fn of_transcript(path: &Path) -> Option<Run> {
         let source = Source::open(path, Passes::Once).ok()?;
         let recognized = source.recognize(&place_of(path))?;
         if !is_same(recognized.format, &Devflow) {
@@ -149,7 +149,7 @@ impl Run {
     }
 
     /// What devflow states about it.
-    pub(super) fn summary(&self) -> RunSummary {
+    pub(crate) fn summary(&self) -> RunSummary {
         let text = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
         RunSummary {
             agent: Devflow.info().name,
@@ -167,7 +167,7 @@ impl Run {
     }
 
     /// A run of which only the metadata is at hand.
-    pub(super) fn stated(id: &str, metadata: Option<&str>, problem: Option<String>) -> Run {
+    pub(crate) fn stated(id: &str, metadata: Option<&str>, problem: Option<String>) -> Run {
         let missing = || Some(format!("it has no {METADATA} that can be read"));
         Run::of(id, metadata.and_then(Fields::of), problem.or_else(missing))
     }
@@ -200,7 +200,7 @@ impl Run {
     }
 
     /// What tells whether the files of a run were changed: their lengths, their moments, and which files they are.
-    pub(super) fn stamp_of(folder: &Path) -> String {
+    pub(crate) fn stamp_of(folder: &Path) -> String {
         let mut stamp = String::new();
         for name in [METADATA, TRANSCRIPT, TRANSCRIPT_COMPRESSED] {
             let Ok(metadata) = fs::metadata(folder.join(name)) else {
@@ -233,7 +233,7 @@ impl Run {
         self.draft().render(None)
     }
 
-    pub(super) fn draft(&self) -> Draft<'static> {
+    pub(crate) fn draft(&self) -> Draft<'static> {
         let iso = |time: &Option<Time<'_>>| time.as_ref().and_then(|time| time.to_iso().map(Cow::into_owned));
         let mut draft = Draft::new();
         draft.set_str("runId", &self.id);
@@ -254,7 +254,7 @@ impl Run {
     }
 
     /// The run that an entry of the index tells of.
-    pub(super) fn of_entry(entry: &str) -> Option<Run> {
+    pub(crate) fn of_entry(entry: &str) -> Option<Run> {
         let object = Object::parse(entry)?;
         let text = |key: &str| object.peek_str(key).map(Cow::into_owned);
         let fields = Fields::of(entry)?;

@@ -142,7 +142,10 @@ fn an_id_that_is_taken_is_refused_and_one_that_is_made_up_gets_a_number() {
     // What was put away has its id still.
     record(folder.path(), &[("run", "old")], &[said(Role::User, "Go.")], &End::Completed);
     let base = Base::at(folder.path());
-    archive::Maintenance::enter(&Disk, &base).unwrap().archive(&Run::read(&base, "old")).unwrap();
+    crate::systems::devflow::archive::Maintenance::enter(&Disk, &base)
+        .unwrap()
+        .archive(&Run::read(&base, "old"))
+        .unwrap();
     assert_eq!(open(&[("run", "old")]).unwrap_err().problem, Problem::Exists);
 }
 

@@ -4,9 +4,9 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::super::window::tests::{held, ids, message, site, types};
 use super::*;
 use crate::files::Disk;
+use crate::systems::chibi::window::tests::{held, ids, message, site, types};
 
 fn anchor(id: &str, entry_type: &str) -> String {
     message(id, "ctx", "x").replace("\"message\"", &format!("\"{entry_type}\""))

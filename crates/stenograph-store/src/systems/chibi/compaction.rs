@@ -10,13 +10,13 @@ use stenograph::formats::chibi::Chibi;
 use stenograph::model::Event;
 use stenograph::read;
 
-use super::NAME;
-use super::entry::{self, Anchor, Entry};
 use super::markdown;
-use super::transcript::Transcript;
 use super::window::{Changed, Place, Undo, Window, spoken};
 use crate::error::{Error, Problem};
 use crate::files::{Files, cut_off};
+use crate::layouts::chibi::NAME;
+use crate::layouts::chibi::entry::{self, Anchor, Entry};
+use crate::layouts::chibi::transcript::Transcript;
 use crate::undo::{self, Undone};
 
 /// What a compaction of a window would put aside.

@@ -1,9 +1,10 @@
 //! Which conversation goes on when nobody says: the newest chat history, by CycoD's own rule.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::SystemTime;
 
 use crate::error::{Error, Problem};
+use crate::layouts::cycod::is_history;
 
 /// The newest chat history.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,13 +43,6 @@ pub fn newest(folders: &[PathBuf]) -> Result<Option<History>, Error> {
         }
     }
     Ok(found)
-}
-
-/// Whether a file is named as CycoD names its chat histories, those it saves in its last moment included.
-pub(super) fn is_history(path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let begins = ["chat-history", "exception-chat-history"].iter().any(|start| name.starts_with(start));
-    begins && name.ends_with(".jsonl")
 }
 
 #[cfg(test)]

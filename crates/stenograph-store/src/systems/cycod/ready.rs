@@ -12,7 +12,7 @@ use stenograph::model::{Body, Event, Note, Outline};
 use stenograph::read::{Reading, Sink};
 use stenograph::write;
 
-use super::Kind;
+use crate::layouts::cycod::Kind;
 
 /// A conversation, ready to be sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -10,11 +10,11 @@ use stenograph::formats::chibi_inbox::ChibiInbox;
 use stenograph::frame::RECORD_SIZE_MAX;
 use stenograph::json::{Draft, Object};
 
-use super::entry::{self, Entry, Stamp};
-use super::inbox_lock::InboxLock;
-use super::transcript::{Sync, append_lines};
 use crate::error::{Error, Problem};
 use crate::files::{Files, folder_of, make_folder, replace};
+use crate::layouts::chibi::entry::{self, Entry, Stamp};
+use crate::layouts::chibi::inbox_lock::InboxLock;
+use crate::layouts::chibi::transcript::{Sync, append_lines};
 use crate::tail::Warning;
 
 /// The format of an inbox.

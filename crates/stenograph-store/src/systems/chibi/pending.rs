@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use stenograph::json::{Draft, Object};
 use stenograph::text::quote;
 
-use super::context::Context;
-use super::entry::Entry;
 use crate::error::{Error, Problem};
 use crate::files::{Files, replace};
+use crate::layouts::chibi::context::Context;
+use crate::layouts::chibi::entry::Entry;
 
 /// A change that was begun.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 //! planned is shown as it is, and then done.
 
 use super::archive::Archived;
-use super::{Run, Status};
+use crate::layouts::devflow::{Run, Status};
 
 const DAY_SECONDS: i64 = 24 * 60 * 60;
 

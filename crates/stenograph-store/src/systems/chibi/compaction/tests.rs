@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicUsize;
 
 use super::*;
 use crate::layouts::chibi::context::Context;
-use crate::layouts::chibi::window::tests::{Crashing, held, ids, message, site, types};
+use crate::systems::chibi::window::tests::{Crashing, held, ids, message, site, types};
 
 fn line(id: &str, from: &str, to: &str, content: &str, rest: &str) -> String {
     format!(

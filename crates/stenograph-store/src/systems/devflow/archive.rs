@@ -11,12 +11,12 @@ use flate2::write::GzEncoder;
 use stenograph::time::{Time, Unit};
 
 use super::compare::{self, Verdict};
-use super::run::METADATA_SIZE_MAX;
 use super::tree::{self, Entry, Kind};
-use super::{ARCHIVE_ENDING, Base, JOURNAL, METADATA, REMOVED, RESTORING, Run, Status, date_of};
 use crate::error::{Error, Problem};
 use crate::files::{Files, folder_of, make_folder, write_all};
 use crate::layouts::anew::Writing;
+use crate::layouts::devflow::run::METADATA_SIZE_MAX;
+use crate::layouts::devflow::{ARCHIVE_ENDING, Base, JOURNAL, METADATA, REMOVED, RESTORING, Run, Status, date_of};
 use crate::lock::{self, Lock, safe_component};
 
 /// A run that was put away.

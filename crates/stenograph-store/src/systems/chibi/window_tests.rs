@@ -11,27 +11,27 @@ use super::*;
 use crate::files::{Disk, Files, OpenFile};
 use crate::log::Durability;
 
-pub(in super::super) fn site(files: Arc<dyn Files>) -> Environment {
+pub(crate) fn site(files: Arc<dyn Files>) -> Environment {
     let clock = Arc::new(|| Time { text: "2000".into(), unit: Unit::Seconds });
     Environment { files, clock, durability: Durability::Always, home: None }
 }
 
-pub(in super::super) fn message(id: &str, to: &str, content: &str) -> String {
+pub(crate) fn message(id: &str, to: &str, content: &str) -> String {
     let from = if to == "user" { "ctx" } else { "alice" };
     format!(
         "{{\"id\":\"{id}\",\"timestamp\":1000,\"from\":\"{from}\",\"to\":\"{to}\",\"content\":\"{content}\",\"entry_type\":\"message\"}}\n"
     )
 }
 
-pub(in super::super) fn ids(path: &Path) -> Vec<String> {
+pub(crate) fn ids(path: &Path) -> Vec<String> {
     entry::all(&Disk, path).unwrap().into_iter().map(|entry| entry.id.unwrap_or_default()).collect()
 }
 
-pub(in super::super) fn types(path: &Path) -> Vec<String> {
+pub(crate) fn types(path: &Path) -> Vec<String> {
     entry::all(&Disk, path).unwrap().into_iter().map(|entry| entry.entry_type.unwrap_or_default()).collect()
 }
 
-pub(in super::super) fn held(folder: &Path) -> Window {
+pub(crate) fn held(folder: &Path) -> Window {
     Window::hold(&Context::at(folder), &site(Arc::new(Disk))).unwrap()
 }
 
@@ -214,8 +214,8 @@ fn a_crash_at_any_step_loses_nothing_and_doing_it_again_adds_nothing_twice() {
 
 /// A disk on which everything fails after so many steps; the write it fails at is half done.
 #[derive(Clone, Debug)]
-pub(in super::super) struct Crashing {
-    pub(in super::super) left: Arc<AtomicUsize>,
+pub(crate) struct Crashing {
+    pub(crate) left: Arc<AtomicUsize>,
 }
 
 impl Crashing {

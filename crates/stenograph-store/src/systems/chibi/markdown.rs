@@ -7,9 +7,9 @@ use stenograph::formats::{chibi::Chibi, chibi_markdown::ChibiMarkdown};
 use stenograph::model::Outline;
 use stenograph::{read, write};
 
-use super::entry::{self, Entry};
 use crate::error::{Error, Problem};
 use crate::files::{Files, cut_off, folder_of, write_all};
+use crate::layouts::chibi::entry::{self, Entry};
 
 /// Adds what was said after the first `length` bytes, where a crash may have left some of it already.
 pub fn append(files: &dyn Files, path: &Path, spoken: &[&Entry], length: u64) -> Result<(), Error> {

@@ -1,19 +1,19 @@
 //! Changing a context's window: what leaves it is archived first, then the window is replaced whole. A crash at any point leaves
 //! every entry somewhere, and doing it again adds nothing twice. What a summary says is the caller's business.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use stenograph::model::Role;
 
-use super::context::Context;
-use super::context_lock::{ContextLock, HEARTBEAT_SECONDS, seconds};
-use super::entry::{self, Anchor, Entry, Stamp};
 use super::markdown;
 use super::pending::Pending;
-use super::rebuild::Rebuilt;
-use super::transcript::Transcript;
 use crate::error::{Error, Problem};
-use crate::files::{Files, folder_of, replace};
+use crate::files::replace;
+use crate::layouts::chibi::context::Context;
+use crate::layouts::chibi::context_lock::{ContextLock, HEARTBEAT_SECONDS, seconds};
+use crate::layouts::chibi::entry::{self, Anchor, Entry, Stamp};
+use crate::layouts::chibi::rebuild::{Rebuilt, remove_mark};
+use crate::layouts::chibi::transcript::Transcript;
 use crate::layouts::{Environment, LockedJournal};
 use crate::lock::Lock;
 use crate::tail::{self, LastLine, Warning};
@@ -177,16 +177,6 @@ impl Window {
     }
 }
 
-/// Removes a file that marks a state, durably.
-pub(super) fn remove_mark(files: &dyn Files, path: &Path) -> Result<(), Error> {
-    let unwritable = |error| Error::at(path, Problem::Unwritable, error);
-    if files.length(path).map_err(unwritable)?.is_some() {
-        files.remove(path).map_err(unwritable)?;
-        files.sync_folder(folder_of(path)).map_err(unwritable)?;
-    }
-    Ok(())
-}
-
 /// Where an entry goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
@@ -220,4 +210,4 @@ pub(super) fn spoken<'e>(entries: &[&'e Entry]) -> Vec<&'e Entry> {
 
 #[cfg(test)]
 #[path = "window_tests.rs"]
-pub(super) mod tests;
+pub(crate) mod tests;

@@ -3,13 +3,13 @@
 
 use std::collections::HashSet;
 
-use super::context_lock::seconds;
-use super::entry::{self, Anchor, Entry, Stamp};
-use super::rebuild::kept_by_anchor;
-use super::transcript::Transcript;
 use super::window::{Changed, Window, place_of};
 use crate::error::{Error, Problem};
 use crate::files::replace;
+use crate::layouts::chibi::context_lock::seconds;
+use crate::layouts::chibi::entry::{self, Anchor, Entry, Stamp};
+use crate::layouts::chibi::rebuild::kept_by_anchor;
+use crate::layouts::chibi::transcript::Transcript;
 
 impl Window {
     /// Undoes the compaction that the window begins with; `None` when it begins with none.

@@ -1,0 +1,14 @@
+//! Administration of Chibi's contexts: looking at them, clearing, compacting and undoing, and their inboxes. Recording into a context is
+//! in `layouts/chibi/`.
+
+mod compaction;
+pub mod inbox;
+mod look;
+mod markdown;
+mod pending;
+mod undo;
+pub mod window;
+
+pub use compaction::Choice;
+pub use look::{Look, contexts};
+pub use window::{Changed, Place, Window};
