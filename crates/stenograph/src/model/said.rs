@@ -88,7 +88,7 @@ impl Said {
 
     /// The runs of records that were taken back, none within another: from the first turn that is no more, to the record that
     /// says so.
-    pub fn taken_back(&self) -> Vec<Range<u32>> {
+    pub(crate) fn taken_back(&self) -> Vec<Range<u32>> {
         if self.rewinds.is_empty() {
             return Vec::new();
         }
