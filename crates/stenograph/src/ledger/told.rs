@@ -30,7 +30,7 @@ pub struct Told<'a> {
 
 impl Told<'_> {
     /// Whether the record tells anything that is counted or counted by.
-    pub fn is_counted(&self) -> bool {
+    pub(crate) fn is_counted(&self) -> bool {
         let stands_alone = self.total.is_some() || self.inner.is_some() || self.more.searches > 0;
         stands_alone || self.parent.is_some() || self.aside.is_some() || self.odd
     }
