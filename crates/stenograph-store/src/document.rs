@@ -18,9 +18,6 @@ use crate::journal::{Author, Recorded, author};
 use crate::layouts::{Journal, StatedFields};
 use crate::tail::{self, LastLine, Warning};
 
-/// Which events a document takes.
-pub type Takes = fn(&Event<'_>) -> bool;
-
 /// What a document makes of an event before it is written, or that it does not take it. It may remember what came before.
 pub type Pass = Box<dyn FnMut(&Event<'_>) -> Option<Event<'static>> + Send>;
 
@@ -33,7 +30,6 @@ pub struct LineDocument {
     path: PathBuf,
     format: &'static dyn Format,
     outline: Outline,
-    takes: Takes,
     passes: Option<Passes>,
     /// How long the file was before the recording.
     base: u64,
@@ -71,7 +67,6 @@ impl LineDocument {
             path: path.to_owned(),
             format,
             outline: Outline::default(),
-            takes: |_| true,
             passes: None,
             base,
             written: 0,
@@ -80,20 +75,14 @@ impl LineDocument {
         }
     }
 
-    /// The same for events that belong there only.
-    pub fn taking(mut self, takes: Takes) -> LineDocument {
-        self.takes = takes;
-        self
-    }
-
     /// The same with every event passed through this first.
-    pub fn passing(mut self, passes: Passes) -> LineDocument {
+    pub(crate) fn passing(mut self, passes: Passes) -> LineDocument {
         self.passes = Some(passes);
         self
     }
 
     /// The same with what is known of the session beforehand. It must be the same again when the document is completed.
-    pub fn outlined(mut self, outline: Outline) -> LineDocument {
+    pub(crate) fn outlined(mut self, outline: Outline) -> LineDocument {
         self.outline = outline;
         self
     }
@@ -126,13 +115,13 @@ impl LineDocument {
     }
 
     /// Where what is ours begins.
-    pub fn starts_at(&self) -> u64 {
+    pub(crate) fn starts_at(&self) -> u64 {
         self.base
     }
 
     fn fresh(&self) -> Lines {
         let writing = Writing::new(self.format, &self.outline);
-        Lines { writing, takes: self.takes, pass: self.passes.as_ref().map(|passes| passes()) }
+        Lines { writing, pass: self.passes.as_ref().map(|passes| passes()) }
     }
 
     /// Takes an event that is in the journal.
@@ -205,14 +194,12 @@ impl LineDocument {
 /// What turns events into lines.
 struct Lines {
     writing: Writing,
-    takes: Takes,
     pass: Option<Pass>,
 }
 
 impl Lines {
     fn event(&mut self, event: &Event<'_>) -> Vec<u8> {
         match &mut self.pass {
-            _ if !(self.takes)(event) => Vec::new(),
             None => joined(self.writing.event(event)),
             Some(pass) => pass(event).map(|event| joined(self.writing.event(&event))).unwrap_or_default(),
         }
@@ -342,7 +329,7 @@ pub fn measure(recorded: &Recorded, document: Measured<'_>, given: StatedFields)
 }
 
 /// The same for a document that is there for some of the events only.
-pub fn measure_part(
+pub(crate) fn measure_part(
     recorded: &Recorded,
     document: Measured<'_>,
     given: StatedFields,

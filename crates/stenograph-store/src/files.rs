@@ -83,7 +83,7 @@ pub struct FileMode(u32);
 
 impl FileMode {
     /// Its owner only: what a file has that holds a transcript, unless it is made of one that others may read.
-    pub const PRIVATE: FileMode = FileMode(0o600);
+    pub(crate) const PRIVATE: FileMode = FileMode(0o600);
     /// Everybody may read it, and who else the system's own settings let: for files that say nothing of anybody.
     pub const PUBLIC: FileMode = FileMode(0o666);
 
@@ -93,7 +93,7 @@ impl FileMode {
     }
 
     /// The permissions of a file of which this is known.
-    pub fn of_metadata(metadata: &fs::Metadata) -> Option<FileMode> {
+    pub(crate) fn of_metadata(metadata: &fs::Metadata) -> Option<FileMode> {
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;
@@ -106,7 +106,7 @@ impl FileMode {
     }
 
     /// The permissions of the file that standard input was redirected from.
-    pub fn of_standard_input() -> Option<FileMode> {
+    pub(crate) fn of_standard_input() -> Option<FileMode> {
         #[cfg(unix)]
         {
             use std::os::fd::AsFd;
@@ -164,7 +164,7 @@ pub fn replace(files: &dyn Files, path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// The same, for content that is written piece by piece.
-pub fn replace_with(
+pub(crate) fn replace_with(
     files: &dyn Files,
     path: &Path,
     write: &mut dyn FnMut(&mut dyn OpenFile) -> io::Result<()>,
@@ -195,7 +195,7 @@ pub fn replace_with(
 
 /// Writes what a file holds from an offset on over itself and makes it durable. Where a sync failed, the system may believe that
 /// what it still shows is on disk: only what is written again is certain to get there.
-pub fn write_again(files: &dyn Files, path: &Path, mut offset: u64) -> io::Result<()> {
+pub(crate) fn write_again(files: &dyn Files, path: &Path, mut offset: u64) -> io::Result<()> {
     let mut reader = files.reader(path, offset)?;
     let mut buffer = vec![0; 256 << 10];
     loop {
@@ -222,7 +222,7 @@ pub fn cut_off(files: &dyn Files, path: &Path, length: u64) -> io::Result<()> {
 }
 
 /// The file itself where a link was named: what belongs to a file is beside it, not beside a link to it.
-pub fn behind_links(path: &Path) -> PathBuf {
+pub(crate) fn behind_links(path: &Path) -> PathBuf {
     match path.is_symlink() {
         true => path.canonicalize().unwrap_or_else(|_| path.to_owned()),
         false => path.to_owned(),

@@ -147,7 +147,7 @@ pub fn end_line(end: &End, time: Time<'static>) -> Event<'static> {
 }
 
 /// The line after which the documents of a recording are complete. What is done to them from then on is not undone.
-pub fn settled_line(time: Time<'static>) -> Event<'static> {
+pub(crate) fn settled_line(time: Time<'static>) -> Event<'static> {
     fact("{\"settled\":true}".to_owned(), time)
 }
 
@@ -264,7 +264,7 @@ impl Recorded {
 
     /// Whether the journal is named after this document and stands beside it. Anybody may have written a journal, so that a header must not
     /// lead to any other file.
-    pub fn is_named_after(&self, document: &str) -> bool {
+    pub(crate) fn is_named_after(&self, document: &str) -> bool {
         crate::recover::beside(Path::new(document)).as_os_str() == self.journal.file_name().unwrap_or_default()
     }
 

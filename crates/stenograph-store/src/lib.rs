@@ -12,10 +12,10 @@
 
 pub mod archive;
 pub mod archive_sources;
-pub mod confined;
+mod confined;
 mod decode;
 pub mod discover;
-pub mod document;
+mod document;
 pub mod edit;
 mod error;
 pub mod files;

@@ -61,12 +61,12 @@ impl Lock {
     }
 
     /// Whether a process holds the lock.
-    pub fn is_held(path: &Path) -> bool {
+    pub(crate) fn is_held(path: &Path) -> bool {
         File::open(path).is_ok_and(|file| matches!(file.try_lock_shared(), Err(fs::TryLockError::WouldBlock)))
     }
 
     /// The process that a lock names.
-    pub fn holder_of(path: &Path) -> Option<u32> {
+    pub(crate) fn holder_of(path: &Path) -> Option<u32> {
         holder(&mut File::open(path).ok()?)
     }
 
@@ -154,7 +154,7 @@ pub(crate) fn is_lock(path: &Path) -> bool {
 }
 
 /// A name that is one step of a path and nothing else: what is given as an id must not lead out of its folder.
-pub fn safe_component(name: &str) -> Result<&str, Error> {
+pub(crate) fn safe_component(name: &str) -> Result<&str, Error> {
     const LENGTH_MAX: usize = 200;
     let harmless = |char: char| !char.is_control() && !matches!(char, '/' | '\\' | ':' | '\0');
     let good = !name.is_empty()

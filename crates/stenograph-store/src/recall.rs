@@ -63,7 +63,7 @@ impl Recall {
     }
 
     /// Puts an event aside that need not stand in the source: one that came later.
-    pub fn put_aside(&mut self, event: &Event<'_>) -> Result<Mark, Error> {
+    pub(crate) fn put_aside(&mut self, event: &Event<'_>) -> Result<Mark, Error> {
         let aside = match &mut self.aside {
             Some(aside) => aside,
             none => {

@@ -18,10 +18,10 @@ use crate::log::Log;
 use crate::tail::{self, LastLine, Warning};
 
 /// How the name of a journal ends.
-pub const ENDING: &str = "steno";
+pub(crate) const ENDING: &str = "steno";
 
 /// How the name of a native stream ends that has no journal beside it.
-pub const STREAM_ENDING: &str = ".steno.jsonl";
+pub(crate) const STREAM_ENDING: &str = ".steno.jsonl";
 
 /// Whether a file is named like a native stream.
 pub(crate) fn is_stream(path: &Path) -> bool {

@@ -173,7 +173,7 @@ impl Source {
     }
 
     /// What its bytes are wrapped in.
-    pub fn container(&self) -> Container {
+    pub(crate) fn container(&self) -> Container {
         match &self.origin {
             Origin::File { file, .. } => {
                 let (mut reader, mut first) = (file, Vec::new());

@@ -118,7 +118,7 @@ pub fn attach(record: &[u8], carried: &Carried) -> Vec<u8> {
 }
 
 /// The record with one key more, of which the value is known.
-pub fn attach_raw(record: &[u8], raw: &str) -> Vec<u8> {
+pub(crate) fn attach_raw(record: &[u8], raw: &str) -> Vec<u8> {
     let Some(end) = record.iter().rposition(|byte| *byte == b'}') else { return record.to_vec() };
     let (head, tail) = record.split_at(end);
     let body = head.trim_ascii_end();

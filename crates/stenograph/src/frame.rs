@@ -290,7 +290,7 @@ pub fn is_lines(framing: Framing, head: &[u8]) -> bool {
 }
 
 /// Whether these bytes are all that stands before the first item of such a document.
-pub fn is_prologue(items: Items, bytes: &[u8]) -> bool {
+pub(crate) fn is_prologue(items: Items, bytes: &[u8]) -> bool {
     let mut scan = Scan::new(items);
     let begins = bytes.iter().position(|byte| {
         scan.step(*byte);
@@ -301,7 +301,7 @@ pub fn is_prologue(items: Items, bytes: &[u8]) -> bool {
 
 /// Whether these bytes, after what stands before the items of such a document, are one item and nothing else. They need not be
 /// whole.
-pub fn is_item(items: Items, bytes: &[u8]) -> bool {
+pub(crate) fn is_item(items: Items, bytes: &[u8]) -> bool {
     let head: Vec<u8> = match items {
         Items::Array(key) => format!("{{\"{key}\":[").into_bytes(),
         Items::Members => b"{".to_vec(),

@@ -40,7 +40,7 @@ pub mod model;
 pub mod prelude;
 pub mod query;
 pub mod read;
-pub mod record_schema;
+mod record_schema;
 mod registry;
 pub mod render;
 pub mod repeat;

@@ -33,7 +33,7 @@ impl RecordSchema {
     }
 
     /// What is wrong with a record, if anything is. What is no object has no sheet.
-    pub fn objection(&self, record: &str) -> Option<String> {
+    pub(crate) fn objection(&self, record: &str) -> Option<String> {
         if self.rules.is_empty() {
             return None;
         }

@@ -8,7 +8,7 @@ use crate::model::{Event, Note, is_alone, prints};
 use crate::read::Sink;
 
 /// How many events after a claim may still prove it: agents write the records of one message next to each other.
-pub const AHEAD_MAX: usize = 64;
+pub(crate) const AHEAD_MAX: usize = 64;
 
 /// How many texts are remembered of what was stated.
 const STATED_MAX: usize = 1 << 16;

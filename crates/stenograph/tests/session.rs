@@ -1,10 +1,12 @@
 //! The public API: a session gives what the folds give, whole or streamed, and a program can add formats of its own.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may fail loudly")]
+
 use std::fs;
 use std::io::{self, Read};
 use std::path::PathBuf;
 
-use stenograph::calls::Calls;
+use stenograph::calls::{CallStep, Calls};
 use stenograph::format::{FormatInfo, Head, Sniff, Want};
 use stenograph::formats::FORMATS;
 use stenograph::frame::Record;
@@ -105,7 +107,7 @@ fn calls_have_the_outcomes_that_the_fold_decides() {
         let numbered = steps.iter().filter_map(|step| step.call).max().unwrap_or(0);
         assert_eq!(calls.len() as u64, numbered, "{}", path.display());
         let failed = calls.iter().filter(|call| call.outcome().is_failure()).count();
-        assert_eq!(failed > 0, steps.iter().any(|step| step.has_failed()), "{}", path.display());
+        assert_eq!(failed > 0, steps.iter().any(CallStep::has_failed), "{}", path.display());
         for call in &calls {
             assert_eq!(call.decided_by().is_none(), call.rule() == OutcomeRule::NoEvidence && call.exit().is_none());
             assert!(call.event().is_some() || call.result().is_some(), "{}: {call:?}", path.display());

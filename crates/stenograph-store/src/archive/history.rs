@@ -39,7 +39,7 @@ impl History {
     }
 
     /// Reads the log up to an offset. What follows, there and in the packs, is of a commit that failed.
-    pub fn load_until(files: &dyn Files, folder: &Path, end: u64) -> Result<History, Error> {
+    pub(crate) fn load_until(files: &dyn Files, folder: &Path, end: u64) -> Result<History, Error> {
         let mut history = History::default();
         history.read_log(files, &log_path(folder), end)?;
         Ok(history)

@@ -101,7 +101,7 @@ impl State {
     }
 
     /// Whether this is one of the commits that were applied.
-    pub fn has_commit(&self, commit: &Commit) -> bool {
+    pub(crate) fn has_commit(&self, commit: &Commit) -> bool {
         self.chains.get(&commit.head.commit) == Some(&commit.chain())
     }
 
@@ -200,7 +200,7 @@ impl State {
         used
     }
 
-    pub fn size_of(&self, piece: u32) -> u64 {
+    pub(crate) fn size_of(&self, piece: u32) -> u64 {
         self.pieces.get(piece as usize).map_or(0, |piece| u64::from(piece.raw))
     }
 

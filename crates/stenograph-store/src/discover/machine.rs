@@ -123,7 +123,7 @@ impl Machine {
 
     /// All that a place may mean. A variable may name several folders with commas between them; a comma may also be part of a
     /// name, so the whole comes first.
-    pub fn resolve_all(&self, place: &str) -> Vec<PathBuf> {
+    pub(crate) fn resolve_all(&self, place: &str) -> Vec<PathBuf> {
         let (start, rest) = start(place);
         let bases = match start {
             Start::Variable { name, otherwise } => match (self.variables)(name).filter(|value| !value.is_empty()) {

@@ -133,7 +133,11 @@ pub fn discover(places: &Places, each: &mut dyn FnMut(Found)) -> Vec<Warning> {
 }
 
 /// The same, and gives every file that no source is called like, in folders that are walked whole.
-pub fn discover_all(places: &Places, ignored: &mut dyn FnMut(&Path), each: &mut dyn FnMut(Found)) -> Vec<Warning> {
+pub(crate) fn discover_all(
+    places: &Places,
+    ignored: &mut dyn FnMut(&Path),
+    each: &mut dyn FnMut(Found),
+) -> Vec<Warning> {
     walk::walk(places, ignored, each)
 }
 

@@ -94,7 +94,7 @@ impl Catalogue {
     }
 
     /// The last batch that was committed.
-    pub fn batch_number(&self) -> Result<u64, Error> {
+    pub(crate) fn batch_number(&self) -> Result<u64, Error> {
         self.ask(|connection| connection.query_row("SELECT batch FROM state", [], |row| row.get(0).map(row::bits)))
     }
 
@@ -121,12 +121,12 @@ impl Catalogue {
     }
 
     /// Whether everything that only the archive has was read, too.
-    pub fn is_complete(&self) -> Result<bool, Error> {
+    pub(crate) fn is_complete(&self) -> Result<bool, Error> {
         self.ask(|connection| connection.query_row("SELECT complete FROM state", [], |row| row.get(0)))
     }
 
     /// Lots whose documents the next batch deletes.
-    pub fn dead_lots(&self) -> Result<Vec<u64>, Error> {
+    pub(crate) fn dead_lots(&self) -> Result<Vec<u64>, Error> {
         self.ask(|connection| {
             let mut statement = connection.prepare_cached("SELECT lot FROM dead")?;
             statement.query_map([], |row| row.get(0).map(row::bits))?.collect()

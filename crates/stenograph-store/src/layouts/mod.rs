@@ -236,12 +236,16 @@ pub struct LockedJournal {
 impl LockedJournal {
     /// Locks a journal, moves half a line aside, and completes the recording that was cut off there. This is also what comes before
     /// anything that changes the documents of a journal in another way.
-    pub fn of_journal(journal: &Path, site: &Environment) -> Result<LockedJournal, Error> {
+    pub(crate) fn of_journal(journal: &Path, site: &Environment) -> Result<LockedJournal, Error> {
         LockedJournal::of_journal_in(journal, None, site)
     }
 
     /// The same, where the user named a folder: completing the recording may write there, too.
-    pub fn of_journal_in(journal: &Path, named: Option<&Path>, site: &Environment) -> Result<LockedJournal, Error> {
+    pub(crate) fn of_journal_in(
+        journal: &Path,
+        named: Option<&Path>,
+        site: &Environment,
+    ) -> Result<LockedJournal, Error> {
         let mut ground = LockedJournal::of_stream(journal, LastLine::EndsWithNewline, site)?;
         if ground.tail.length > 0 {
             ground.warnings.extend(recover::complete_journal(journal, named, site)?);
@@ -251,7 +255,7 @@ impl LockedJournal {
     }
 
     /// Locks a stream and moves half a line aside.
-    pub fn of_stream(path: &Path, last_line: LastLine, site: &Environment) -> Result<LockedJournal, Error> {
+    pub(crate) fn of_stream(path: &Path, last_line: LastLine, site: &Environment) -> Result<LockedJournal, Error> {
         let made = make_folder(site.files.as_ref(), folder_of(path));
         made.map_err(|error| Error::at(path, Problem::Unwritable, error))?;
         let lock = Lock::on(path)?;
@@ -293,12 +297,6 @@ impl Opened {
             locks: Vec::new(),
             warnings: Vec::new(),
         }
-    }
-
-    /// The same, with one more lock.
-    pub fn holding(mut self, lock: Lock) -> Opened {
-        self.locks.push(Box::new(lock));
-        self
     }
 }
 
@@ -359,7 +357,7 @@ pub struct StatedFields {
 
 impl StatedFields {
     /// When nobody knows.
-    pub const UNKNOWN: StatedFields = StatedFields { time: true, id: true };
+    pub(crate) const UNKNOWN: StatedFields = StatedFields { time: true, id: true };
 }
 
 /// What came of the documents.

@@ -131,7 +131,7 @@ impl Turn {
 
     /// The same turn, where it does not matter who says it.
     #[must_use]
-    pub fn by_anybody(self) -> Turn {
+    pub(crate) fn by_anybody(self) -> Turn {
         match self.class {
             Class::User | Class::Assistant | Class::Instructions | Class::Unknown => Turn { key: self.words, ..self },
             Class::Thinking | Class::Call | Class::Result | Class::Compaction | Class::Failure => self,
@@ -139,7 +139,7 @@ impl Turn {
     }
 
     /// How much of what two turns say is the same, from 0 to 1, about.
-    pub fn likeness(&self, other: &Turn) -> f64 {
+    pub(crate) fn likeness(&self, other: &Turn) -> f64 {
         self.sketch.likeness(&other.sketch)
     }
 }

@@ -81,7 +81,7 @@ impl Plan {
     }
 
     /// A plan that leaves so many events as they are.
-    pub fn of_count(count: usize) -> Plan {
+    pub(crate) fn of_count(count: usize) -> Plan {
         Plan { fates: vec![Fate::Stays; count], ..Plan::default() }
     }
 
@@ -126,7 +126,7 @@ impl Plan {
     }
 
     /// Puts a new event before the one of that number; the number after the last one is the end.
-    pub fn put_before(&mut self, number: usize, event: Event<'static>) {
+    pub(crate) fn put_before(&mut self, number: usize, event: Event<'static>) {
         // What is put into the same place stands in the order in which it was put there.
         let at = self.put_in.partition_point(|(place, _)| *place <= number);
         self.put_in.insert(at, (number, event));
@@ -143,7 +143,7 @@ impl Plan {
     }
 
     /// The events that are put in, each with the number of the event it stands before.
-    pub fn put_in(&self) -> &[(usize, Event<'static>)] {
+    pub(crate) fn put_in(&self) -> &[(usize, Event<'static>)] {
         &self.put_in
     }
 

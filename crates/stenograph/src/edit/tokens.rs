@@ -7,7 +7,7 @@ use crate::model::{Body, Content, Event, PieceKind};
 pub const BYTES_PER_TOKEN: u64 = 4;
 
 /// What an image, a sound or a document costs, about: services reckon by its size on a screen, which no transcript states.
-pub const BLOB_TOKENS: u64 = 1600;
+pub(crate) const BLOB_TOKENS: u64 = 1600;
 
 /// Counts tokens.
 pub struct Tokenizer<'a> {

@@ -31,7 +31,7 @@ use super::tokens::Tokenizer;
 use crate::model::{Event, Kind};
 
 /// What stands in the place of something that was cut out.
-pub const SNIP: &str = "...snip...";
+pub(crate) const SNIP: &str = "...snip...";
 
 /// By which rule a conversation is trimmed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]

@@ -30,7 +30,7 @@ pub struct Effort {
 }
 
 /// The laws, by name, in the order of the design.
-pub const LAWS: [(&str, &str); 10] = [
+pub(crate) const LAWS: [(&str, &str); 10] = [
     ("silent", "every byte that is not blank lies in an event or a note, and every record is written back equal"),
     (
         "echo",

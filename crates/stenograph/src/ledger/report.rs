@@ -95,7 +95,7 @@ impl By {
     }
 
     /// Whether groups stand in the order of time.
-    pub fn is_time(self) -> bool {
+    pub(crate) fn is_time(self) -> bool {
         match self {
             By::Day | By::Week | By::Month | By::HourBlock => true,
             By::Session | By::Project | By::Model | By::Agent | By::Branch | By::Tool | By::Subagent => false,

@@ -59,7 +59,7 @@ impl Comparison {
     }
 
     /// An event that was read and not given to the writer, because another record says the same.
-    pub fn repeated(&mut self, event: &Event<'_>, why: &'static str) {
+    pub(crate) fn repeated(&mut self, event: &Event<'_>, why: &'static str) {
         *self.report.read.entry(event.kind()).or_default() += 1;
         self.report.add(event.kind(), "", How::Dropped { why }, event.at);
         // A call of another agent is told again in that agent's own file, and the target does not count it.

@@ -40,7 +40,7 @@ impl<'a> Extra<'a> {
     }
 
     /// Drops the field at this path, of which the keys are joined by points, in what is left in the words of `origin`.
-    pub fn drop_field(&mut self, origin: &str, path: &str) {
+    pub(crate) fn drop_field(&mut self, origin: &str, path: &str) {
         let found = self.0.iter_mut().find(|(known, _)| known.name() == origin);
         if let Some((_, residue)) = found {
             residue.drop_field(path);
@@ -48,7 +48,7 @@ impl<'a> Extra<'a> {
     }
 
     /// Lets a field that is there hold this JSON, in what is left in the words of `origin`.
-    pub fn set_field(&mut self, origin: &str, key: &str, json: String) {
+    pub(crate) fn set_field(&mut self, origin: &str, key: &str, json: String) {
         let found = self.0.iter_mut().find(|(known, _)| known.name() == origin);
         if let Some(held) = found.and_then(|(_, residue)| residue.held_mut(key)) {
             *held = Held::Raw(Cow::Owned(json));
@@ -57,7 +57,7 @@ impl<'a> Extra<'a> {
 
     /// What the first part of a record leaves to the part that takes its place: what it holds of the record, with what the heir
     /// holds of itself.
-    pub fn inherited(self, heir: &Extra<'a>) -> Extra<'a> {
+    pub(crate) fn inherited(self, heir: &Extra<'a>) -> Extra<'a> {
         let mut left = self;
         for (origin, residue) in &heir.0 {
             match left.0.iter_mut().find(|(known, _)| known == origin) {

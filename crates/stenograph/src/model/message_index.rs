@@ -89,7 +89,7 @@ impl MessageIndex {
     }
 
     /// The runs of records that the user took back: each from its first turn to the record that takes it back. No run contains another.
-    pub fn rewound(&self) -> Vec<Range<u32>> {
+    pub(crate) fn rewound(&self) -> Vec<Range<u32>> {
         if self.rewinds.is_empty() {
             return Vec::new();
         }

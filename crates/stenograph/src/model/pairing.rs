@@ -45,7 +45,7 @@ impl Pairing {
     }
 
     /// An id for a result whose call was never seen.
-    pub fn orphan(&mut self) -> String {
+    pub(crate) fn orphan(&mut self) -> String {
         self.make()
     }
 

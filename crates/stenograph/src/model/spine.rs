@@ -366,7 +366,7 @@ impl Spine {
     }
 
     /// Whether events are left out that do not merely repeat others.
-    pub fn leaves_out(&self) -> bool {
+    pub(crate) fn leaves_out(&self) -> bool {
         (self.has_main && self.has_threads) || self.branch_of.iter().any(|branch| *branch != 0)
     }
 
@@ -407,7 +407,7 @@ impl Spine {
     }
 
     /// The record that each branch which was given up left from; the first in the list is that of branch 1.
-    pub fn left_from(&self) -> &[u32] {
+    pub(crate) fn left_from(&self) -> &[u32] {
         &self.left_from
     }
 

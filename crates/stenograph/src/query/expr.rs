@@ -244,7 +244,7 @@ impl Pattern {
     }
 
     /// The pattern itself, to be used.
-    pub fn regex(&self) -> &regex::Regex {
+    pub(crate) fn regex(&self) -> &regex::Regex {
         &self.regex
     }
 }

@@ -104,7 +104,7 @@ impl Words {
     }
 
     /// Gives each place in a text where these words stand next to each other. Places may overlap.
-    pub fn each_in(&self, text: &str, each: &mut dyn FnMut(Range<usize>)) {
+    pub(crate) fn each_in(&self, text: &str, each: &mut dyn FnMut(Range<usize>)) {
         let count = self.words.len();
         let Some(last) = 1_u128.checked_shl(u32::try_from(count.saturating_sub(1)).unwrap_or(u32::MAX)) else { return };
         // Bit n is set while the words up to n stand before this point; the places where the last words began follow along.

@@ -23,6 +23,6 @@ pub use field::has_in_name;
 pub use fuzzy::is_near;
 pub use matches::SessionFacts;
 pub use moment::{SPELLINGS, Today, moment};
-pub use parse::{Mistake, PHRASE_LENGTH_MAX, QUERY_SIZE_MAX};
+pub use parse::{Mistake, QUERY_SIZE_MAX};
 pub use snippet::Snippet;
-pub use words::{How, WORD_LENGTH_MAX, Word, Words, words};
+pub use words::{How, Word, Words, words};

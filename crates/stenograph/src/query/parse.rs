@@ -26,7 +26,7 @@ const DEPTH_MAX: usize = 32;
 const PATTERNS_MAX: usize = 8;
 
 /// How many words may stand next to each other: matching keeps a bit for each.
-pub const PHRASE_LENGTH_MAX: usize = 128;
+pub(super) const PHRASE_LENGTH_MAX: usize = 128;
 
 /// What is wrong with a query.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

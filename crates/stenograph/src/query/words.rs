@@ -11,7 +11,7 @@ use std::ops::Range;
 use unicode_general_category::{GeneralCategory, get_general_category};
 
 /// How many characters of a run count. Longer ones are hashes and encoded bytes, which nobody looks for by their end.
-pub const WORD_LENGTH_MAX: usize = 64;
+pub(super) const WORD_LENGTH_MAX: usize = 64;
 
 /// One word of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ mod timeline;
 
 pub use player::{Changed, Command, Player, Speed, State};
 pub use range::{Place, Range, Within};
-pub use timeline::{Beat, Begins, Timeline, WAIT_MAX_MS, Wait};
+pub use timeline::{Beat, Begins, Timeline, Wait};
 
 use crate::model::{Body, Event, Role};
 

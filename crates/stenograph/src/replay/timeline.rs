@@ -52,7 +52,7 @@ impl Wait {
 }
 
 /// Nobody wants to wait longer for the next event: the user was at lunch, or a night went by.
-pub const WAIT_MAX_MS: u64 = 3_000;
+const WAIT_MAX_MS: u64 = 3_000;
 
 /// The wait before an event of which it is not known when it happened: long enough to read a line.
 const WAIT_UNKNOWN_MS: u64 = 1_000;
@@ -107,14 +107,14 @@ impl Timeline {
     }
 
     /// The next place after this one where a user begins a turn.
-    pub fn next_turn(&self, at: usize) -> Option<usize> {
+    pub(crate) fn next_turn(&self, at: usize) -> Option<usize> {
         let after = at.saturating_add(1);
         let found = self.beats.get(after..)?.iter().position(|beat| beat.begins == Begins::Turn)?;
         Some(after + found)
     }
 
     /// The last place before this one where a user begins a turn.
-    pub fn previous_turn(&self, at: usize) -> Option<usize> {
+    pub(crate) fn previous_turn(&self, at: usize) -> Option<usize> {
         self.beats.get(..at)?.iter().rposition(|beat| beat.begins == Begins::Turn)
     }
 }

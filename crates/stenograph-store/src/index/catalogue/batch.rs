@@ -30,7 +30,7 @@ impl Catalogue {
     }
 
     /// Takes back what was said since the batch began.
-    pub fn roll_back(&self) -> Result<(), Error> {
+    pub(crate) fn roll_back(&self) -> Result<(), Error> {
         self.ask(|connection| connection.execute_batch("ROLLBACK"))
     }
 
@@ -40,13 +40,13 @@ impl Catalogue {
     }
 
     /// Nobody wants to come back to [`Catalogue::mark`].
-    pub fn unmark(&self) -> Result<(), Error> {
+    pub(crate) fn unmark(&self) -> Result<(), Error> {
         self.ask(|connection| connection.execute_batch("RELEASE mark"))
     }
 
     /// Takes back what was said since [`Catalogue::mark`]. Documents cannot be taken back: those of new lots are as good as deleted, and
     /// the source has to be read anew, for there may be documents that go on from what it has.
-    pub fn take_back(&self, source: Option<SourceId>) -> Result<(), Error> {
+    pub(crate) fn take_back(&self, source: Option<SourceId>) -> Result<(), Error> {
         self.ask(|connection| {
             let next_lot = || connection.query_row("SELECT next_lot FROM state", [], |row| row.get::<_, i64>(0));
             let next = next_lot()?;
@@ -62,17 +62,17 @@ impl Catalogue {
     }
 
     /// Says that everything that only the archive has was read.
-    pub fn set_complete(&self) -> Result<(), Error> {
+    pub(crate) fn set_complete(&self) -> Result<(), Error> {
         self.ask(|connection| connection.execute("UPDATE state SET complete = 1", []).map(drop))
     }
 
     /// Says that the archive has sources that were not read.
-    pub fn set_incomplete(&self) -> Result<(), Error> {
+    pub(crate) fn set_incomplete(&self) -> Result<(), Error> {
         self.ask(|connection| connection.execute("UPDATE state SET complete = 0, commits = commits + 1", []).map(drop))
     }
 
     /// Has copies of a source looked at again, whatever their stat says: it does not say any more what they say. Gives where they stand.
-    pub fn part_copies(&self, source: SourceId) -> Result<Vec<PartedCopy>, Error> {
+    pub(crate) fn part_copies(&self, source: SourceId) -> Result<Vec<PartedCopy>, Error> {
         self.ask(|connection| {
             let sql = "UPDATE sources SET size = 0, changed = 0 WHERE copy_of = ?1 RETURNING id, path";
             let mut statement = connection.prepare_cached(sql)?;
@@ -85,13 +85,13 @@ impl Catalogue {
     }
 
     /// Takes a copy out, which has no documents: what it is a copy of stands in its place now.
-    pub fn drop_copy(&self, source: SourceId) -> Result<(), Error> {
+    pub(crate) fn drop_copy(&self, source: SourceId) -> Result<(), Error> {
         let sql = "DELETE FROM sources WHERE id = ?1 AND copy_of IS NOT NULL";
         self.ask(|connection| connection.prepare_cached(sql)?.execute([source]).map(drop))
     }
 
     /// A mark for documents that no document has had. Numbers are never given twice, so that a mark means one thing for ever.
-    pub fn new_lot(&self) -> Result<u64, Error> {
+    pub(crate) fn new_lot(&self) -> Result<u64, Error> {
         self.ask(|connection| {
             let sql = "UPDATE state SET next_lot = next_lot + 1 RETURNING next_lot - 1";
             connection.prepare_cached(sql)?.query_row([], |row| row.get(0).map(bits))
@@ -99,7 +99,7 @@ impl Catalogue {
     }
 
     /// The session of this name, made when there is none. `home` tells sessions apart whose names mean something in one folder only.
-    pub fn make_session(&self, agent: &str, name: &str, home: &str) -> Result<i64, Error> {
+    pub(crate) fn make_session(&self, agent: &str, name: &str, home: &str) -> Result<i64, Error> {
         self.ask(|connection| {
             let find = "SELECT id FROM sessions WHERE agent = ?1 AND name = ?2 AND home = ?3";
             let found =
@@ -142,7 +142,7 @@ impl Catalogue {
     }
 
     /// The project that a working folder was found to be before.
-    pub fn project_of_folder(&self, folder: &str) -> Result<Option<i64>, Error> {
+    pub(crate) fn project_of_folder(&self, folder: &str) -> Result<Option<i64>, Error> {
         self.ask(|connection| {
             let sql = "SELECT project FROM folders WHERE path = ?1";
             connection.prepare_cached(sql)?.query_row([folder], |row| row.get(0)).optional()
@@ -150,7 +150,7 @@ impl Catalogue {
     }
 
     /// Remembers the project of a working folder.
-    pub fn set_project_of_folder(&self, folder: &str, project: i64) -> Result<(), Error> {
+    pub(crate) fn set_project_of_folder(&self, folder: &str, project: i64) -> Result<(), Error> {
         self.ask(|connection| {
             let sql = "INSERT INTO folders VALUES (?1, ?2) ON CONFLICT (path) DO UPDATE SET project = excluded.project";
             connection.prepare_cached(sql)?.execute(params![folder, project]).map(drop)
@@ -158,7 +158,7 @@ impl Catalogue {
     }
 
     /// Says which project a session belongs to.
-    pub fn set_project(&self, session: i64, project: i64) -> Result<(), Error> {
+    pub(crate) fn set_project(&self, session: i64, project: i64) -> Result<(), Error> {
         self.ask(|connection| {
             let sql = "UPDATE sessions SET project = ?2 WHERE id = ?1";
             connection.prepare_cached(sql)?.execute(params![session, project]).map(drop)
@@ -176,7 +176,7 @@ impl Catalogue {
 
     /// Has the sessions that begin with this key, and of which nothing better is known, follow from the oldest of them: the one that ended
     /// first, or whose file was written first where its records state no times. What continues a session ends later.
-    pub fn put_below_oldest(&self, first_key: u64) -> Result<(), Error> {
+    pub(crate) fn put_below_oldest(&self, first_key: u64) -> Result<(), Error> {
         self.ask(|connection| {
             let sql = "SELECT session FROM sources WHERE first_key = ?1 AND thread IS NULL GROUP BY session \
                        ORDER BY min(coalesce(ended, changed / 1000000)), min(messages), session LIMIT 1";
@@ -196,7 +196,7 @@ impl Catalogue {
     }
 
     /// Says what a source is to the others of its session.
-    pub fn set_told(&self, told: &SourceRole) -> Result<(), Error> {
+    pub(crate) fn set_told(&self, told: &SourceRole) -> Result<(), Error> {
         self.ask(|connection| {
             let sql = "UPDATE sources SET told_by = ?2 WHERE id = ?1 AND told_by IS NOT ?2";
             connection.prepare_cached(sql)?.execute(params![told.source, told.by]).map(drop)
@@ -204,7 +204,7 @@ impl Catalogue {
     }
 
     /// Says that a source tells this session, and this sub-agent of it. A session that no source tells any more goes.
-    pub fn set_session(&self, source: SourceId, session: i64, thread: Option<&str>) -> Result<(), Error> {
+    pub(crate) fn set_session(&self, source: SourceId, session: i64, thread: Option<&str>) -> Result<(), Error> {
         self.ask(|connection| {
             let sql = "SELECT session FROM sources WHERE id = ?1";
             let before: i64 = connection.prepare_cached(sql)?.query_row([source], |row| row.get(0))?;
@@ -215,7 +215,7 @@ impl Catalogue {
     }
 
     /// Takes a session out that has no source any more.
-    pub fn drop_session_without_sources(&self, session: i64) -> Result<(), Error> {
+    pub(crate) fn drop_session_without_sources(&self, session: i64) -> Result<(), Error> {
         self.ask(|connection| drop_empty(connection, session, None))
     }
 
@@ -247,13 +247,13 @@ impl Catalogue {
     }
 
     /// Whether what an earlier version of a source said has documents.
-    pub fn has_earlier(&self, source: SourceId, version: u32) -> Result<bool, Error> {
+    pub(crate) fn has_earlier(&self, source: SourceId, version: u32) -> Result<bool, Error> {
         let sql = "SELECT 1 FROM earlier WHERE source = ?1 AND version = ?2";
         self.ask(|connection| connection.prepare_cached(sql)?.exists(params![source, version]))
     }
 
     /// Says that the documents of a lot are what an earlier version of a source said.
-    pub fn put_earlier(&self, lot: u64, source: SourceId, version: u32) -> Result<(), Error> {
+    pub(crate) fn put_earlier(&self, lot: u64, source: SourceId, version: u32) -> Result<(), Error> {
         self.ask(|connection| {
             let sql = "INSERT INTO earlier VALUES (?1, ?2, ?3)";
             connection.prepare_cached(sql)?.execute(params![word(lot), source, version]).map(drop)
@@ -273,7 +273,7 @@ impl Catalogue {
     }
 
     /// Says that the documents of these lots are deleted.
-    pub fn buried(&self, lots: &[u64]) -> Result<(), Error> {
+    pub(crate) fn buried(&self, lots: &[u64]) -> Result<(), Error> {
         self.ask(|connection| {
             let mut statement = connection.prepare_cached("DELETE FROM dead WHERE lot = ?1")?;
             lots.iter().try_for_each(|lot| statement.execute([word(*lot)]).map(drop))
@@ -281,7 +281,7 @@ impl Catalogue {
     }
 
     /// Says which events touched which files, and empties the list: lot, event, file, time.
-    pub fn touch_all(&self, touches: &mut Vec<(u64, u64, Touch, Option<i64>)>) -> Result<(), Error> {
+    pub(crate) fn touch_all(&self, touches: &mut Vec<(u64, u64, Touch, Option<i64>)>) -> Result<(), Error> {
         self.ask(|connection| {
             let mut file = connection.prepare_cached("INSERT OR IGNORE INTO files (path) VALUES (?1)")?;
             let sql = "INSERT OR IGNORE INTO touches SELECT id, ?2, ?3, ?4, ?5 FROM files WHERE path = ?1";
@@ -297,7 +297,7 @@ impl Catalogue {
     }
 
     /// Says what the archive has of a source.
-    pub fn set_kept(&self, source: SourceId, name: &str, length: u64) -> Result<(), Error> {
+    pub(crate) fn set_kept(&self, source: SourceId, name: &str, length: u64) -> Result<(), Error> {
         self.ask(|connection| {
             let sql = "UPDATE sources SET kept = ?2, kept_length = ?3 WHERE id = ?1";
             connection.prepare_cached(sql)?.execute(params![source, name, word(length)]).map(drop)
@@ -305,7 +305,7 @@ impl Catalogue {
     }
 
     /// Says how much of these sources the archive has, where that is more than a run had time to write down.
-    pub fn correct_kept(&self, sources: &[(SourceId, String, u64)]) -> Result<(), Error> {
+    pub(crate) fn correct_kept(&self, sources: &[(SourceId, String, u64)]) -> Result<(), Error> {
         let execute = |sql| self.ask(|connection| connection.execute_batch(sql));
         execute("BEGIN IMMEDIATE; UPDATE state SET commits = commits + 1")?;
         sources.iter().try_for_each(|(source, name, length)| self.set_kept(*source, name, *length))?;
@@ -313,7 +313,7 @@ impl Catalogue {
     }
 
     /// Says where a source stands now.
-    pub fn set_path(&self, source: SourceId, path: &Path) -> Result<(), Error> {
+    pub(crate) fn set_path(&self, source: SourceId, path: &Path) -> Result<(), Error> {
         self.ask(|connection| {
             connection.execute_batch("BEGIN IMMEDIATE; UPDATE state SET commits = commits + 1")?;
             let sql = "UPDATE sources SET path = ?2, gone = 0 WHERE id = ?1";
@@ -323,7 +323,7 @@ impl Catalogue {
     }
 
     /// Says that the archive does not have these sources.
-    pub fn set_unkept(&self, sources: &[SourceId]) -> Result<(), Error> {
+    pub(crate) fn set_unkept(&self, sources: &[SourceId]) -> Result<(), Error> {
         self.ask(|connection| {
             // The seal is of another commit from here on.
             connection.execute_batch("BEGIN IMMEDIATE; UPDATE state SET commits = commits + 1")?;
@@ -335,7 +335,14 @@ impl Catalogue {
     }
 
     /// Counts records of a type that nobody understands.
-    pub fn count_unknown(&self, source: SourceId, name: &str, count: u64, line: u64, batch: u64) -> Result<(), Error> {
+    pub(crate) fn count_unknown(
+        &self,
+        source: SourceId,
+        name: &str,
+        count: u64,
+        line: u64,
+        batch: u64,
+    ) -> Result<(), Error> {
         self.ask(|connection| {
             let sql = "INSERT INTO unknown VALUES (?1, ?2, ?3, ?4, ?5) \
                        ON CONFLICT (source, name) DO UPDATE SET count = count + excluded.count";
@@ -345,13 +352,13 @@ impl Catalogue {
     }
 
     /// Forgets which records of a source nobody understands: it is read anew.
-    pub fn forget_unknown(&self, source: SourceId) -> Result<(), Error> {
+    pub(crate) fn forget_unknown(&self, source: SourceId) -> Result<(), Error> {
         let sql = "DELETE FROM unknown WHERE source = ?1";
         self.ask(|connection| connection.prepare_cached(sql)?.execute([source]).map(drop))
     }
 
     /// Remembers that a file is no transcript. `expected` is the format it should have been by its place.
-    pub fn stranger(&self, path: &Path, stamp: Stamp, expected: Option<&str>) -> Result<(), Error> {
+    pub(crate) fn stranger(&self, path: &Path, stamp: Stamp, expected: Option<&str>) -> Result<(), Error> {
         self.ask(|connection| {
             let sql = "INSERT OR REPLACE INTO strangers VALUES (?1, ?2, ?3, ?4)";
             let values = params![path_bytes(path), word(stamp.size), stamp.changed, expected];

@@ -46,7 +46,7 @@ impl Pages {
 
 impl Catalogue {
     /// Puts the next page of a lot behind those it has.
-    pub fn put_page(&self, lot: u64, page: SourceUsage) -> Result<(), Error> {
+    pub(crate) fn put_page(&self, lot: u64, page: SourceUsage) -> Result<(), Error> {
         if page.is_empty() {
             return Ok(());
         }
@@ -69,7 +69,7 @@ impl Catalogue {
     }
 
     /// Where counting stood when the last page of a lot was turned.
-    pub fn ledger_state(&self, lot: u64) -> Result<State, Error> {
+    pub(crate) fn ledger_state(&self, lot: u64) -> Result<State, Error> {
         let page = self.last_page(lot)?.and_then(|(_, bytes)| postcard::from_bytes::<SourceUsage>(&bytes).ok());
         Ok(page.map(|page| page.state).unwrap_or_default())
     }
@@ -83,7 +83,7 @@ impl Catalogue {
     }
 
     /// Every source, with where its pages are found. A copy has those of its original.
-    pub fn paged(&self) -> Result<HashMap<PathBuf, Paged>, Error> {
+    pub(crate) fn paged(&self) -> Result<HashMap<PathBuf, Paged>, Error> {
         self.ask(|connection| {
             let sql = "SELECT sources.id, sources.path, sessions.name, coalesce(origin.lot, sources.lot), \
                        coalesce(origin.tail, sources.tail), \
@@ -101,7 +101,7 @@ impl Catalogue {
     }
 
     /// All pages.
-    pub fn pages(&self) -> Result<Pages, Error> {
+    pub(crate) fn pages(&self) -> Result<Pages, Error> {
         self.ask(|connection| {
             let mut statement = connection.prepare_cached("SELECT lot, page FROM pages ORDER BY lot, part")?;
             let mut pages: HashMap<u64, Vec<Vec<u8>>> = HashMap::new();

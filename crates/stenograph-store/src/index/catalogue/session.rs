@@ -126,7 +126,7 @@ impl Catalogue {
     }
 
     /// Sessions of this very name that have a source.
-    pub fn sessions_called(&self, name: &str) -> Result<Vec<Session>, Error> {
+    pub(crate) fn sessions_called(&self, name: &str) -> Result<Vec<Session>, Error> {
         self.sessions_where("sessions.name = ?1", [name])
     }
 

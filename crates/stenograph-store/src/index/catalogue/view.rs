@@ -114,12 +114,12 @@ pub struct Unknown {
 
 impl Catalogue {
     /// What a stat must say of each known file for it to be unchanged.
-    pub fn stamps(&self) -> Result<HashMap<PathBuf, Stamped>, Error> {
+    pub(crate) fn stamps(&self) -> Result<HashMap<PathBuf, Stamped>, Error> {
         self.stamps_where("1", [])
     }
 
     /// The same of files that are there and whose last records are older than a moment, in milliseconds since 1970.
-    pub fn ended_before(&self, moment_ms: i64) -> Result<HashMap<PathBuf, Stamped>, Error> {
+    pub(crate) fn ended_before(&self, moment_ms: i64) -> Result<HashMap<PathBuf, Stamped>, Error> {
         self.stamps_where("gone = 0 AND ended < ?1", [moment_ms])
     }
 
@@ -146,7 +146,7 @@ impl Catalogue {
     }
 
     /// Sources that the archive is said to have.
-    pub fn kept_rows(&self) -> Result<Vec<KeptRow>, Error> {
+    pub(crate) fn kept_rows(&self) -> Result<Vec<KeptRow>, Error> {
         self.ask(|connection| {
             let sql = "SELECT id, path, kept, kept_length FROM sources WHERE kept IS NOT NULL";
             let mut statement = connection.prepare_cached(sql)?;
@@ -199,18 +199,18 @@ impl Catalogue {
     }
 
     /// Sources that begin with these bytes and are no copies.
-    pub fn sources_with_head(&self, head: u64) -> Result<Vec<SourceRow>, Error> {
+    pub(crate) fn sources_with_head(&self, head: u64) -> Result<Vec<SourceRow>, Error> {
         self.sources_where("head = ?1 AND copy_of IS NULL", [word(head)])
     }
 
     /// Sources that are gone, begin with these bytes, and were kept; copies have taken their places.
-    pub fn gone_copies_with_head(&self, head: u64) -> Result<Vec<SourceRow>, Error> {
+    pub(crate) fn gone_copies_with_head(&self, head: u64) -> Result<Vec<SourceRow>, Error> {
         self.sources_where("head = ?1 AND copy_of IS NOT NULL AND gone = 1 AND kept IS NOT NULL", [word(head)])
     }
 
     /// Sources that are gone and began with fewer bytes than these, all they had: number, fingerprint, and of how many bytes. Copies of
     /// others come last.
-    pub fn short_heads(&self, length: u64) -> Result<Vec<(SourceId, u64, u64)>, Error> {
+    pub(crate) fn short_heads(&self, length: u64) -> Result<Vec<(SourceId, u64, u64)>, Error> {
         self.ask(|connection| {
             let sql = "SELECT id, head, head_length FROM sources INDEXED BY sources_short WHERE gone = 1 AND head_length < 4096 \
                        AND head_length > 0 AND head_length < ?1 AND settled > 0 ORDER BY copy_of IS NOT NULL, id";
@@ -221,7 +221,7 @@ impl Catalogue {
     }
 
     /// Sources that are copies of this one.
-    pub fn copies_of(&self, source: SourceId) -> Result<Vec<SourceRow>, Error> {
+    pub(crate) fn copies_of(&self, source: SourceId) -> Result<Vec<SourceRow>, Error> {
         self.sources_where("copy_of = ?1", [source])
     }
 
@@ -267,7 +267,7 @@ impl Catalogue {
     }
 
     /// Which documents count.
-    pub fn lots(&self) -> Result<Lots, Error> {
+    pub(crate) fn lots(&self) -> Result<Lots, Error> {
         self.ask(|connection| {
             let sql = "SELECT id, session, lot, lot_events, tail, tail_events, told_by IS NOT NULL FROM sources \
                        WHERE copy_of IS NULL";

@@ -75,7 +75,7 @@ impl Context {
     }
 
     /// What was put aside, for people.
-    pub fn markdown(&self) -> PathBuf {
+    pub(crate) fn markdown(&self) -> PathBuf {
         self.folder.join("transcript.md")
     }
 
@@ -85,14 +85,14 @@ impl Context {
     }
 
     /// Whether Chibi marked the window as out of date.
-    pub fn window_state(&self, files: &dyn Files) -> Result<WindowState, Error> {
+    pub(crate) fn window_state(&self, files: &dyn Files) -> Result<WindowState, Error> {
         let path = self.dirty();
         let length = files.length(&path).map_err(|error| Error::at(&path, Problem::Unreadable, error))?;
         Ok(if length.is_some() { WindowState::OutOfDate } else { WindowState::Current })
     }
 
     /// What the model sees: the window, rebuilt in memory where Chibi marked the file as out of date. Changes nothing.
-    pub fn window_entries(&self, files: &dyn Files, now: u64) -> Result<Vec<Entry>, Error> {
+    pub(crate) fn window_entries(&self, files: &dyn Files, now: u64) -> Result<Vec<Entry>, Error> {
         let window = entry::all(files, &self.window())?;
         let rebuilt = Rebuilt::of_marked(self, files, &window, now)?;
         Ok(rebuilt.map_or(window, |rebuilt| rebuilt.entries))
@@ -111,7 +111,7 @@ impl Context {
     }
 
     /// Whether entries stand here, or a journal of a recording that went here.
-    pub fn is_recorded(&self, files: &dyn Files) -> bool {
+    pub(crate) fn is_recorded(&self, files: &dyn Files) -> bool {
         let names = ["context.jsonl", "transcript.jsonl", "transcript_archive.jsonl"];
         let today = ["transcript/active.jsonl", "transcript/manifest.json"];
         names.iter().chain(&today).any(|name| self.folder.join(name).is_file()) || self.has_journal(files)

@@ -16,7 +16,7 @@ use crate::lock::Lock;
 use crate::tail::Warning;
 
 /// How often a holder says that it is alive, unless Chibi was told otherwise.
-pub const HEARTBEAT_SECONDS: u64 = 30;
+pub(crate) const HEARTBEAT_SECONDS: u64 = 30;
 
 /// How often a lock that is in the way is looked at: each look may find that another one cleared it away.
 const LOOKS: usize = 3;
@@ -91,7 +91,7 @@ impl ContextLock {
     }
 
     /// Holds a context unless this very process does already.
-    pub fn take_unless_held(folder: &Path, clock: &Clock) -> Result<Option<ContextLock>, Error> {
+    pub(crate) fn take_unless_held(folder: &Path, clock: &Clock) -> Result<Option<ContextLock>, Error> {
         match ContextLock::take(folder, clock, HEARTBEAT_SECONDS) {
             Ok(hold) => Ok(Some(hold)),
             Err(Error { problem: Problem::Locked { holder: Some(holder) }, .. }) if holder == std::process::id() => {

@@ -33,8 +33,10 @@ pub struct ContextDocuments {
     _hold: Option<ContextLock>,
 }
 
-/// The logs, by name, format and whether a request is what they hold.
-const LOGS: [(&str, &dyn Format, Side); 2] =
+/// A log: its name, its format and what it holds.
+type Log = (&'static str, &'static dyn Format, Side);
+
+const LOGS: [Log; 2] =
     [("requests.jsonl", &ChibiRequests, Side::Request), ("response_meta.jsonl", &ChibiResponses, Side::Response)];
 
 /// Which half of an exchange with a model.
@@ -147,7 +149,7 @@ impl ContextDocuments {
                 *count += u64::from(is_fact && side_of(event) == *side && !is_written);
             }
         })?;
-        let warning = |(log, (count, (_, _, side))): (&LineDocument, (u64, &(&str, &dyn Format, Side)))| {
+        let warning = |(log, (count, (_, _, side))): (&LineDocument, (u64, &Log))| {
             let needed = match side {
                 Side::Request => "what was sent, as extra.chibi-requests.request",
                 Side::Response => "its usage",

@@ -66,7 +66,7 @@ impl Entry {
     }
 
     /// Whether a window begins with it.
-    pub fn is_anchor(&self) -> bool {
+    pub(crate) fn is_anchor(&self) -> bool {
         self.entry_type.as_deref().is_some_and(|entry_type| ANCHORS.contains(&entry_type))
     }
 
@@ -78,7 +78,7 @@ impl Entry {
     }
 
     /// Whether entries that stand before it may belong to the window it begins.
-    pub fn may_keep(&self) -> bool {
+    pub(crate) fn may_keep(&self) -> bool {
         self.entry_type.as_deref() == Some("compaction")
     }
 
@@ -92,14 +92,14 @@ impl Entry {
     }
 
     /// What tells it from every other entry: its id and what it says, so that nothing is lost where an id stands twice.
-    pub fn identity(&self) -> (u64, u64) {
+    pub(crate) fn identity(&self) -> (u64, u64) {
         let mut id = DefaultHasher::new();
         self.id.hash(&mut id);
         (id.finish(), self.said)
     }
 
     /// Whether a summary in one of them would be a summary in the other, too.
-    pub fn sums_up_like(&self, other: &Entry) -> bool {
+    pub(crate) fn sums_up_like(&self, other: &Entry) -> bool {
         match (self.summary(), other.summary()) {
             (Some(one), Some(other)) => one == other,
             _ => true,
@@ -201,7 +201,7 @@ pub fn each(files: &dyn Files, path: &Path, visit: &mut dyn FnMut(Entry) -> Resu
 }
 
 /// The same, with the offset at which each line ends, its newline included.
-pub fn each_at(
+pub(crate) fn each_at(
     files: &dyn Files,
     path: &Path,
     visit: &mut dyn FnMut(Entry, u64) -> Result<(), Error>,
@@ -245,7 +245,7 @@ pub fn lines(entries: &[&Entry]) -> Vec<u8> {
 }
 
 /// The largest window that is held in memory. It is what a model sees, and no model sees as much.
-pub const WINDOW_SIZE_MAX: u64 = 512 << 20;
+pub(crate) const WINDOW_SIZE_MAX: u64 = 512 << 20;
 
 /// All entries of a file that fits into memory.
 pub fn all(files: &dyn Files, path: &Path) -> Result<Vec<Entry>, Error> {

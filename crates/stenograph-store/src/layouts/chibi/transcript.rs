@@ -56,7 +56,7 @@ impl Transcript {
     }
 
     /// Whether the entries of the window stand here as well.
-    pub fn holds_window(&self) -> bool {
+    pub(crate) fn holds_window(&self) -> bool {
         match self {
             Transcript::Archive(_) => false,
             Transcript::Single(_) | Transcript::Folder(_) => true,
@@ -95,7 +95,7 @@ impl Transcript {
     }
 
     /// Adds the entries that do not stand here yet, in their order, and makes them durable.
-    pub fn add_missing(&mut self, files: &dyn Files, entries: &[&Entry], now: u64) -> Result<Added, Error> {
+    pub(crate) fn add_missing(&mut self, files: &dyn Files, entries: &[&Entry], now: u64) -> Result<Added, Error> {
         let mut known = self.held(files)?;
         let missing: Vec<&Entry> = entries.iter().copied().filter(|entry| !known.take(entry)).collect();
         let warnings = self.append(files, &missing, now, Sync::Now)?;
@@ -103,7 +103,7 @@ impl Transcript {
     }
 
     /// Adds an anchor that was made for this transcript, unless it stands there already.
-    pub fn add_anchor(&mut self, files: &dyn Files, anchor: &Entry, now: u64) -> Result<Vec<Warning>, Error> {
+    pub(crate) fn add_anchor(&mut self, files: &dyn Files, anchor: &Entry, now: u64) -> Result<Vec<Warning>, Error> {
         let missing: &[&Entry] = if self.held(files)?.has(anchor) { &[] } else { &[anchor] };
         self.append(files, missing, now, Sync::Now)
     }
@@ -138,7 +138,12 @@ impl Transcript {
 }
 
 /// Appends entries to a file of lines. Half a line at its end is moved aside first.
-pub fn append_lines(files: &dyn Files, path: &Path, entries: &[&Entry], sync: Sync) -> Result<Vec<Warning>, Error> {
+pub(crate) fn append_lines(
+    files: &dyn Files,
+    path: &Path,
+    entries: &[&Entry],
+    sync: Sync,
+) -> Result<Vec<Warning>, Error> {
     let unwritable = |error| Error::at(path, Problem::Unwritable, error);
     if entries.is_empty() && sync == Sync::Later {
         return Ok(Vec::new());

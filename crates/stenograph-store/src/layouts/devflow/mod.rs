@@ -72,7 +72,7 @@ impl Base {
     }
 
     /// Lets only one process at a time put runs away, bring them back or remove them.
-    pub fn keep_house(&self) -> Result<Lock, Error> {
+    pub(crate) fn keep_house(&self) -> Result<Lock, Error> {
         Lock::on(&self.archive())
     }
 }

@@ -97,7 +97,7 @@ impl Window {
     }
 
     /// Archives the entries whose place is aside, and puts an anchor before those that stay. `places` has one for each entry.
-    pub fn put_aside(self, anchor: &Anchor, places: &[Place]) -> Result<Changed, Error> {
+    pub(crate) fn put_aside(self, anchor: &Anchor, places: &[Place]) -> Result<Changed, Error> {
         self.change(anchor, places, Undo::Not)
     }
 

@@ -87,7 +87,7 @@ impl Rates {
 
     /// The same, but for what the others say.
     #[must_use]
-    pub fn but(&self, others: &Rates) -> Rates {
+    pub(crate) fn but(&self, others: &Rates) -> Rates {
         let mut rates = *self;
         for counter in Counter::ALL {
             rates.set(counter, others.of(counter).or(self.of(counter)));
