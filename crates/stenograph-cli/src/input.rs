@@ -10,7 +10,7 @@ use stenograph::read::{Reading, Sink};
 use stenograph_store::discover::{self, place_of};
 use stenograph_store::folder::{self, Parts};
 use stenograph_store::index::catalogue::SourceRow;
-use stenograph_store::index::{Held, Store};
+use stenograph_store::index::{SourceLocation, Store};
 use stenograph_store::layouts::passed_over;
 use stenograph_store::source_file::{Confidence, Recognized};
 use stenograph_store::{Error, Passes, Place, Problem, Source};
@@ -76,7 +76,7 @@ pub fn open_known(
             .hint("steno index keeps what it reads from now on"),
         _ => error.into(),
     })?;
-    if held == Held::InArchive {
+    if held == SourceLocation::InArchive {
         output.say(&format!("{name} is gone; this is what was kept of it"));
     }
     let format = match from {

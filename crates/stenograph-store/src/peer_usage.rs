@@ -11,7 +11,7 @@ use stenograph::frame::RECORD_SIZE_MAX;
 use stenograph::ledger::{Ledger, LedgerBuilder, Rule, Tally};
 
 use crate::discover::{Found, Named, Places, discover};
-use crate::index::{Progress, Watch};
+use crate::index::{IndexProgress, RunObserver};
 use crate::source_file::recognize_after;
 use crate::tail::Warning;
 use crate::usage::said;
@@ -45,7 +45,7 @@ const CHUNK_SIZE: usize = 256 << 10;
 const BEAT_SIZE: u64 = 4 << 20;
 
 /// Counts as a rule says what is found in places, and these files.
-pub fn tally(rule: Rule, places: Option<&Places>, files: &[PathBuf], watch: &mut dyn Watch) -> Tallied {
+pub fn tally(rule: Rule, places: Option<&Places>, files: &[PathBuf], watch: &mut dyn RunObserver) -> Tallied {
     let mut tallied = Tallied::default();
     let mut sources: Vec<Source> = files.iter().map(|path| Source::asked_for(path)).collect();
     if let Some(places) = places {
@@ -55,10 +55,10 @@ pub fn tally(rule: Rule, places: Option<&Places>, files: &[PathBuf], watch: &mut
     sources.sort_by(|one, other| one.text.cmp(&other.text));
     sources.dedup_by(|one, other| one.text == other.text);
     let mut counters = Counters { rule, list: Vec::new() };
-    let mut progress = Progress {
+    let mut progress = IndexProgress {
         files: sources.len() as u64,
         bytes: sources.iter().map(|source| source.size).sum(),
-        ..Progress::default()
+        ..IndexProgress::default()
     };
     let mut last = None;
     for source in &sources {
@@ -159,8 +159,8 @@ impl Source {
         &self,
         counters: &mut Counters,
         last: &mut Option<&'static dyn Format>,
-        progress: &mut Progress,
-        watch: &mut dyn Watch,
+        progress: &mut IndexProgress,
+        watch: &mut dyn RunObserver,
     ) -> io::Result<Outcome> {
         let mut file = File::open(&self.path)?;
         if !file.metadata()?.is_file() {

@@ -11,7 +11,7 @@ use crate::recover;
 
 /// How much of a session a source tells.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Tells {
+pub enum Coverage {
     /// The conversation.
     #[default]
     Session,
@@ -21,13 +21,13 @@ pub enum Tells {
     Log,
 }
 
-impl Tells {
+impl Coverage {
     /// What sources of a format tell.
-    pub fn of(format: &dyn Format) -> Tells {
+    pub fn of(format: &dyn Format) -> Coverage {
         match (format.info().traits.log, format.info().traits.lossy) {
-            (true, _) => Tells::Log,
-            (false, true) => Tells::Text,
-            (false, false) => Tells::Session,
+            (true, _) => Coverage::Log,
+            (false, true) => Coverage::Text,
+            (false, false) => Coverage::Session,
         }
     }
 }
@@ -66,16 +66,16 @@ pub(crate) fn resolve(rows: &[SourceRow]) -> Vec<SourceRole> {
 }
 
 /// The best source of a session comes first.
-fn order(row: &SourceRow) -> (Tells, std::cmp::Reverse<u64>, std::cmp::Reverse<u64>, i64, SourceId) {
+fn order(row: &SourceRow) -> (Coverage, std::cmp::Reverse<u64>, std::cmp::Reverse<u64>, i64, SourceId) {
     use std::cmp::Reverse;
-    let events = row.lot_events + row.tail_events;
-    (row.tells, Reverse(row.tally.messages), Reverse(events), row.stamp.changed, row.id)
+    let events = row.doc_group_events + row.tail_events;
+    (row.coverage, Reverse(row.summary.messages), Reverse(events), row.stamp.changed, row.id)
 }
 
 /// Whether one source tells all that another does.
 fn tells_more(one: &SourceRow, other: &SourceRow) -> bool {
     // A log tells of all agents of its session, and of nothing that they do not tell themselves.
-    if other.tells == Tells::Log && one.tells != Tells::Log {
+    if other.coverage == Coverage::Log && one.coverage != Coverage::Log {
         return true;
     }
     if one.thread != other.thread {
@@ -85,10 +85,10 @@ fn tells_more(one: &SourceRow, other: &SourceRow) -> bool {
         let is_older = (one.stamp.changed, one.id) < (other.stamp.changed, other.id);
         return is_older && is_conversion(one, other);
     }
-    if one.tells != other.tells {
+    if one.coverage != other.coverage {
         // A journal tells what its own documents tell, and nothing of what other recordings of the session left behind.
         let is_of_another = recover::is_journal_name(&one.path) && !is_journal_of(&one.path, &other.path);
-        return one.tells < other.tells && !is_of_another;
+        return one.coverage < other.coverage && !is_of_another;
     }
     let related = is_journal_of(&one.path, &other.path) || is_journal_of(&other.path, &one.path);
     (related || begins_alike(one, other)) && order(one) < order(other)
@@ -107,11 +107,11 @@ fn is_journal_of(journal: &Path, document: &Path) -> bool {
 /// Whether two sources begin with the same words of a user, at the same moment where both state one.
 fn begins_alike(one: &SourceRow, other: &SourceRow) -> bool {
     let by_key = one.first_key.is_some() && one.first_key == other.first_key;
-    by_key || (one.tally.query.is_some() && one.tally.query == other.tally.query && is_same_start(one, other))
+    by_key || (one.summary.query.is_some() && one.summary.query == other.summary.query && is_same_start(one, other))
 }
 
 fn is_same_start(one: &SourceRow, other: &SourceRow) -> bool {
-    let (one, other) = (one.tally.started, other.tally.started);
+    let (one, other) = (one.summary.started, other.summary.started);
     one.is_none() || other.is_none() || one == other
 }
 
@@ -119,12 +119,12 @@ fn is_same_start(one: &SourceRow, other: &SourceRow) -> bool {
 /// of its own. Formats state the beginning of a session in different records, so that the moments need not be equal.
 pub(crate) fn is_conversion(one: &SourceRow, copy: &SourceRow) -> bool {
     const APART_MAX_MS: u64 = 60_000;
-    let is_near = match (one.tally.started, copy.tally.started) {
+    let is_near = match (one.summary.started, copy.summary.started) {
         (Some(one), Some(copy)) => one.abs_diff(copy) <= APART_MAX_MS,
         _ => true,
     };
-    let asks_the_same = one.tally.query.is_some() && one.tally.query == copy.tally.query && is_near;
-    (begins_alike(one, copy) || asks_the_same) && copy.tally.ended <= one.tally.ended
+    let asks_the_same = one.summary.query.is_some() && one.summary.query == copy.summary.query && is_near;
+    (begins_alike(one, copy) || asks_the_same) && copy.summary.ended <= one.summary.ended
 }
 
 /// The files that tell a conversation together with this source, in the order in which they are read: the documents of a recording and
@@ -138,7 +138,7 @@ pub fn parts_of(main: &SourceRow, sources: &[SourceRow]) -> Option<Parts> {
     let is_part = |row: &&SourceRow| {
         row.copy_of.is_none()
             && row.thread == main.thread
-            && row.told_by.is_none_or(|teller| is_recorded_with(row, teller))
+            && row.covered_by.is_none_or(|teller| is_recorded_with(row, teller))
             && !row.path.as_os_str().is_empty()
     };
     let paths: Vec<&Path> = sources.iter().filter(is_part).map(|row| row.path.as_path()).collect();
@@ -156,18 +156,18 @@ pub fn parts_of(main: &SourceRow, sources: &[SourceRow]) -> Option<Parts> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::index::catalogue::Tally;
+    use crate::index::catalogue::SourceSummary;
 
     fn row(id: SourceId, path: &str, format: &str, messages: u64) -> SourceRow {
-        let tally = Tally {
+        let summary = SourceSummary {
             query: Some("find the walrus".to_owned()),
             started: Some(1000),
             ended: Some(9000),
             messages,
-            ..Tally::default()
+            ..SourceSummary::default()
         };
-        let tells = Tells::of(named(format).unwrap());
-        let mut row = SourceRow { id, format: format.to_owned(), tells, tally, ..SourceRow::new(Path::new(path)) };
+        let coverage = Coverage::of(named(format).unwrap());
+        let mut row = SourceRow { id, format: format.to_owned(), coverage, summary, ..SourceRow::new(Path::new(path)) };
         row.stamp.changed = id;
         row
     }
@@ -190,7 +190,7 @@ mod tests {
     fn a_journal_and_its_document_are_one_and_the_fuller_one_tells() {
         let mut journal = row(1, "/runs/r/journal.steno", "steno", 6);
         let document = row(2, "/runs/r/transcript.json", "devflow", 6);
-        journal.lot_events = 10;
+        journal.doc_group_events = 10;
         assert_eq!(told(&[journal.clone(), document.clone()]), [None, Some(1)]);
         let longer = row(2, "/runs/r/transcript.json", "devflow", 8);
         assert_eq!(told(&[journal, longer]), [Some(2), None]);
@@ -201,21 +201,21 @@ mod tests {
         let (one, copy) = (row(1, "/a.jsonl", "claude-code", 6), row(2, "/b.jsonl", "codex", 7));
         assert_eq!(told(&[one.clone(), copy.clone()]), [None, Some(1)]);
         let mut on = copy;
-        on.tally.ended = Some(10_000);
+        on.summary.ended = Some(10_000);
         assert_eq!(told(&[one, on]), [None, None]);
     }
 
     #[test]
     fn a_conversion_may_state_its_beginning_a_moment_later() {
         let (one, mut copy) = (row(1, "/a.jsonl", "codex", 6), row(2, "/b.jsonl", "claude-code", 6));
-        copy.tally.started = Some(1001);
+        copy.summary.started = Some(1001);
         assert_eq!(told(&[one, copy]), [None, Some(1)]);
     }
 
     #[test]
     fn files_that_follow_each_other_are_all_counted() {
         let (one, mut next) = (row(1, "/c/p/1.jsonl", "chibi", 6), row(2, "/c/p/2.jsonl", "chibi", 7));
-        next.tally.started = Some(2000);
+        next.summary.started = Some(2000);
         assert_eq!(told(&[one, next]), [None, None]);
     }
 }

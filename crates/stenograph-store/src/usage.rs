@@ -18,8 +18,8 @@ use crate::Error;
 use crate::archive::{Archive, CopyInfo};
 use crate::discover::{Found, Named, Places, Stat, discover};
 use crate::files::Disk;
-use crate::index::catalogue::{Catalogue, Gone, Paged, Pages, Stamp, Stamped};
-use crate::index::{Progress, Store, Watch, is_missing, is_unchanged};
+use crate::index::catalogue::{Catalogue, FileStamp, Gone, KnownFile, LedgerPages, SourcePages};
+use crate::index::{IndexProgress, RunObserver, Store, is_missing, is_unchanged};
 use crate::tail::Warning;
 use grown::Large;
 use job::{Hand, Job, Outcome};
@@ -76,7 +76,7 @@ pub struct Report {
     /// Sources that the index knew.
     pub known: u64,
     /// Sources that are gone, and kept.
-    pub kept: u64,
+    pub from_archive: u64,
     /// Files whose session was forgotten on purpose; they are not counted.
     pub forgotten: u64,
     /// Sources that are of no format that is read.
@@ -117,7 +117,7 @@ const JOURNAL: &str = "journal.steno";
 const BEAT: Duration = Duration::from_millis(50);
 
 /// Gives the pages of all sources, in any order; those of one source follow each other.
-pub fn pages(asked: &Asked<'_>, watch: &mut dyn Watch, each: &mut dyn FnMut(Told)) -> Result<Report, Error> {
+pub fn pages(asked: &Asked<'_>, watch: &mut dyn RunObserver, each: &mut dyn FnMut(Told)) -> Result<Report, Error> {
     let mut report = Report::default();
     let catalogue = match asked.index {
         UseIndex::Yes => asked.store.catalogue().ok(),
@@ -141,7 +141,7 @@ pub fn pages(asked: &Asked<'_>, watch: &mut dyn Watch, each: &mut dyn FnMut(Told
 struct Surveyed {
     jobs: Vec<Job>,
     known: Vec<Known>,
-    pages: Pages,
+    pages: LedgerPages,
     /// The archive, where it is needed.
     archive: Option<Archive>,
 }
@@ -172,8 +172,8 @@ fn survey(asked: &Asked<'_>, catalogue: Option<&Catalogue>, report: &mut Report)
         return Ok(Surveyed { jobs, known: found_known, pages, archive: None });
     }
     for Found { path, stat, named } in found {
-        let stamp = Stamp::from(stat);
-        let is_known = |known: &Stamped| known.gone == Gone::There && is_unchanged(&known.stamp, known.seen, &stamp);
+        let stamp = FileStamp::from(stat);
+        let is_known = |known: &KnownFile| known.gone == Gone::There && is_unchanged(&known.stamp, known.seen, &stamp);
         let (size, changed) = (stamp.size, stamp.changed);
         match known.remove(&path) {
             Some(known) if is_known(&known) => {
@@ -221,8 +221,8 @@ fn survey(asked: &Asked<'_>, catalogue: Option<&Catalogue>, report: &mut Report)
         folder if folder.exists() && !(is_complete && jobs.is_empty()) => Some(Archive::open(Arc::new(Disk), &folder)?),
         _ => None,
     };
-    let is_told = |paged: &Paged| !paged.is_outgrown;
-    let is_gone = |copy: &CopyInfo| !paged.get(&copy.path).is_some_and(is_told) && is_meant(&copy.path);
+    let is_covered = |paged: &SourcePages| !paged.is_outgrown;
+    let is_gone = |copy: &CopyInfo| !paged.get(&copy.path).is_some_and(is_covered) && is_meant(&copy.path);
     jobs.extend(archive.iter().flat_map(Archive::copies).filter(is_gone).map(Job::Kept));
     Ok(Surveyed { jobs, known: found_known, pages, archive })
 }
@@ -232,13 +232,13 @@ fn read_all(
     asked: &Asked<'_>,
     jobs: &[Job],
     archive: Option<&Archive>,
-    watch: &mut dyn Watch,
+    watch: &mut dyn RunObserver,
     give: &mut dyn FnMut(Told),
     report: &mut Report,
 ) {
     let (next, done) = (AtomicUsize::new(0), AtomicU64::new(0));
     let mut progress =
-        Progress { files: jobs.len() as u64, bytes: jobs.iter().map(Job::size).sum(), ..Progress::default() };
+        IndexProgress { files: jobs.len() as u64, bytes: jobs.iter().map(Job::size).sum(), ..IndexProgress::default() };
     let work = |sender: SyncSender<(usize, Result<Outcome, Error>)>| {
         let mut hand = Hand::default();
         loop {

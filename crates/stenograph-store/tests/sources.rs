@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use stenograph_store::discover::Places;
 use stenograph_store::index::catalogue::{Session, SourceRow};
-use stenograph_store::index::{Keep, Nobody, Plan, Report, Scope, Store, run};
+use stenograph_store::index::{Archiving, IndexPlan, IndexReport, IndexScope, NoObserver, Store, run};
 use stenograph_store::source_file::Access;
 
 struct Ground {
@@ -33,16 +33,16 @@ impl Ground {
         path
     }
 
-    fn index(&self) -> Report {
-        self.index_scope(Scope::All)
+    fn index(&self) -> IndexReport {
+        self.index_scope(IndexScope::All)
     }
 
-    fn index_scope(&self, scope: Scope) -> Report {
+    fn index_scope(&self, scope: IndexScope) -> IndexReport {
         let places = Places::below(self.home.clone());
         // Far in the future, so that no file was changed just now.
         let now = 4_000_000_000_000_000_000;
-        let plan = Plan { places: &places, scope, keep: Keep::Yes, memory: 256 << 20, threads: 1, now };
-        run(&self.store, &plan, &mut Nobody).unwrap()
+        let plan = IndexPlan { places: &places, scope, archiving: Archiving::Yes, memory: 256 << 20, threads: 1, now };
+        run(&self.store, &plan, &mut NoObserver).unwrap()
     }
 
     fn source(&self, path: &Path) -> SourceRow {
@@ -75,7 +75,7 @@ fn what_is_appended_to_a_codex_file_is_read_alone_and_its_records_by_their_posit
     ground.append(name, &more);
     let report = ground.index();
     assert_eq!((report.grown, report.rewritten, report.bytes), (1, 0, more.len() as u64));
-    assert_eq!(ground.source(&path).lot_events + ground.source(&path).tail_events, 2002);
+    assert_eq!(ground.source(&path).doc_group_events + ground.source(&path).tail_events, 2002);
 }
 
 const ROLE: &str = "{\"role\":\"user\",\"content\":\"find the walrus\"}\n";
@@ -90,7 +90,7 @@ fn what_turns_out_to_be_another_format_is_read_again() {
         assert_eq!(ground.source(&path).format, "openai-chat");
         ground.append("logs/agent.jsonl", EVENT);
         let report = match scoped {
-            true => ground.index_scope(Scope::Files(vec![path.clone()])),
+            true => ground.index_scope(IndexScope::Files(vec![path.clone()])),
             false => ground.index(),
         };
         assert_eq!((report.grown, report.rewritten, report.unknown.len()), (0, 1, 0), "{report:?}");

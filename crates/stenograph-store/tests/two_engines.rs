@@ -13,8 +13,8 @@ use stenograph::query::{EntryBuilder, Query, Same, SessionFacts, Today, collapse
 use stenograph::read::Sink;
 use stenograph_store::discover::Places;
 use stenograph_store::index::catalogue::Session;
-use stenograph_store::index::search::{Hit, Order, Request};
-use stenograph_store::index::{Keep, Nobody, Plan, Scope, Store, run};
+use stenograph_store::index::search::{Hit, Order, SearchRequest};
+use stenograph_store::index::{Archiving, IndexPlan, IndexScope, NoObserver, Store, run};
 use stenograph_store::{Passes, Source};
 
 /// What a source says, ready to be asked.
@@ -95,8 +95,8 @@ fn agree(home: &Path, queries: &[&str]) -> usize {
     let store = Store::new(folder.path().join("store"));
     let places = Places::below(home.to_owned());
     let (memory, now) = (256 << 20, 4_000_000_000_000_000_000);
-    let plan = Plan { places: &places, scope: Scope::All, keep: Keep::No, memory, threads: 2, now };
-    let report = run(&store, &plan, &mut Nobody).unwrap();
+    let plan = IndexPlan { places: &places, scope: IndexScope::All, archiving: Archiving::No, memory, threads: 2, now };
+    let report = run(&store, &plan, &mut NoObserver).unwrap();
     assert!(report.events > 0);
 
     let today = Today { now: jiff::Timestamp::UNIX_EPOCH, zone: jiff::tz::TimeZone::UTC };
@@ -130,7 +130,7 @@ fn agree(home: &Path, queries: &[&str]) -> usize {
     }
     let mut hits = 0;
     for ((text, query), found) in queries.iter().zip(&parsed).zip(&found) {
-        let request = Request { query, order: Order::Newest, offset: 0, limit: usize::MAX / 4, within: None };
+        let request = SearchRequest { query, order: Order::Newest, offset: 0, limit: usize::MAX / 4, within: None };
         let answer = searcher.find(&request).unwrap();
         assert!(answer.is_exact);
         let indexed: Vec<_> = answer.hits.iter().map(|hit| (hit.source, hit.event, hit.copies)).collect();
@@ -141,7 +141,7 @@ fn agree(home: &Path, queries: &[&str]) -> usize {
         // In another order another copy may be shown, but it is the same that is said.
         let keys =
             |hits: &[Hit]| -> BTreeSet<u64> { hits.iter().filter(|hit| !hit.restates).map(|hit| hit.key).collect() };
-        let best = searcher.find(&Request { order: Order::Best, ..request }).unwrap();
+        let best = searcher.find(&SearchRequest { order: Order::Best, ..request }).unwrap();
         assert_eq!(keys(&best.hits), keys(&answer.hits), "{text}");
     }
     hits

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 use stenograph::ledger::{self, By, Calls, Ledger, LedgerBuilder, Prices, Question};
 use stenograph_store::discover::Places;
-use stenograph_store::index::{Keep, Nobody, Plan, Scope, Store, run};
+use stenograph_store::index::{Archiving, IndexPlan, IndexScope, NoObserver, Store, run};
 use stenograph_store::usage::{Asked, Report, UseIndex, pages};
 
 struct Ground {
@@ -57,8 +57,8 @@ impl Ground {
         fs::File::options().create(true).append(true).open(self.path(name)).unwrap().write_all(bytes).unwrap();
     }
 
-    fn index(&self, keep: Keep) {
-        index(&self.store, &Places::below(self.home.clone()), keep);
+    fn index(&self, archiving: Archiving) {
+        index(&self.store, &Places::below(self.home.clone()), archiving);
     }
 
     fn usage(&self, index: UseIndex, calls: Calls) -> (Report, Ledger) {
@@ -109,11 +109,11 @@ fn replaced(bytes: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
     bytes
 }
 
-fn index(store: &Store, places: &Places, keep: Keep) {
+fn index(store: &Store, places: &Places, archiving: Archiving) {
     // Far in the future, so that no file was changed just now.
     let now = 4_000_000_000_000_000_000;
-    let plan = Plan { places, scope: Scope::All, keep, memory: 256 << 20, threads: 1, now };
-    run(store, &plan, &mut Nobody).unwrap();
+    let plan = IndexPlan { places, scope: IndexScope::All, archiving, memory: 256 << 20, threads: 1, now };
+    run(store, &plan, &mut NoObserver).unwrap();
 }
 
 fn usage(store: &Store, home: &Path, index: UseIndex, calls: Calls) -> (Report, Ledger) {
@@ -121,7 +121,7 @@ fn usage(store: &Store, home: &Path, index: UseIndex, calls: Calls) -> (Report, 
     let below = [home.to_owned()];
     let asked = Asked { places: Some(&places), files: &[], below: &below, store, index, calls, threads: 2 };
     let mut book = LedgerBuilder::default();
-    let report = pages(&asked, &mut Nobody, &mut |told| {
+    let report = pages(&asked, &mut NoObserver, &mut |told| {
         book.add(&told.path.to_string_lossy(), told.session.as_deref(), told.written, told.page);
     })
     .unwrap();
@@ -183,7 +183,7 @@ fn the_sources_of_the_golden_ledgers_count_alike() {
     let (report, before) = ground.usage(UseIndex::Yes, Calls::Numbers);
     assert_eq!(report.known, 0);
     assert!(before.entries.len() > 50);
-    ground.index(Keep::No);
+    ground.index(Archiving::No);
     ground.agree("indexed at once");
     let (report, after) = ground.usage(UseIndex::Yes, Calls::Numbers);
     assert_eq!((report.read, report.warnings.len()), (0, 0));
@@ -204,7 +204,7 @@ fn files_that_grow_line_by_line_count_alike_whether_or_not_they_were_indexed_sin
         }
         // Every other time the index is behind.
         if step % 2 == 0 {
-            ground.index(Keep::No);
+            ground.index(Archiving::No);
         }
         ground.agree(&format!("after {} lines", step + 1));
     }
@@ -227,7 +227,7 @@ fn a_large_file_that_grew_or_was_rewritten_counts_alike() {
     assert!(all.len() > 33 << 20);
     let name = ".claude/projects/-w/large.jsonl";
     ground.write(name, all.as_bytes());
-    ground.index(Keep::No);
+    ground.index(Archiving::No);
     let indexed = ground.agree("indexed");
     ground.append(name, record(9_001, 5).as_bytes());
     // A record that the index settled is told again: it counts once.
@@ -254,7 +254,7 @@ fn files_that_were_cut_inside_a_line_count_alike() {
                 let (from, to) = (bytes.len() * part / parts, bytes.len() * (part + 1) / parts);
                 ground.append(&format!("{case}/{name}"), &bytes[from..to]);
             }
-            ground.index(Keep::No);
+            ground.index(Archiving::No);
             ground.agree(&format!("part {part} of {parts}"));
         }
     }
@@ -263,7 +263,7 @@ fn files_that_were_cut_inside_a_line_count_alike() {
 #[test]
 fn files_that_are_rewritten_moved_copied_and_deleted_count_alike() {
     let ground = Ground::with_goldens();
-    ground.index(Keep::Yes);
+    ground.index(Archiving::Yes);
     let all = ground.agree("as they were");
     // Copied: nothing is counted twice, whoever is asked.
     let first = "claude-code-streamed/a.jsonl";
@@ -271,12 +271,12 @@ fn files_that_are_rewritten_moved_copied_and_deleted_count_alike() {
     ground.write("zz-copies/b.jsonl", &bytes);
     let rows = |text: &str| text.lines().filter(|line| line.starts_with('[')).count();
     assert_eq!(rows(&ground.agree("copied, the index behind")), rows(&all));
-    ground.index(Keep::Yes);
+    ground.index(Archiving::Yes);
     assert_eq!(rows(&ground.agree("copied")), rows(&all));
     // Moved.
     fs::rename(ground.path(first), ground.path("zz-moved/c.jsonl")).unwrap();
     ground.agree("moved, the index behind");
-    ground.index(Keep::Yes);
+    ground.index(Archiving::Yes);
     ground.agree("moved");
     // Rewritten, to something longer and to something shorter.
     for (text, with) in
@@ -286,7 +286,7 @@ fn files_that_are_rewritten_moved_copied_and_deleted_count_alike() {
         let rewritten = fs::read_to_string(&path).unwrap().replace(text, with);
         fs::write(&path, rewritten).unwrap();
         ground.agree("rewritten, the index behind");
-        ground.index(Keep::Yes);
+        ground.index(Archiving::Yes);
         ground.agree("rewritten");
     }
 }
@@ -294,21 +294,21 @@ fn files_that_are_rewritten_moved_copied_and_deleted_count_alike() {
 #[test]
 fn costs_survive_the_deletion_of_what_was_kept() {
     let ground = Ground::with_goldens();
-    ground.index(Keep::Yes);
+    ground.index(Archiving::Yes);
     let whole = ground.agree("all there");
     for case in fs::read_dir(&ground.home).unwrap().flatten() {
         fs::remove_dir_all(case.path()).unwrap();
     }
     assert!(ground.agree("all gone, the index behind") == whole);
-    ground.index(Keep::Yes);
+    ground.index(Archiving::Yes);
     assert!(ground.agree("all gone") == whole);
     let (report, _) = ground.usage(UseIndex::Yes, Calls::Numbers);
     assert_eq!((report.read, report.known), (0, 0));
-    assert!(report.kept > 20);
+    assert!(report.from_archive > 20);
     // Without an index the archive still knows, and with a new one too.
     fs::remove_dir_all(ground.store.folder().join("index")).unwrap();
     assert!(ground.agree("all gone, the index too") == whole);
-    ground.index(Keep::Yes);
+    ground.index(Archiving::Yes);
     assert!(ground.agree("all gone, the index made anew") == whole);
 }
 
@@ -325,7 +325,7 @@ fn packed_sources_count_as_what_is_in_them() {
     }
     let sums = |ground: &Ground| {
         let told = ground.agree("packed");
-        ground.index(Keep::No);
+        ground.index(Archiving::No);
         assert_eq!(told, ground.agree("packed and indexed"));
         let sums = told.lines().filter(|line| line.starts_with("Agent") || line.starts_with("Model"));
         sums.map(str::to_owned).collect::<Vec<_>>()
@@ -345,7 +345,7 @@ fn the_corpus_counts_alike() {
     };
     let folder = tempfile::tempdir().unwrap();
     let store = Store::new(folder.path().join("store"));
-    index(&store, &Places::below(corpus.clone()), Keep::No);
+    index(&store, &Places::below(corpus.clone()), Archiving::No);
     assert!(agree(&store, &corpus, "the corpus").lines().count() > 5000);
     let (report, _) = usage(&store, &corpus, UseIndex::Yes, Calls::Numbers);
     assert_eq!(report.read, 0, "{:?}", report.warnings);

@@ -15,7 +15,7 @@ use stenograph::read::Sink;
 use stenograph::repeat::CheckRepeats;
 use stenograph::wire;
 use stenograph_store::files::Disk;
-use stenograph_store::index::search::Start;
+use stenograph_store::index::search::ReadStart;
 use stenograph_store::{Passes, folder};
 
 use crate::context::{Named, missing};
@@ -104,7 +104,7 @@ enum From {
     /// One source.
     Input(Box<Input>),
     /// One source, from a record on.
-    At(Box<Input>, Start),
+    At(Box<Input>, ReadStart),
 }
 
 /// What is named on the command line.

@@ -60,7 +60,7 @@ impl Chosen {
     pub fn threads(&self) -> impl Iterator<Item = &SourceRow> {
         let is_one_meant = self.by != NamedBy::Session && self.source.thread.is_some();
         let is_thread = move |row: &&SourceRow| {
-            let counts = row.copy_of.is_none() && row.told_by.is_none();
+            let counts = row.copy_of.is_none() && row.covered_by.is_none();
             !is_one_meant && row.thread.is_some() && row.id != self.source.id && counts
         };
         self.sources.iter().filter(is_thread)

@@ -11,8 +11,8 @@ use stenograph::model::Span;
 use stenograph::read::Reading;
 
 use crate::fingerprint::WHOLE_SIZE_MAX;
-use crate::index::catalogue::{Catalogue, Paged, Pages, SourceRow, Stamp, Stamped};
-use crate::index::change::{self, Change};
+use crate::index::catalogue::{Catalogue, FileStamp, KnownFile, LedgerPages, SourcePages, SourceRow};
+use crate::index::change::{self, SourceChange};
 use crate::source_file::Access;
 
 /// What the index knows of a source that grew.
@@ -42,11 +42,11 @@ impl Large {
     /// Compares a file with what the index knows of it. Small files are read whole: that takes as long as the comparison.
     pub fn of(
         catalogue: &Catalogue,
-        known: &Stamped,
+        known: &KnownFile,
         path: &Path,
-        now: &Stamp,
-        source: &Paged,
-        pages: &Pages,
+        now: &FileStamp,
+        source: &SourcePages,
+        pages: &LedgerPages,
     ) -> Large {
         if known.stamp.size <= WHOLE_SIZE_MAX || now.size < known.stamp.size {
             return Large::Unknown;
@@ -54,23 +54,23 @@ impl Large {
         let row = catalogue.source(known.id).ok().flatten().filter(|row| row.copy_of.is_none());
         let Some((row, mut file)) = row.zip(File::open(path).ok()) else { return Large::Unknown };
         match change::of(&row, &mut file, now) {
-            Ok(Change::None) => Large::Same,
-            Ok(Change::Grown) if row.access == Access::ByRecord && row.settled > WHOLE_SIZE_MAX => {
+            Ok(SourceChange::None) => Large::Same,
+            Ok(SourceChange::Grown) if row.access == Access::ByRecord && row.settled > WHOLE_SIZE_MAX => {
                 let grown = Grown::of(catalogue, &row, source, pages);
                 grown.map_or(Large::Unknown, |grown| Large::Grown(Box::new(grown)))
             }
-            Ok(Change::Grown | Change::Rewritten) | Err(_) => Large::Unknown,
+            Ok(SourceChange::Grown | SourceChange::Rewritten) | Err(_) => Large::Unknown,
         }
     }
 }
 
 impl Grown {
-    fn of(catalogue: &Catalogue, row: &SourceRow, source: &Paged, pages: &Pages) -> Option<Grown> {
+    fn of(catalogue: &Catalogue, row: &SourceRow, source: &SourcePages, pages: &LedgerPages) -> Option<Grown> {
         Some(Grown {
             format: named(&row.format)?,
             at: Span { offset: row.settled, length: 0, line: row.line },
             pages: pages.settled(source)?,
-            state: catalogue.ledger_state(row.lot).ok()?,
+            state: catalogue.ledger_state(row.doc_group).ok()?,
             session: source.session.clone(),
         })
     }

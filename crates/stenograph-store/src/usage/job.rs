@@ -75,7 +75,7 @@ impl Job {
             Ok(Outcome::Counted { pages, damage }) => {
                 match self {
                     Job::File { .. } => report.read += 1,
-                    Job::Kept(_) => report.kept += 1,
+                    Job::Kept(_) => report.from_archive += 1,
                 }
                 let session = self.session();
                 for page in pages {

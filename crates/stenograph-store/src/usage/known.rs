@@ -9,15 +9,15 @@ use stenograph::ledger::SourceUsage;
 use super::job::Job;
 use super::{QUEUE, Report, Told};
 use crate::Error;
-use crate::index::catalogue::{Catalogue, Paged, Pages, Stamped};
+use crate::index::catalogue::{Catalogue, KnownFile, LedgerPages, SourcePages};
 use crate::tail::Warning;
 
 /// A source that the index knows as it is.
 pub(super) enum Known {
     /// It stands where it stood.
-    There { job: Job, source: Paged },
+    There { job: Job, source: SourcePages },
     /// It is gone.
-    Gone { path: PathBuf, changed: i64, source: Paged },
+    Gone { path: PathBuf, changed: i64, source: SourcePages },
 }
 
 impl Known {
@@ -35,7 +35,7 @@ impl Known {
         }
     }
 
-    fn source(&self) -> &Paged {
+    fn source(&self) -> &SourcePages {
         let (Known::There { source, .. } | Known::Gone { source, .. }) = self;
         source
     }
@@ -52,7 +52,7 @@ impl Known {
             (Some(pages), known) => {
                 match known {
                     Known::There { .. } => report.known += 1,
-                    Known::Gone { .. } => report.kept += 1,
+                    Known::Gone { .. } => report.from_archive += 1,
                 }
                 let (path, session) = (known.path(), Some(known.source().session.clone()));
                 let written = known.changed();
@@ -73,7 +73,7 @@ impl Known {
 /// more memory than the ledger.
 pub(super) fn recall_all(
     known: Vec<Known>,
-    pages: &Pages,
+    pages: &LedgerPages,
     give: &mut dyn FnMut(Told),
     jobs: &mut Vec<Job>,
     report: &mut Report,
@@ -99,19 +99,19 @@ pub(super) fn recall_all(
 #[derive(Default)]
 pub(super) struct Recalled {
     /// Sources, and how they were when they were indexed.
-    pub known: HashMap<PathBuf, Stamped>,
+    pub known: HashMap<PathBuf, KnownFile>,
     /// Files of no format that is read: their sizes and when they changed.
     pub strangers: HashMap<PathBuf, (u64, i64)>,
     /// Where the pages of a source are found.
-    pub paged: HashMap<PathBuf, Paged>,
+    pub paged: HashMap<PathBuf, SourcePages>,
     /// The pages.
-    pub pages: Pages,
+    pub pages: LedgerPages,
 }
 
 impl Recalled {
     /// Looks it up, all of one moment: a source and its pages must not be of two, whoever indexes meanwhile.
     pub fn of(catalogue: &Catalogue) -> Result<Recalled, Error> {
-        catalogue.hold()?;
+        catalogue.snapshot()?;
         let (known, strangers) = (catalogue.stamps()?, catalogue.strangers()?);
         Ok(Recalled { known, strangers, paged: catalogue.paged()?, pages: catalogue.pages()? })
     }

@@ -13,7 +13,11 @@ fn a_damaged_index_is_made_anew_and_says_so() {
         fs::write(&file, "this is not what was here before, and longer than a header of a database may be ".repeat(9))
             .unwrap();
         let report = ground.index();
-        assert!(matches!(report.made, Some(stenograph_store::index::Made::Again(_))), "{damage}: {:?}", report.made);
+        assert!(
+            matches!(report.made, Some(stenograph_store::index::IndexCreation::Rebuilt(_))),
+            "{damage}: {:?}",
+            report.made
+        );
         assert_eq!(ground.find("walrus"), ["a walrus"], "{damage}");
     }
 }
@@ -58,7 +62,7 @@ fn a_flipped_bit_anywhere_in_the_index_is_an_error_until_the_next_run_rebuilds_i
             };
             assert_eq!(refused.problem, stenograph_store::Problem::IndexDamaged, "{} {refused}", path.display());
             let report = ground.index();
-            assert!(matches!(report.made, Some(Made::Again(_))), "{}: {:?}", path.display(), report.made);
+            assert!(matches!(report.made, Some(IndexCreation::Rebuilt(_))), "{}: {:?}", path.display(), report.made);
             assert_eq!(ground.find("walrus OR seal").len(), 2);
             assert!(ground.index().made.is_none());
         }
@@ -133,8 +137,15 @@ fn an_index_of_a_later_version_is_refused_and_stays() {
     assert_eq!(ground.store.catalogue().unwrap_err().problem, stenograph_store::Problem::IndexDamaged);
     fs::remove_file(ground.store.index().join("seal")).unwrap();
     let places = Places::below(ground.home.clone());
-    let plan = Plan { places: &places, scope: Scope::All, keep: Keep::Yes, memory: 256 << 20, threads: 1, now: 1 };
-    for refused in [run(&ground.store, &plan, &mut Nobody).unwrap_err(), ground.store.catalogue().unwrap_err()] {
+    let plan = IndexPlan {
+        places: &places,
+        scope: IndexScope::All,
+        archiving: Archiving::Yes,
+        memory: 256 << 20,
+        threads: 1,
+        now: 1,
+    };
+    for refused in [run(&ground.store, &plan, &mut NoObserver).unwrap_err(), ground.store.catalogue().unwrap_err()] {
         assert!(refused.to_string().contains("version 1000") && refused.hint().is_some(), "{refused}");
     }
     assert_eq!(fs::read(&database).unwrap(), later);
@@ -203,8 +214,8 @@ fn a_file_that_grew_for_a_killed_run_and_is_short_again_is_archived_as_it_is_now
 
 struct Impatient;
 
-impl stenograph_store::index::Watch for Impatient {
-    fn progress(&mut self, _progress: &stenograph_store::index::Progress) {}
+impl stenograph_store::index::RunObserver for Impatient {
+    fn progress(&mut self, _progress: &stenograph_store::index::IndexProgress) {}
 
     fn is_stopped(&self) -> bool {
         true
@@ -222,8 +233,14 @@ fn who_stops_an_index_that_is_made_anew_does_not_lose_what_is_gone() {
     ground.index();
     fs::remove_dir_all(ground.store.index()).unwrap();
     let places = Places::below(ground.home.clone());
-    let plan =
-        Plan { places: &places, scope: Scope::All, keep: Keep::Yes, memory: 256 << 20, threads: 1, now: i64::MAX };
+    let plan = IndexPlan {
+        places: &places,
+        scope: IndexScope::All,
+        archiving: Archiving::Yes,
+        memory: 256 << 20,
+        threads: 1,
+        now: i64::MAX,
+    };
     assert!(run(&ground.store, &plan, &mut Impatient).unwrap().stopped);
     assert!(ground.index().made.is_none());
     assert_eq!(ground.find("walrus OR seal").len(), 2);
@@ -235,8 +252,8 @@ struct Rewriting {
     texts: Vec<String>,
 }
 
-impl Watch for Rewriting {
-    fn progress(&mut self, progress: &Progress) {
+impl RunObserver for Rewriting {
+    fn progress(&mut self, progress: &IndexProgress) {
         if progress.bytes_done > 0
             && let Some(text) = self.texts.pop()
         {
@@ -258,7 +275,7 @@ fn a_file_that_is_rewritten_while_it_is_read_is_read_again() {
         let ground = Ground::new();
         let path = ground.session(SESSION);
         append(&path, &line(SESSION, 1, "user", "a walrus"));
-        ground.index_watched(Keep::Yes, &mut Rewriting { path, texts });
+        ground.index_watched(Archiving::Yes, &mut Rewriting { path, texts });
         let found = |word: &str| ground.find(word).len();
         assert!(!is_right_at_once || (found("otter"), found("walrus")) == (20, 0));
         ground.index();

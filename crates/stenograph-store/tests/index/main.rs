@@ -14,8 +14,10 @@ use stenograph::query::{Query, Today};
 use stenograph_store::archive::{Archive, ArchiveWriter, Label, Which};
 use stenograph_store::discover::Places;
 use stenograph_store::files::Disk;
-use stenograph_store::index::search::{Depth, Order, Request};
-use stenograph_store::index::{Keep, Made, Nobody, Plan, Progress, Report, Scope, Store, Watch, run};
+use stenograph_store::index::search::{EntryDetail, Order, SearchRequest};
+use stenograph_store::index::{
+    Archiving, IndexCreation, IndexPlan, IndexProgress, IndexReport, IndexScope, NoObserver, RunObserver, Store, run,
+};
 
 struct Ground {
     _folder: tempfile::TempDir,
@@ -38,19 +40,19 @@ impl Ground {
         folder.join(format!("{name}.jsonl"))
     }
 
-    fn index(&self) -> Report {
-        self.index_keeping(Keep::Yes)
+    fn index(&self) -> IndexReport {
+        self.index_keeping(Archiving::Yes)
     }
 
-    fn index_keeping(&self, keep: Keep) -> Report {
-        self.index_watched(keep, &mut Nobody)
+    fn index_keeping(&self, archiving: Archiving) -> IndexReport {
+        self.index_watched(archiving, &mut NoObserver)
     }
 
-    fn index_watched(&self, keep: Keep, watch: &mut dyn Watch) -> Report {
+    fn index_watched(&self, archiving: Archiving, watch: &mut dyn RunObserver) -> IndexReport {
         let places = Places::below(self.home.clone());
         // Far in the future, so that no file was changed just now.
         let now = 4_000_000_000_000_000_000;
-        let plan = Plan { places: &places, scope: Scope::All, keep, memory: 256 << 20, threads: 1, now };
+        let plan = IndexPlan { places: &places, scope: IndexScope::All, archiving, memory: 256 << 20, threads: 1, now };
         run(&self.store, &plan, watch).unwrap()
     }
 
@@ -58,11 +60,11 @@ impl Ground {
         let query =
             Query::parse(query, &Today { now: jiff::Timestamp::UNIX_EPOCH, zone: jiff::tz::TimeZone::UTC }).unwrap();
         let mut searcher = self.store.searcher().unwrap();
-        let request = Request { query: &query, order: Order::Newest, offset: 0, limit: 1000, within: None };
+        let request = SearchRequest { query: &query, order: Order::Newest, offset: 0, limit: 1000, within: None };
         let answer = searcher.find(&request).unwrap();
         let mut found = vec![String::new(); answer.hits.len()];
         searcher
-            .read_each(&answer.hits, Depth::Texts, &mut |at, read| {
+            .read_each(&answer.hits, EntryDetail::Texts, &mut |at, read| {
                 found[at] = match read {
                     Ok((_, entry)) => entry.pieces().join(" "),
                     Err(absent) => absent.reason().to_owned(),
@@ -133,13 +135,13 @@ fn a_rewritten_or_truncated_file_that_is_not_kept_says_only_what_it_says_now() {
     let path = ground.session(SESSION);
     append(&path, &line(SESSION, 1, "user", "old walrus"));
     append(&path, &line(SESSION, 2, "user", "old penguin"));
-    ground.index_keeping(Keep::No);
+    ground.index_keeping(Archiving::No);
     fs::write(&path, line(SESSION, 1, "user", "old walrus")).unwrap();
-    assert_eq!(ground.index_keeping(Keep::No).rewritten, 1);
+    assert_eq!(ground.index_keeping(Archiving::No).rewritten, 1);
     assert!(ground.find("penguin").is_empty());
     assert_eq!(ground.find("walrus"), ["old walrus"]);
     fs::write(&path, line(SESSION, 1, "user", "new seal is here, longer than before")).unwrap();
-    assert_eq!(ground.index_keeping(Keep::No).rewritten, 1);
+    assert_eq!(ground.index_keeping(Archiving::No).rewritten, 1);
     assert!(ground.find("walrus").is_empty());
     assert_eq!(ground.find("seal").len(), 1);
 }
@@ -169,7 +171,7 @@ fn what_earlier_versions_said_stays_findable_as_long_as_the_archive_has_it() {
             let today = Today { now: jiff::Timestamp::UNIX_EPOCH, zone: jiff::tz::TimeZone::UTC };
             let query = Query::parse(word, &today).unwrap();
             let mut searcher = ground.store.searcher().unwrap();
-            let request = Request { query: &query, order: Order::Best, offset: 0, limit: 10, within: None };
+            let request = SearchRequest { query: &query, order: Order::Best, offset: 0, limit: 10, within: None };
             let hits = searcher.find(&request).unwrap().hits;
             hits.iter().map(|hit| (hit.version.is_some(), hit.copies)).collect::<Vec<_>>()
         };
@@ -185,7 +187,14 @@ fn what_earlier_versions_said_stays_findable_as_long_as_the_archive_has_it() {
     assert_eq!(counts(&ground).0, 1);
     let source = ground.store.catalogue().unwrap().sources().unwrap()[0].id;
     let places = Places::below(ground.home.clone());
-    let plan = Plan { places: &places, scope: Scope::All, keep: Keep::No, memory: 256 << 20, threads: 1, now: 1 };
+    let plan = IndexPlan {
+        places: &places,
+        scope: IndexScope::All,
+        archiving: Archiving::No,
+        memory: 256 << 20,
+        threads: 1,
+        now: 1,
+    };
     stenograph_store::index::remove(&ground.store, &[source], &plan).unwrap();
     assert!(ground.find("walrus OR penguin OR seal").is_empty());
 }
@@ -210,9 +219,9 @@ fn what_was_never_kept_is_found_without_its_words() {
     let ground = Ground::new();
     let path = ground.session(SESSION);
     append(&path, &line(SESSION, 1, "user", "a walrus"));
-    ground.index_keeping(Keep::No);
+    ground.index_keeping(Archiving::No);
     fs::remove_file(&path).unwrap();
-    ground.index_keeping(Keep::No);
+    ground.index_keeping(Archiving::No);
     assert_eq!(ground.find("walrus"), ["the source is gone and was never kept"]);
 }
 
@@ -293,7 +302,7 @@ fn what_only_the_text_knows_never_counts_whoever_comes_next() {
     append(&path, &line(SESSION, 3, "user", "a ghost"));
     append(&ground.session("third"), &line(SESSION, 4, "user", "a ghost"));
     // What the archive has counts, whatever the catalogue knows of it; so only the text gets this.
-    ground.index_keeping(Keep::No);
+    ground.index_keeping(Archiving::No);
     // As if the power had gone between the two commits, before there was a seal.
     fs::copy(&beside, &database).unwrap();
     fs::remove_file(ground.store.index().join("seal")).unwrap();
@@ -304,7 +313,14 @@ fn what_only_the_text_knows_never_counts_whoever_comes_next() {
     let source = catalogue.source_at(&other).unwrap().unwrap().id;
     drop(catalogue);
     let places = Places::below(ground.home.clone());
-    let plan = Plan { places: &places, scope: Scope::All, keep: Keep::No, memory: 256 << 20, threads: 1, now: 1 };
+    let plan = IndexPlan {
+        places: &places,
+        scope: IndexScope::All,
+        archiving: Archiving::No,
+        memory: 256 << 20,
+        threads: 1,
+        now: 1,
+    };
     stenograph_store::index::remove(&ground.store, &[source], &plan).unwrap();
     append(&path, &line(SESSION, 5, "user", "a penguin"));
     append(&ground.session("fourth"), &line(SESSION, 6, "user", "a penguin"));
@@ -366,7 +382,7 @@ fn the_pages_of_an_answer_have_every_hit_once_and_the_newest_of_equals_first() {
         for order in [Order::Best, Order::Newest] {
             let mut searcher = ground.store.searcher().unwrap();
             let mut all = |offset: usize, limit: usize| {
-                let request = Request { query: &query, order, offset, limit, within: None };
+                let request = SearchRequest { query: &query, order, offset, limit, within: None };
                 searcher.find(&request).unwrap()
             };
             let whole = all(0, 10_000);

@@ -6,7 +6,7 @@ mod verdict;
 use stenograph::json::Draft;
 use stenograph_store::archive::CopyId;
 use stenograph_store::index::catalogue::{Catalogue, Session, SourceRow};
-use stenograph_store::index::{Keep, Plan, Scope, Store, remove};
+use stenograph_store::index::{Archiving, IndexPlan, IndexScope, Store, remove};
 
 use super::super::find::parsed;
 use super::super::list::narrow;
@@ -204,8 +204,8 @@ fn chosen(options: &Options, candidates: Vec<Candidate>) -> Vec<Candidate> {
 fn unindex(options: &Options, store: &Store, decided: &Decided) -> Result<(), CommandError> {
     let sources: Vec<_> = decided.goes.iter().flat_map(|candidate| &candidate.rows).map(|row| row.id).collect();
     let places = options.place.places(store)?;
-    let (scope, keep, now) = (Scope::All, Keep::No, clock::nanoseconds());
-    Ok(remove(store, &sources, &Plan { places: &places, scope, keep, memory: MEMORY, threads: 1, now })?)
+    let (scope, archiving, now) = (IndexScope::All, Archiving::No, clock::nanoseconds());
+    Ok(remove(store, &sources, &IndexPlan { places: &places, scope, archiving, memory: MEMORY, threads: 1, now })?)
 }
 
 const HEADINGS: [(&str, Side); 5] = [
