@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use stenograph::query::{Query, Today};
-use stenograph_store::archive::{Archive, ArchiveWriter, Which};
+use stenograph_store::archive::{Archive, ArchiveWriter, WhichVersion};
 use stenograph_store::discover::Places;
 use stenograph_store::files::Disk;
 use stenograph_store::index::search::{EntryDetail, Order, SearchRequest};
@@ -152,7 +152,7 @@ fn archive(folder: &Path) -> Result<String, String> {
     let mut kept = Vec::new();
     for copy in archive.copies() {
         let mut bytes = String::new();
-        let mut reader = archive.read(copy.id, Which::Last, 0).map_err(|error| error.to_string())?;
+        let mut reader = archive.read(copy.id, WhichVersion::Last, 0).map_err(|error| error.to_string())?;
         reader.read_to_string(&mut bytes).map_err(|error| error.to_string())?;
         kept.push(format!("{:?} {bytes}", copy.path.file_name()));
     }

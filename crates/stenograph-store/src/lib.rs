@@ -3,7 +3,7 @@
 //! [`Source`] opens what is read: a file or standard input, plain, gzip or zstd. [`NewFile`] and [`Spool`] are what is written
 //! once. [`Recorder`] writes on and on what an agent does, laid out as one of [`layouts`]; [`recover`] completes what a crash left.
 //! [`mod@discover`] finds the sources there are, [`archive`] keeps copies of them, [`index`] makes them searchable and [`watch`] says when
-//! they change; [`follow`] reads one from its end and goes on as it grows; [`recall`] finds single events again; [`undo`] keeps what an edit takes away. [`Error`] is the one error, with the place it happened and a hint at the
+//! they change; [`follow`] reads one from its end and goes on as it grows; [`event_cache`] reads single events again; [`undo`] keeps what an edit takes away. [`Error`] is the one error, with the place it happened and a hint at the
 //! way out.
 
 pub mod archive;
@@ -14,6 +14,7 @@ pub mod discover;
 pub mod document;
 pub mod edit;
 mod error;
+pub mod event_cache;
 pub mod files;
 mod fingerprint;
 pub mod folder;
@@ -28,7 +29,6 @@ pub mod member;
 mod output;
 pub mod peer_usage;
 pub mod project;
-pub mod recall;
 mod recorder;
 pub mod recover;
 pub mod session_files;
@@ -45,6 +45,6 @@ pub use decode::Container;
 pub use error::{Error, Place, Problem};
 pub use identity::read_head;
 pub use output::{Existing, NewFile, NewFileOptions, Spool, fresh_folder};
-pub use recorder::{Kept, Recorder, random_id};
+pub use recorder::{Recorder, RecordingFiles, random_id};
 pub use source::{Passes, Source};
 pub use tail::Warning;

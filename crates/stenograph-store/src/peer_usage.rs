@@ -10,11 +10,11 @@ use stenograph::format::{Format, Head};
 use stenograph::frame::RECORD_SIZE_MAX;
 use stenograph::ledger::{Ledger, LedgerBuilder, Rule, Tally};
 
-use crate::discover::{Found, Named, Places, discover};
+use crate::discover::{FoundFile, PathHints, Places, discover};
 use crate::index::{IndexProgress, RunObserver};
 use crate::source_file::recognize_after;
 use crate::tail::Warning;
-use crate::usage::said;
+use crate::usage::error_text;
 
 /// What came of it.
 #[derive(Debug, Default)]
@@ -49,7 +49,7 @@ pub fn tally(rule: Rule, places: Option<&Places>, files: &[PathBuf], watch: &mut
     let mut tallied = Tallied::default();
     let mut sources: Vec<Source> = files.iter().map(|path| Source::asked_for(path)).collect();
     if let Some(places) = places {
-        tallied.warnings = discover(places, &mut |found: Found| sources.push(Source::found(found)));
+        tallied.warnings = discover(places, &mut |found: FoundFile| sources.push(Source::found(found)));
     }
     // As text, not by the names in it: that is how those programs sort.
     sources.sort_by(|one, other| one.text.cmp(&other.text));
@@ -67,7 +67,7 @@ pub fn tally(rule: Rule, places: Option<&Places>, files: &[PathBuf], watch: &mut
             Ok(Outcome::Unread) => tallied.unread += 1,
             Ok(Outcome::Unknown(agent)) => *tallied.unknown.entry(agent).or_default() += 1,
             Ok(Outcome::Nothing) => {}
-            Err(error) => tallied.warnings.push(Warning::new(&source.path, said(&source.path, &error))),
+            Err(error) => tallied.warnings.push(Warning::new(&source.path, error_text(&source.path, &error))),
         }
         progress.files_done += 1;
         if watch.is_stopped() {
@@ -92,7 +92,7 @@ struct Source {
     /// Its path as text, with `/` between the names.
     text: String,
     size: u64,
-    named: Named,
+    named: PathHints,
     choice: Choice,
 }
 
@@ -147,12 +147,12 @@ impl Counters {
 impl Source {
     fn asked_for(path: &Path) -> Source {
         let size = std::fs::metadata(path).map(|metadata| metadata.len()).unwrap_or(0);
-        Source { path: path.to_owned(), text: text(path), size, named: Named::default(), choice: Choice::Asked }
+        Source { path: path.to_owned(), text: text(path), size, named: PathHints::default(), choice: Choice::Asked }
     }
 
-    fn found(found: Found) -> Source {
+    fn found(found: FoundFile) -> Source {
         let text = text(&found.path);
-        Source { path: found.path, text, size: found.stat.size, named: found.named, choice: Choice::Found }
+        Source { path: found.path, text, size: found.stat.size, named: found.hints, choice: Choice::Found }
     }
 
     fn count(

@@ -1,4 +1,5 @@
-//! What a file is, with real files: its format as it grows, how much of it is read again, and which files are one session.
+//! Files and their formats, with real files: the format as a file grows, how much of it is read again, and which files are one
+//! session.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may fail loudly")]
 
@@ -65,7 +66,7 @@ fn said(number: u32) -> String {
 }
 
 #[test]
-fn what_is_appended_to_a_codex_file_is_read_alone_and_its_records_by_their_position() {
+fn records_appended_to_a_codex_file_are_read_alone_and_by_position() {
     let ground = Ground::new();
     let name = ".codex/sessions/2026/01/02/rollout-2026-01-02T03-04-05-0198f2c4-0000-7000-8000-000000000001.jsonl";
     let path = ground.append(name, &(META.to_owned() + &(0..2000).map(said).collect::<String>()));
@@ -82,7 +83,7 @@ const ROLE: &str = "{\"role\":\"user\",\"content\":\"find the walrus\"}\n";
 const EVENT: &str = "{\"type\":\"tool_use\",\"id\":\"t1\",\"name\":\"Bash\",\"input\":{\"command\":\"ls\"}}\n";
 
 #[test]
-fn what_turns_out_to_be_another_format_is_read_again() {
+fn a_file_that_turns_out_to_have_another_format_is_read_again() {
     for scoped in [false, true] {
         let ground = Ground::new();
         let path = ground.append("logs/agent.jsonl", ROLE);
@@ -104,7 +105,7 @@ fn what_turns_out_to_be_another_format_is_read_again() {
 }
 
 #[test]
-fn the_place_tells_what_the_first_line_leaves_open() {
+fn the_path_decides_what_the_first_line_leaves_open() {
     let ground = Ground::new();
     let path = ground.append("app/.goodvibes/transcripts/s1/a1.jsonl", ROLE);
     ground.index();

@@ -198,7 +198,7 @@ fn follow(
             }
         };
         if is_sweep {
-            watcher.took(began.elapsed());
+            watcher.sweep_took(began.elapsed());
         }
         if report.events > 0 || report.gone + report.moved + report.copies > 0 || !report.unknown.is_empty() {
             tell(&report, options, output)?;
@@ -397,7 +397,7 @@ fn json(report: &IndexReport) -> String {
         report.copies,
         report.gone,
         report.unchanged,
-        report.strangers,
+        report.non_transcripts,
         report.forgotten,
         strings_json(&report.continued),
         report.bytes,

@@ -100,7 +100,7 @@ const AROUND_USUAL: u64 = 2;
 /// What is read.
 enum From {
     /// Several files that are one conversation.
-    Parts(folder::Parts),
+    Parts(folder::RecordingParts),
     /// One source.
     Input(Box<Input>),
     /// One source, from a record on.

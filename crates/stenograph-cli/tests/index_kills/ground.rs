@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use stenograph::query::{Query, Today};
-use stenograph_store::archive::{Archive, CopyId, Which};
+use stenograph_store::archive::{Archive, CopyId, WhichVersion};
 use stenograph_store::files::Disk;
 use stenograph_store::index::Store;
 use stenograph_store::index::search::{EntryDetail, Order, SearchRequest};
@@ -175,7 +175,7 @@ impl Ground {
                 return Err(format!("{path:?} is not kept"));
             };
             let mut kept = Vec::new();
-            let mut reader = archive.read(CopyId(copy), Which::Last, 0).map_err(failed)?;
+            let mut reader = archive.read(CopyId(copy), WhichVersion::Last, 0).map_err(failed)?;
             reader.read_to_end(&mut kept).map_err(|error| format!("{path:?}: {error}"))?;
             if kept != bytes {
                 return Err(format!("{path:?} is kept as {} bytes, not as {}", kept.len(), bytes.len()));

@@ -13,7 +13,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::Store;
 use super::catalogue::{ArchivedRow, Catalogue, SourceId, SourceRow};
 use super::run::{Archiving, IndexPlan, is_missing};
-use crate::archive::{AddOutcome, Archive, ArchiveWriter, CopyId, CopyInfo, Label, Memory, Which};
+use crate::archive::{AddOutcome, Archive, ArchiveWriter, CopyId, CopyInfo, ForgottenState, Label, WhichVersion};
 use crate::files::Disk;
 use crate::tail::Warning;
 use crate::{Error, Problem};
@@ -173,8 +173,8 @@ impl ArchiveReader {
     }
 
     /// What the archive remembers of a forgotten source.
-    pub(super) fn memory(&self, label: &Label, path: &Path) -> Result<Memory, Error> {
-        self.archive.memory(label, path)
+    pub(super) fn forgotten_state(&self, label: &Label, path: &Path) -> Result<ForgottenState, Error> {
+        self.archive.forgotten_state(label, path)
     }
 
     /// Reconciles the catalogue with the archive, which is the authority on its copies. Sources whose copies are missing or
@@ -241,7 +241,7 @@ impl ArchiveReader {
             return Ok(None);
         }
         let mut begin = Vec::new();
-        let read = self.archive.read(copy.id, Which::Last, 0)?.take(row.head_length).read_to_end(&mut begin);
+        let read = self.archive.read(copy.id, WhichVersion::Last, 0)?.take(row.head_length).read_to_end(&mut begin);
         Ok((read.is_ok() && xxh3_64(&begin) == row.head).then_some(copy))
     }
 
@@ -286,7 +286,7 @@ impl ArchiveReader {
         version: u32,
         from: u64,
     ) -> Result<Option<Box<dyn Read + '_>>, Error> {
-        match self.archive.read(copy, Which::Number(version), from) {
+        match self.archive.read(copy, WhichVersion::Number(version), from) {
             Ok(reader) => Ok(Some(Box::new(reader))),
             Err(Error { problem: Problem::NotKept, .. }) => Ok(None),
             Err(error) => Err(error),
@@ -302,7 +302,7 @@ impl ArchiveReader {
         let Some(copy) = numbered.or_else(|| self.archive.copy_at(&row.path)).map(|copy| copy.id) else {
             return Ok(None);
         };
-        match self.archive.read(copy, Which::Last, from) {
+        match self.archive.read(copy, WhichVersion::Last, from) {
             Ok(reader) => Ok(Some(Box::new(reader))),
             // It may have been forgotten since.
             Err(Error { problem: Problem::NotKept, .. }) => Ok(None),

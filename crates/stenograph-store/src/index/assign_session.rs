@@ -9,10 +9,10 @@ use stenograph::format::Format;
 use super::catalogue::{Session, SessionId, SourceRow};
 use super::run::{IndexJob, IndexRun};
 use crate::Error;
-use crate::discover::Named;
+use crate::discover::PathHints;
 use crate::identity::is_unique;
-use crate::journal::Header;
-use crate::project::{Project, State};
+use crate::journal::RecordingHeader;
+use crate::project::{FolderState, Project};
 use crate::recover;
 use crate::session_files::{self, Coverage, journals_of};
 
@@ -27,7 +27,7 @@ pub(super) struct SessionClaims {
     /// The sub-agent, if all events are of the same one.
     pub thread: Option<String>,
     /// The header of a journal.
-    pub recording: Option<Header>,
+    pub recording: Option<RecordingHeader>,
 }
 
 impl IndexRun<'_> {
@@ -40,29 +40,29 @@ impl IndexRun<'_> {
         claims: SessionClaims,
     ) -> Result<(), Error> {
         let SessionClaims { mut sessions, thread, recording } = claims;
-        let named = claims_for_format(&job.named, format);
+        let hints = claims_for_format(&job.hints, format);
         // A recording's folder is its session, whatever id the conversation in it has.
-        let recorded = recording.as_ref().and_then(Header::agent);
-        if recorded.is_some() && named.session.is_some() {
+        let recorded = recording.as_ref().and_then(RecordingHeader::agent);
+        if recorded.is_some() && hints.session.is_some() {
             sessions.clear();
         }
         let agent = recorded.unwrap_or(format.info().agent);
         let stem = job.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let stem = stem.split('.').next().unwrap_or_default().to_owned();
         let own = sessions.iter().find(|session| **session == stem || stem.ends_with(session.as_str()));
-        let by_place = named.session.clone().filter(|name| sessions.is_empty() || sessions.contains(name));
-        let name = by_place.or_else(|| own.cloned()).or_else(|| sessions.first().cloned()).or(named.session.clone());
-        let is_many = row.coverage == Coverage::Log && sessions.len() > 1 && named.session.is_none();
+        let by_place = hints.session.clone().filter(|name| sessions.is_empty() || sessions.contains(name));
+        let name = by_place.or_else(|| own.cloned()).or_else(|| sessions.first().cloned()).or(hints.session.clone());
+        let is_many = row.coverage == Coverage::Log && sessions.len() > 1 && hints.session.is_none();
         let name = name.filter(|_| !is_many).unwrap_or(stem);
         // A name that only the place suggests is unique only in that place.
-        let home = match &named.within {
+        let home = match &hints.within {
             _ if is_unique(&name) => String::new(),
             Some(within) => within.display().to_string(),
             _ if sessions.contains(&name) => String::new(),
             None => job.path.parent().map(|folder| folder.display().to_string()).unwrap_or_default(),
         };
         row.session = self.catalogue.make_session(agent, &name, &home)?;
-        row.thread = thread.or_else(|| named.thread.clone());
+        row.thread = thread.or_else(|| hints.thread.clone());
         for journal in journals_of(&job.path) {
             self.unresolved.extend(self.catalogue.source_at(&journal)?.map(|journal| journal.session));
         }
@@ -72,7 +72,7 @@ impl IndexRun<'_> {
             self.catalogue.link(row.session, other, CONTINUES)?;
         }
         if let Some(folder) =
-            row.summary.cwd.clone().or_else(|| named.folder.map(|folder| folder.display().to_string()))
+            row.summary.cwd.clone().or_else(|| hints.folder.map(|folder| folder.display().to_string()))
         {
             let project = self.project(&folder)?;
             self.catalogue.set_project(row.session, project)?;
@@ -87,7 +87,7 @@ impl IndexRun<'_> {
             if !recover::is_journal_name(&journal.path) || journal.format != stenograph::wire::NAME {
                 continue;
             }
-            let Some(recording) = Header::at(&journal.path) else { continue };
+            let Some(recording) = RecordingHeader::at(&journal.path) else { continue };
             let folder = journal.path.parent().unwrap_or(Path::new(""));
             let names = recording.documents.keys().map(|name| folder.join(name));
             let mut documents: Vec<SourceRow> = Vec::new();
@@ -114,8 +114,8 @@ impl IndexRun<'_> {
             changed.push(self.join_conversions(session)?);
             for session in changed {
                 let rows = self.catalogue.sources_of(session)?;
-                for told in session_files::resolve(&rows) {
-                    self.catalogue.set_role(&told)?;
+                for covered_by in session_files::resolve(&rows) {
+                    self.catalogue.set_role(&covered_by)?;
                 }
             }
         }
@@ -186,8 +186,8 @@ impl IndexRun<'_> {
         }
         let found = Project::of(Path::new(folder));
         let known = match found.state {
-            State::There => None,
-            State::Gone => self.catalogue.project_of_folder(folder)?,
+            FolderState::There => None,
+            FolderState::Gone => self.catalogue.project_of_folder(folder)?,
         };
         let project = match known {
             Some(project) => project,
@@ -203,7 +203,7 @@ impl IndexRun<'_> {
 }
 
 /// The place's claims, if the place belongs to this format.
-fn claims_for_format(named: &Named, format: &'static dyn Format) -> Named {
+fn claims_for_format(hints: &PathHints, format: &'static dyn Format) -> PathHints {
     let is = |other: Option<&'static dyn Format>| other.is_some_and(|other| other.info().agent == format.info().agent);
-    if is(named.format) || is(named.like) { named.clone() } else { Named::default() }
+    if is(hints.format) || is(hints.like) { hints.clone() } else { PathHints::default() }
 }

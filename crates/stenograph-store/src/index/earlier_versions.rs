@@ -15,7 +15,7 @@ use super::event_indexer::EventIndexer;
 use super::run::{IndexReport, IndexRun};
 use super::source::StartAt;
 use crate::archive::{CopyId, CopyInfo};
-use crate::decode::{Counter, Guard, decode};
+use crate::decode::{ByteCounter, DecodeGuard, decode};
 use crate::tail::Warning;
 use crate::{Error, Passes, Place, Source};
 
@@ -116,7 +116,7 @@ fn read_version(
 ) -> Result<(), Error> {
     let Some(stream) = archive.read_version(copy, version, 0)? else { return Ok(()) };
     let place = Place::Path(row.path.clone());
-    let mut stream = decode(stream, &place, &Counter::default(), Guard::USUAL)?;
+    let mut stream = decode(stream, &place, &ByteCounter::default(), DecodeGuard::USUAL)?;
     let mut reading = Reading::new(format, Want::All);
     let read = reading.feed_all(&mut stream, sink);
     reading.end(sink);

@@ -14,7 +14,7 @@ use stenograph::repeat::{IsRepeat, RepeatCheck, RepeatVerdict, SpokenWords};
 use super::catalogue::{SourceRow, SourceSummary};
 use super::text::{TextWriter, twin};
 use crate::Error;
-use crate::journal::Header;
+use crate::journal::RecordingHeader;
 
 /// How many session ids of a source are remembered.
 const SESSIONS_MAX: usize = 8;
@@ -54,7 +54,7 @@ pub(super) struct EventIndexer<'w> {
     /// The side conversation of the events so far, if all name the same one.
     pub thread: Option<Option<String>>,
     /// The header of a journal.
-    pub recording: Option<Header>,
+    pub recording: Option<RecordingHeader>,
     /// The key of the user's first message.
     pub first_key: Option<u64>,
     /// The keys of all events, if the caller needs them to find removed events.
@@ -129,7 +129,7 @@ impl<'w> EventIndexer<'w> {
             Some(_) => {}
         }
         if self.recording.is_none() && self.event == 0 {
-            self.recording = Header::of(event);
+            self.recording = RecordingHeader::of(event);
         }
         if is_repeat == IsRepeat::Yes {
             return;

@@ -19,8 +19,8 @@ use super::event_indexer::EventIndexer;
 use super::run::{IndexJob, IndexProgress, IndexReport, IndexRun, RunObserver, is_missing};
 use super::source::{ReadExtent, StartAt};
 use super::text::TextWriter;
-use crate::decode::{Counter, Guard, decode};
-use crate::discover::Named;
+use crate::decode::{ByteCounter, DecodeGuard, decode};
+use crate::discover::PathHints;
 use crate::fingerprint::FINGERPRINT_SIZE;
 use crate::recover;
 use crate::session_files::Coverage;
@@ -125,11 +125,11 @@ impl IndexRun<'_> {
         let mut copies = self.archive()?.copies();
         // The longest first: a shorter one may be an earlier state of it.
         copies.sort_by_key(|copy| std::cmp::Reverse(copy.length));
-        let strangers = self.catalogue.strangers()?;
+        let non_transcripts = self.catalogue.non_transcripts()?;
         for copy in copies {
             let known = self.catalogue.source_at(&copy.path)?.is_some();
             // A file that is no longer recognisable counts as gone: what it was stays visible.
-            if known || !is_missing(&copy.path) && !strangers.contains_key(&copy.path) {
+            if known || !is_missing(&copy.path) && !non_transcripts.contains_key(&copy.path) {
                 continue;
             }
             let stamp = FileStamp { size: copy.length, changed: copy.modified_ns, ..FileStamp::default() };
@@ -208,8 +208,8 @@ impl IndexRun<'_> {
         mut row: SourceRow,
         report: &mut IndexReport,
     ) -> Result<(), Error> {
-        let named = Named { format: Some(format), session, ..Named::default() };
-        let job = IndexJob { path: row.path.clone(), stamp: row.stamp, named, known: None };
+        let hints = PathHints { format: Some(format), session, ..PathHints::default() };
+        let job = IndexJob { path: row.path.clone(), stamp: row.stamp, hints, known: None };
         let writer = self.take_writer()?;
         let taken = self.read_kept(&writer, &job, format, &mut row, report);
         self.give_writer(writer);
@@ -285,7 +285,7 @@ impl IndexRun<'_> {
         let mut event_indexer = EventIndexer::resumed(writer, format, self.batch, row, State::default());
         let place = Place::Path(job.path.clone());
         if let Some(stream) = self.archive()?.read(row, 0)? {
-            let stream = decode(stream, &place, &Counter::default(), Guard::USUAL);
+            let stream = decode(stream, &place, &ByteCounter::default(), DecodeGuard::USUAL);
             read_through(format, stream, &mut event_indexer, job, report)?;
         }
         (row.doc_group_events, row.trail) = (event_indexer.event, event_indexer.state());

@@ -11,7 +11,7 @@ use super::passed_over::{PassedOver, PassedOverReason};
 use super::seal::Seal;
 use super::text::{TextIndex, TextWriter};
 use super::{Check, IndexCreation, OpenIndex, Store, TextAhead};
-use crate::discover::{Found, Named, Places, Stat, discover_all, place_of};
+use crate::discover::{FoundFile, PathHints, Places, Stat, discover_all, path_hints};
 use crate::tail::Warning;
 use crate::{Error, Problem};
 
@@ -107,7 +107,7 @@ pub struct IndexReport {
     /// Sources that disappeared since the last run.
     pub gone: u64,
     /// Files that are not transcripts.
-    pub strangers: u64,
+    pub non_transcripts: u64,
     /// Files of forgotten sessions.
     pub forgotten: u64,
     /// Forgotten sessions that have grown since, or their files if they have no name.
@@ -136,7 +136,7 @@ pub struct IndexReport {
 pub(super) struct IndexJob {
     pub path: PathBuf,
     pub stamp: FileStamp,
-    pub named: Named,
+    pub hints: PathHints,
     pub known: Option<SourceId>,
 }
 
@@ -222,23 +222,23 @@ fn survey(
     {
         return Ok(survey_files(paths, &known, plan, report));
     }
-    let strangers = catalogue.strangers()?;
+    let non_transcripts = catalogue.non_transcripts()?;
     let mut jobs = Vec::new();
     let mut ignored = PassedOver::default();
     let warnings =
-        discover_all(plan.places, &mut |path| ignored.add(path, PassedOverReason::Ending), &mut |found: Found| {
+        discover_all(plan.places, &mut |path| ignored.add(path, PassedOverReason::Ending), &mut |found: FoundFile| {
             report.found += 1;
             let stamp = FileStamp::from(found.stat);
             match known.remove(&found.path) {
                 Some(known) if can_skip(&known, &stamp, plan.archiving) => report.unchanged += 1,
                 Some(KnownFile { id, .. }) => {
-                    jobs.push(IndexJob { path: found.path, stamp, named: found.named, known: Some(id) });
+                    jobs.push(IndexJob { path: found.path, stamp, hints: found.hints, known: Some(id) });
                 }
-                None if strangers.get(&found.path) == Some(&(stamp.size, stamp.changed)) => {
-                    report.strangers += 1;
+                None if non_transcripts.get(&found.path) == Some(&(stamp.size, stamp.changed)) => {
+                    report.non_transcripts += 1;
                     report.passed_over.add(&found.path, PassedOverReason::Format);
                 }
-                None => jobs.push(IndexJob { path: found.path, stamp, named: found.named, known: None }),
+                None => jobs.push(IndexJob { path: found.path, stamp, hints: found.hints, known: None }),
             }
         });
     report.warnings.extend(warnings);
@@ -271,7 +271,7 @@ fn survey_files(
             _ if is_missing(path) => gone.extend((known.gone == Gone::There).then_some(known.id)),
             Ok(stamp) if can_skip(known, &stamp, plan.archiving) => report.unchanged += 1,
             Ok(stamp) => {
-                jobs.push(IndexJob { path: path.clone(), stamp, named: place_of(path), known: Some(known.id) })
+                jobs.push(IndexJob { path: path.clone(), stamp, hints: path_hints(path), known: Some(known.id) })
             }
             Err(_) => {}
         }
@@ -463,8 +463,8 @@ impl<'r> IndexRun<'r> {
     fn check_copies(&mut self, original: SourceId) -> Result<(), Error> {
         for copy in self.catalogue.copies_of(original)? {
             if let Ok(stat) = Stat::of(&copy.path) {
-                let (stamp, named) = (FileStamp::from(stat), place_of(&copy.path));
-                self.diverged.push(IndexJob { path: copy.path, stamp, named, known: Some(copy.id) });
+                let (stamp, hints) = (FileStamp::from(stat), path_hints(&copy.path));
+                self.diverged.push(IndexJob { path: copy.path, stamp, hints, known: Some(copy.id) });
             }
         }
         Ok(())

@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_seal_is_none() {
+    fn a_damaged_seal_is_ignored() {
         let (folder, seal) = sealed();
         let path = folder.path().join(NAME);
         let whole = fs::read(&path).unwrap();

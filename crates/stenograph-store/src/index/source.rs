@@ -9,8 +9,8 @@ use super::catalogue::{DivergedCopy, FileStamp, Gone, SourceRow};
 use super::change::{self, SourceChange};
 use super::passed_over::PassedOverReason;
 use super::run::{IndexJob, IndexProgress, IndexReport, IndexRun, RunObserver, is_missing};
-use crate::archive::{Label, Memory};
-use crate::discover::{Named, Stat, place_of};
+use crate::archive::{ForgottenState, Label};
+use crate::discover::{PathHints, Stat, path_hints};
 use crate::fingerprint::{FINGERPRINT_SIZE, Fingerprint, head_of, tail_of};
 use crate::identity::session_of;
 use crate::source_file::Access;
@@ -304,7 +304,7 @@ impl IndexRun<'_> {
             {
                 (before, self.seen_keys) = (None, None);
             }
-            self.print(job, &mut file, &mut row, reach, start, from)?;
+            self.record_fingerprint(job, &mut file, &mut row, reach, start, from)?;
             if reach == ReadExtent::End && self.has_changed(job, &row) {
                 self.read_again(job, &mut row)?;
             }
@@ -350,17 +350,17 @@ impl IndexRun<'_> {
                 return Ok(None);
             }
         };
-        let expected = job.named.format;
-        let place = Named { like: job.named.like.or(before), ..job.named.clone() };
+        let expected = job.hints.format;
+        let place = PathHints { like: job.hints.like.or(before), ..job.hints.clone() };
         let format = source.recognize(&place).map(|recognized| recognized.format).or(before);
         if row.id == 0 {
-            match self.memory(job, format, source.head())? {
-                Memory::Unknown => {}
-                Memory::Forgotten => {
+            match self.forgotten_state(job, format, source.head())? {
+                ForgottenState::Unknown => {}
+                ForgottenState::Forgotten => {
                     (report.added, report.forgotten) = (report.added.saturating_sub(1), report.forgotten + 1);
                     return Ok(None);
                 }
-                Memory::Continued { session } => {
+                ForgottenState::Continued { session } => {
                     report.added = report.added.saturating_sub(1);
                     report.continued.push(session.unwrap_or_else(|| job.path.display().to_string()));
                     return Ok(None);
@@ -381,7 +381,7 @@ impl IndexRun<'_> {
                 None => {}
             }
             report.added = report.added.saturating_sub(u64::from(row.id == 0));
-            report.strangers += 1;
+            report.non_transcripts += 1;
             report.passed_over.add(&job.path, PassedOverReason::Format);
             self.catalogue.put_non_transcript(&job.path, job.stamp, expected.map(|format| format.info().name))?;
         }
@@ -389,10 +389,15 @@ impl IndexRun<'_> {
     }
 
     /// What the archive remembers of a forgotten file.
-    fn memory(&mut self, job: &IndexJob, format: Option<&'static dyn Format>, head: &[u8]) -> Result<Memory, Error> {
-        let session = session_of(job.named.session.as_deref(), format, head);
+    fn forgotten_state(
+        &mut self,
+        job: &IndexJob,
+        format: Option<&'static dyn Format>,
+        head: &[u8],
+    ) -> Result<ForgottenState, Error> {
+        let session = session_of(job.hints.session.as_deref(), format, head);
         let format = format.map(|format| format.info().name.to_owned()).unwrap_or_default();
-        self.archive()?.memory(&Label { format, session }, &job.path)
+        self.archive()?.forgotten_state(&Label { format, session }, &job.path)
     }
 
     /// Queues the copies of a changed source for reading, because they have no documents of their own.
@@ -400,8 +405,8 @@ impl IndexRun<'_> {
         for DivergedCopy { id, path } in self.catalogue.recheck_copies(row.id)? {
             match Stat::of(&path) {
                 Ok(stat) => {
-                    let named = place_of(&path);
-                    self.diverged.push(IndexJob { path, stamp: FileStamp::from(stat), named, known: Some(id) });
+                    let hints = path_hints(&path);
+                    self.diverged.push(IndexJob { path, stamp: FileStamp::from(stat), hints, known: Some(id) });
                 }
                 Err(_) => self.diverged_gone.push(id),
             }
@@ -410,7 +415,7 @@ impl IndexRun<'_> {
     }
 
     /// Records the file's fingerprint, so that the next run can detect changes.
-    fn print(
+    fn record_fingerprint(
         &mut self,
         job: &IndexJob,
         file: &mut File,
@@ -453,8 +458,8 @@ impl IndexRun<'_> {
         if self.read_again.insert(row.id)
             && let Ok(stat) = Stat::of(&job.path)
         {
-            let (path, stamp, named) = (job.path.clone(), FileStamp::from(stat), job.named.clone());
-            self.diverged.push(IndexJob { path, stamp, named, known: Some(row.id) });
+            let (path, stamp, hints) = (job.path.clone(), FileStamp::from(stat), job.hints.clone());
+            self.diverged.push(IndexJob { path, stamp, hints, known: Some(row.id) });
         }
         Ok(())
     }

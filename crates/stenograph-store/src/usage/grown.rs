@@ -1,4 +1,5 @@
-//! Large sources that grew since they were indexed: the index has the pages of what it read, and only what was appended is counted.
+//! Large sources that grew since they were indexed: the index has the pages of the part it read, and only the appended part is
+//! counted.
 
 use std::fs::File;
 use std::io::{self, Read, Seek as _, SeekFrom};
@@ -15,22 +16,22 @@ use crate::index::catalogue::{Catalogue, FileStamp, KnownFile, LedgerPages, Sour
 use crate::index::change::{self, SourceChange};
 use crate::source_file::Access;
 
-/// What the index knows of a source that grew.
+/// What the index has of a source that grew.
 pub(super) struct Grown {
     format: &'static dyn Format,
-    /// The end of what the index settled.
+    /// The end of the part whose pages are final.
     at: Span,
     /// The pages up to there.
     pages: Vec<SourceUsage>,
-    /// The state of the count there.
+    /// The counting state there.
     state: State,
     /// The session of the source.
     pub session: String,
 }
 
-/// What happened to a large file since it was indexed.
-pub(super) enum Large {
-    /// Nothing, although it was indexed too soon after it was written for its time to prove that.
+/// How a large file changed since it was indexed.
+pub(super) enum LargeFile {
+    /// Not at all, although it was indexed too soon after a write for its time to prove that.
     Same,
     /// It grew.
     Grown(Box<Grown>),
@@ -38,8 +39,8 @@ pub(super) enum Large {
     Unknown,
 }
 
-impl Large {
-    /// Compares a file with what the index knows of it. Small files are read whole: that takes as long as the comparison.
+impl LargeFile {
+    /// Compares a file with the index. Small files are read whole, which takes as long as the comparison.
     pub fn of(
         catalogue: &Catalogue,
         known: &KnownFile,
@@ -47,19 +48,19 @@ impl Large {
         now: &FileStamp,
         source: &SourcePages,
         pages: &LedgerPages,
-    ) -> Large {
+    ) -> LargeFile {
         if known.stamp.size <= WHOLE_SIZE_MAX || now.size < known.stamp.size {
-            return Large::Unknown;
+            return LargeFile::Unknown;
         }
         let row = catalogue.source(known.id).ok().flatten().filter(|row| row.copy_of.is_none());
-        let Some((row, mut file)) = row.zip(File::open(path).ok()) else { return Large::Unknown };
+        let Some((row, mut file)) = row.zip(File::open(path).ok()) else { return LargeFile::Unknown };
         match change::of(&row, &mut file, now) {
-            Ok(SourceChange::None) => Large::Same,
+            Ok(SourceChange::None) => LargeFile::Same,
             Ok(SourceChange::Grown) if row.access == Access::ByRecord && row.settled > WHOLE_SIZE_MAX => {
                 let grown = Grown::of(catalogue, &row, source, pages);
-                grown.map_or(Large::Unknown, |grown| Large::Grown(Box::new(grown)))
+                grown.map_or(LargeFile::Unknown, |grown| LargeFile::Grown(Box::new(grown)))
             }
-            Ok(SourceChange::Grown | SourceChange::Rewritten) | Err(_) => Large::Unknown,
+            Ok(SourceChange::Grown | SourceChange::Rewritten) | Err(_) => LargeFile::Unknown,
         }
     }
 }

@@ -1,4 +1,5 @@
-//! The index with real files that grow, shrink and vanish. Copies and moves are in `copies.rs`, damage and runs that stop in `damage.rs`.
+//! The index with real files that grow, shrink and disappear. `copies.rs` has copies and moves, `damage.rs` damage and
+//! interrupted runs.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stderr, reason = "a test may fail loudly")]
 
@@ -88,7 +89,7 @@ fn append(path: &Path, text: &str) {
     fs::File::options().create(true).append(true).open(path).unwrap().write_all(text.as_bytes()).unwrap();
 }
 
-/// What `list` says of the only session.
+/// The counts of the only session, as `list` shows them.
 fn counts(ground: &Ground) -> (u64, u64, u64) {
     let sessions = ground.store.catalogue().unwrap().sessions().unwrap();
     assert_eq!(sessions.len(), 1);
@@ -96,7 +97,7 @@ fn counts(ground: &Ground) -> (u64, u64, u64) {
 }
 
 #[test]
-fn what_was_said_is_found_and_what_is_added_too() {
+fn existing_and_appended_messages_are_found() {
     let ground = Ground::new();
     let path = ground.session(SESSION);
     append(&path, &line(SESSION, 1, "user", "where is the walrus"));
@@ -130,7 +131,7 @@ fn a_line_without_an_end_is_found_once_before_and_after_it_ends() {
 }
 
 #[test]
-fn a_rewritten_or_truncated_file_that_is_not_kept_says_only_what_it_says_now() {
+fn an_unarchived_file_that_is_rewritten_or_truncated_has_only_its_current_events() {
     let ground = Ground::new();
     let path = ground.session(SESSION);
     append(&path, &line(SESSION, 1, "user", "old walrus"));
@@ -147,7 +148,7 @@ fn a_rewritten_or_truncated_file_that_is_not_kept_says_only_what_it_says_now() {
 }
 
 #[test]
-fn what_earlier_versions_said_stays_findable_as_long_as_the_archive_has_it() {
+fn events_of_earlier_versions_stay_findable_while_the_archive_has_them() {
     let ground = Ground::new();
     let path = ground.session(SESSION);
     append(&path, &line(SESSION, 1, "user", "old walrus"));
@@ -166,7 +167,7 @@ fn what_earlier_versions_said_stays_findable_as_long_as_the_archive_has_it() {
         assert_eq!(ground.find("walrus OR penguin OR seal").len(), 3, "{is_rebuilt}");
         assert_eq!(ground.find("penguin"), ["old penguin"]);
         assert_eq!(ground.find("/w.lrus/"), ["old walrus"]);
-        // What the file says is told from what it said.
+        // Current events are told from earlier ones.
         let versions = |word: &str| {
             let today = Today { now: jiff::Timestamp::UNIX_EPOCH, zone: jiff::tz::TimeZone::UTC };
             let query = Query::parse(word, &today).unwrap();
@@ -178,7 +179,7 @@ fn what_earlier_versions_said_stays_findable_as_long_as_the_archive_has_it() {
         assert_eq!((versions("seal"), versions("walrus")), (vec![(false, 0)], vec![(true, 0)]));
         assert!(counts(&ground).0 < expected.0, "the session has what its file has");
     }
-    // Once it is gone, its last version is what it is.
+    // Once the file is gone, its last version is current.
     fs::remove_file(&path).unwrap();
     ground.index();
     fs::remove_dir_all(ground.store.index()).unwrap();
@@ -200,7 +201,7 @@ fn what_earlier_versions_said_stays_findable_as_long_as_the_archive_has_it() {
 }
 
 #[test]
-fn what_is_gone_is_found_in_the_archive_even_by_an_index_made_anew() {
+fn a_missing_source_is_found_in_the_archive_even_by_a_rebuilt_index() {
     let ground = Ground::new();
     let path = ground.session(SESSION);
     append(&path, &line(SESSION, 1, "user", "a walrus"));
@@ -215,7 +216,7 @@ fn what_is_gone_is_found_in_the_archive_even_by_an_index_made_anew() {
 }
 
 #[test]
-fn what_was_never_kept_is_found_without_its_words() {
+fn an_event_that_was_never_archived_is_found_without_its_text() {
     let ground = Ground::new();
     let path = ground.session(SESSION);
     append(&path, &line(SESSION, 1, "user", "a walrus"));
@@ -233,7 +234,7 @@ fn a_file_that_is_only_touched_is_not_read_into_the_index_again() {
         append(&path, &line(SESSION, number, "user", "a walrus"));
     }
     ground.index();
-    // Grown once, so that the checksum goes on from where it was.
+    // Grown once, so that the checksum is continued.
     append(&path, &line(SESSION, 301, "user", "a seal"));
     append(&path, "{\"type\":\"user\"");
     ground.index();
@@ -244,7 +245,7 @@ fn a_file_that_is_only_touched_is_not_read_into_the_index_again() {
     touch(1_700_000_000);
     let report = ground.index();
     assert_eq!((report.unchanged, report.rewritten, report.events), (1, 0, 0));
-    // A change in the middle, of the same length, is none that a touch explains.
+    // A touch does not explain a change in the middle of the same length.
     let mut bytes = fs::read(&path).unwrap();
     let middle = bytes.len() / 2;
     let at = middle + bytes[middle..].windows(6).position(|window| window == b"walrus").unwrap();
@@ -256,7 +257,7 @@ fn a_file_that_is_only_touched_is_not_read_into_the_index_again() {
 }
 
 #[test]
-fn records_that_nobody_understands_are_told_once() {
+fn unknown_records_are_reported_once() {
     let ground = Ground::new();
     let path = ground.session(SESSION);
     append(&path, &line(SESSION, 1, "user", "a walrus"));
@@ -290,7 +291,7 @@ fn a_file_whose_place_a_folder_takes_is_gone() {
 }
 
 #[test]
-fn what_only_the_text_knows_never_counts_whoever_comes_next() {
+fn documents_without_a_catalogue_commit_never_count() {
     let ground = Ground::new();
     let (path, other) = (ground.session(SESSION), ground.session("other"));
     append(&path, &line(SESSION, 1, "user", "a walrus"));
@@ -301,9 +302,9 @@ fn what_only_the_text_knows_never_counts_whoever_comes_next() {
     fs::copy(&database, &beside).unwrap();
     append(&path, &line(SESSION, 3, "user", "a ghost"));
     append(&ground.session("third"), &line(SESSION, 4, "user", "a ghost"));
-    // What the archive has counts, whatever the catalogue knows of it; so only the text gets this.
+    // The archive's content counts, whatever the catalogue knows, so only the text gets this.
     ground.index_keeping(Archiving::No);
-    // As if the power had gone between the two commits, before there was a seal.
+    // As if the power had failed between the two commits, before there was a seal.
     fs::copy(&beside, &database).unwrap();
     fs::remove_file(ground.store.index().join("seal")).unwrap();
     fs::remove_file(ground.session("third")).unwrap();
@@ -345,13 +346,13 @@ fn a_phrase_that_may_end_in_thousands_of_words_finds_all_of_them_and_nothing_els
     (900..4000).for_each(|number| text += &line(SESSION, number, "user", &format!("the walrus w{number} swims")));
     append(&path, &text);
     ground.index();
-    // More words than the engine is asked for at once.
+    // More words than the engine is queried for at once.
     assert_eq!(ground.find("\"walrus w1\"*").len(), 1000);
     assert_eq!(ground.find("\"the walrus w\"* -w17").len(), 1000);
 }
 
 #[test]
-fn a_text_for_people_beside_its_exact_twin_is_not_found_twice() {
+fn a_rendered_text_beside_its_exact_source_is_not_found_twice() {
     let ground = Ground::new();
     let context = ground.home.join(".chibi/contexts/research");
     fs::create_dir_all(&context).unwrap();
@@ -373,7 +374,7 @@ fn the_pages_of_an_answer_have_every_hit_once_and_the_newest_of_equals_first() {
         let text: String =
             (0..count).map(|number| line(name, number, "user", &format!("walrus number {number}"))).collect();
         append(&ground.session(name), &text);
-        // A second part of the text index, so that equals stand in several.
+        // A second segment of the text index, so that ties span several.
         ground.index();
     }
     for query in ["walrus", "role:user", "/walrus/", "number OR walrus"] {

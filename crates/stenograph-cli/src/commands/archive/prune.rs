@@ -130,7 +130,7 @@ pub fn run(options: &Options, output: &mut Output<'_>) -> Result<Status, Command
     drop(bar);
     let copies: Vec<CopyId> = decided.goes.iter().flat_map(|candidate| &candidate.copies).map(|copy| copy.id).collect();
     decided.bytes = decided.goes.iter().map(|candidate| candidate.bytes).sum();
-    decided.room = archive.room(&copies);
+    decided.room = archive.freed_bytes(&copies);
     tell(options, &decided, &Shorts::of(&catalogue)?, output)?;
     let before = archive.size().stored;
     let mut after = before;

@@ -171,8 +171,8 @@ impl Catalogue {
     /// Inserts a source, or updates the row with its number.
     pub fn put(&self, source: &SourceRow) -> Result<SourceId, Error> {
         self.query(|connection| {
-            let strangers = "DELETE FROM strangers WHERE path = ?1";
-            connection.prepare_cached(strangers)?.execute([path_bytes(&source.path)])?;
+            let non_transcripts = "DELETE FROM strangers WHERE path = ?1";
+            connection.prepare_cached(non_transcripts)?.execute([path_bytes(&source.path)])?;
             source.write(connection)
         })
     }

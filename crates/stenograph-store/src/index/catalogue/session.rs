@@ -26,7 +26,7 @@ const FIRST_QUERY: &str = "coalesce((SELECT query FROM sources AS first \
 
 /// A project: a repository or a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Project {
+pub struct ProjectRow {
     /// Its display name.
     pub name: String,
     /// Its folder, or its last one.
@@ -47,7 +47,7 @@ pub struct Session {
     /// The session it follows from, and how.
     pub parent: Option<(SessionId, String)>,
     /// Its project.
-    pub project: Option<Project>,
+    pub project: Option<ProjectRow>,
     /// Its title.
     pub title: Option<String>,
     /// The beginning of the user's first message.
@@ -182,7 +182,7 @@ fn read_session(row: &Row<'_>) -> rusqlite::Result<Session> {
     let link: Option<String> = row.get(4)?;
     let name: Option<String> = row.get(5)?;
     let project = match name {
-        Some(name) => Some(Project { name, root: row.get(6)?, remote: row.get(7)? }),
+        Some(name) => Some(ProjectRow { name, root: row.get(6)?, remote: row.get(7)? }),
         None => None,
     };
     Ok(Session {

@@ -164,7 +164,7 @@ impl Catalogue {
     }
 
     /// Files that are not transcripts, with size and time of last change.
-    pub fn strangers(&self) -> Result<HashMap<PathBuf, (u64, i64)>, Error> {
+    pub fn non_transcripts(&self) -> Result<HashMap<PathBuf, (u64, i64)>, Error> {
         self.query(|connection| {
             let mut statement = connection.prepare_cached("SELECT path, size, changed FROM strangers")?;
             let read = |row: &Row<'_>| {

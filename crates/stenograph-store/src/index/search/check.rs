@@ -14,7 +14,7 @@ use stenograph::read::{Reading, Sink};
 use super::load::{EntryDetail, SINGLES_MAX};
 use super::translate::OwnedSessionFacts;
 use super::{Hit, Searcher, Store};
-use crate::decode::{Counter, Guard, decode};
+use crate::decode::{ByteCounter, DecodeGuard, decode};
 use crate::discover::Stat;
 use crate::index::archive_worker::{ArchiveReader, copy_of};
 use crate::index::catalogue::{FileStamp, SourceId, SourceRow};
@@ -145,7 +145,7 @@ fn answers(store: &Store, source: &WholeSource, query: &Query) -> Result<HashSet
         };
         if let Some(stream) = stream {
             let place = Place::Path(row.path.clone());
-            if let Ok(mut stream) = decode(stream, &place, &Counter::default(), Guard::USUAL) {
+            if let Ok(mut stream) = decode(stream, &place, &ByteCounter::default(), DecodeGuard::USUAL) {
                 let _ = reading.feed_all(&mut stream, &mut answering);
                 reading.end(&mut answering);
                 return Ok(answering.found);

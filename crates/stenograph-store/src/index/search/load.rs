@@ -12,7 +12,7 @@ use stenograph::query::{Entry, EntryBuilder};
 use stenograph::read::{Reading, Sink};
 
 use super::{Hit, Searcher};
-use crate::decode::{Counter, Guard, decode};
+use crate::decode::{ByteCounter, DecodeGuard, decode};
 use crate::index::archive_worker::{ArchiveReader, copy_of};
 use crate::index::catalogue::{SourceId, SourceRow};
 use crate::source_file::Access;
@@ -130,7 +130,7 @@ impl Searcher {
             && let Some(stream) = archive.read_version(copy, version, 0)?
         {
             let place = Place::Path(row.path.clone());
-            if let Ok(mut stream) = decode(stream, &place, &Counter::default(), Guard::USUAL) {
+            if let Ok(mut stream) = decode(stream, &place, &ByteCounter::default(), DecodeGuard::USUAL) {
                 let mut all =
                     SourceHitFinder { left: &mut left, each, trail: EntryBuilder::default().through(format), event: 0 };
                 let mut reading = Reading::new(format, Want::All);
@@ -169,7 +169,7 @@ impl Searcher {
             && let Some(stream) = archive.read(row, 0)?
         {
             let place = Place::Path(row.path.clone());
-            if let Ok(mut stream) = decode(stream, &place, &Counter::default(), Guard::USUAL) {
+            if let Ok(mut stream) = decode(stream, &place, &ByteCounter::default(), DecodeGuard::USUAL) {
                 let mut all =
                     SourceHitFinder { left: &mut left, each, trail: EntryBuilder::default().through(format), event: 0 };
                 let mut reading = Reading::new(format, Want::All);

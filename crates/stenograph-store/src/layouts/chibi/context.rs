@@ -1,5 +1,5 @@
-//! A context: a folder that holds one conversation. Where its files are, what contexts there are, and a look at each. What changes
-//! a context is in `window.rs`.
+//! A context: a folder that holds one conversation. Locates its files, lists contexts, and summarises each. `window.rs` changes
+//! a context.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::error::{Error, Place, Problem};
 use crate::files::Files;
 use crate::source::{Passes, Source};
 
-/// Where Chibi keeps its things, as formats state it.
+/// Chibi's home, in the syntax of the formats' homes.
 pub const HOME: &str = "{CHIBI_HOME|~/.chibi}";
 
 /// A context.
@@ -34,14 +34,14 @@ impl Context {
         Context { folder: folder.to_owned(), name: name.unwrap_or_else(|| "default".to_owned()) }
     }
 
-    /// The context that this file is the window of, if it is one.
+    /// The context whose window is this file, if it is one.
     pub fn of_window(path: &Path) -> Option<Context> {
         let context = Context::at(crate::files::folder_of(path));
         (path.is_file() && path.file_name() == context.window().file_name()).then_some(context)
     }
 
-    /// Refuses to have the window edited while a process holds the context, or while it is out of date: Chibi would rebuild it and take
-    /// the edit back.
+    /// Fails while a process holds the context, or while the window is out of date: Chibi would rebuild it and discard the
+    /// edit.
     pub(super) fn refuse_edit(&self) -> Result<(), Error> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         match context_lock::status(&self.folder, now, HEARTBEAT_SECONDS) {
@@ -53,7 +53,7 @@ impl Context {
         }
     }
 
-    /// The context of that name below a home of Chibi's.
+    /// The context with this name in a Chibi home.
     pub fn named(home: &Path, name: &str) -> Result<Context, Error> {
         Ok(Context { folder: home.join("contexts").join(safe_name(name)?), name: name.to_owned() })
     }
@@ -63,7 +63,7 @@ impl Context {
         self.folder.join("context.jsonl")
     }
 
-    /// Opens the window as the model sees it; `None` when it is empty.
+    /// Opens the window as the model sees it; `None` if it is empty.
     pub fn open_window(&self, files: &dyn Files, now: u64) -> Result<Option<Source>, Error> {
         let path = self.window();
         if self.window_state(files)? == WindowState::Current {
@@ -75,12 +75,12 @@ impl Context {
         if lines.is_empty() { Ok(None) } else { Source::spooled(Place::Path(path), lines.as_slice()).map(Some) }
     }
 
-    /// What was put aside, for people.
+    /// The archived conversation, for people.
     pub fn markdown(&self) -> PathBuf {
         self.folder.join("transcript.md")
     }
 
-    /// Chibi's mark that the window is out of date and must be rebuilt.
+    /// Chibi's marker file: the window is out of date and must be rebuilt.
     pub fn dirty(&self) -> PathBuf {
         self.folder.join(".dirty")
     }
@@ -92,7 +92,7 @@ impl Context {
         Ok(if length.is_some() { WindowState::OutOfDate } else { WindowState::Current })
     }
 
-    /// What the model sees: the window, rebuilt in memory where Chibi marked the file as out of date. Changes nothing.
+    /// What the model sees: the window, rebuilt in memory if Chibi marked the file as out of date. Changes nothing.
     pub fn window_entries(&self, files: &dyn Files, now: u64) -> Result<Vec<Entry>, Error> {
         let window = entry::all(files, &self.window())?;
         let rebuilt = Rebuilt::of_marked(self, files, &window, now)?;
@@ -111,14 +111,14 @@ impl Context {
         names.iter().chain(&today).any(|name| self.folder.join(name).is_file()) || self.journal().is_file()
     }
 
-    /// Whether entries stand here, or a journal of a recording that went here.
+    /// Whether it has entries, or the journal of a recording into it.
     pub fn is_recorded(&self, files: &dyn Files) -> bool {
         let names = ["context.jsonl", "transcript.jsonl", "transcript_archive.jsonl"];
         let today = ["transcript/active.jsonl", "transcript/manifest.json"];
         names.iter().chain(&today).any(|name| self.folder.join(name).is_file()) || self.has_journal(files)
     }
 
-    /// Other layouts have journals of that name, too: the first line says whose it is.
+    /// Other layouts have journals of that name, too: the first line names the layout.
     fn has_journal(&self, files: &dyn Files) -> bool {
         let mut line = Vec::new();
         let read =
@@ -127,7 +127,7 @@ impl Context {
         read.is_ok() && String::from_utf8_lossy(line).contains("\"layout\":\"chibi\"")
     }
 
-    /// Says so when there is no such context.
+    /// Fails if there is no such context.
     pub fn must_exist(&self) -> Result<(), Error> {
         match (self.exists(), self.folder.is_dir()) {
             (true, _) => Ok(()),
@@ -136,7 +136,7 @@ impl Context {
         }
     }
 
-    /// The files that say what happened here, in the order they are read: what was put aside, the window, the journal.
+    /// The files that record what happened here, in reading order: the transcript, the window, the journal.
     pub fn reads(&self, files: &dyn Files) -> Result<Vec<PathBuf>, Error> {
         let mut paths = vec![self.folder.join("transcript_archive.jsonl")];
         let single = self.folder.join("transcript.jsonl");
@@ -155,8 +155,8 @@ impl Context {
         Ok(paths)
     }
 
-    /// Whether the window holds anything that the transcript does not. Chibi writes it anew with other ids, so that what stands
-    /// in both cannot always be told by its id afterwards.
+    /// Whether the window holds anything that the transcript does not. Chibi rewrites it with other ids, so ids alone cannot
+    /// always match both afterwards.
     fn window_says_more(&self, files: &dyn Files) -> Result<bool, Error> {
         let transcript = Transcript::of(&self.folder);
         if !transcript.holds_window() {
@@ -171,7 +171,7 @@ impl Context {
         Ok(more)
     }
 
-    /// A look at it.
+    /// Summarises the context.
     pub fn look(&self, files: &dyn Files, now: u64) -> Result<Look, Error> {
         let mut look = Look { context: self.clone(), status: None, entries: 0, active_seconds: None, messages: 0 };
         let mut add = |entry: &Entry| {
@@ -191,28 +191,28 @@ impl Context {
     }
 }
 
-/// What there is to see of a context from outside.
+/// A summary of a context.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Look {
-    /// Which.
+    /// The context.
     pub context: Context,
-    /// Whether somebody holds it.
+    /// Whether a process holds it.
     pub status: Option<Status>,
-    /// How many entries its window has.
+    /// The number of entries in its window.
     pub entries: u64,
     /// When the newest of them was written.
     pub active_seconds: Option<u64>,
-    /// How many messages wait in its inbox.
+    /// The number of messages in its inbox.
     pub messages: u64,
 }
 
-/// How much of a journal's first line is looked at.
+/// How much of a journal's first line is read.
 const LINE_SIZE_MAX: u64 = 64 << 10;
 
-/// How many contexts are listed. No home has as many.
+/// The maximum number of contexts listed; no home has as many.
 const CONTEXTS_MAX: usize = 100_000;
 
-/// All contexts below a home of Chibi's, by name.
+/// All contexts in a Chibi home, by name.
 pub fn contexts(home: &Path, files: &dyn Files) -> Result<Vec<Context>, Error> {
     let folder = home.join("contexts");
     let found = files.list(&folder).map_err(|error| Error::at(&folder, Problem::Unreadable, error))?;
@@ -220,11 +220,12 @@ pub fn contexts(home: &Path, files: &dyn Files) -> Result<Vec<Context>, Error> {
     Ok(contexts.filter(Context::exists).take(CONTEXTS_MAX).collect())
 }
 
-/// What Chibi takes for a wish instead of a name: a context that is called so could not be reached. So are `-` and `new:…`, which
-/// are no names anyway.
+/// A word that Chibi interprets as a command instead of a name: a context with this name could not be reached. The same holds
+/// for `-` and `new:…`, which are not valid names anyway.
 const RESERVED: &str = "new";
 
-/// A name as Chibi allows them: letters, digits, hyphens and underscores, no hyphen first. It cannot lead anywhere else.
+/// Checks a name by Chibi's rule: letters, digits, hyphens and underscores, no hyphen first. Such a name cannot lead out of the
+/// home.
 fn safe_name(name: &str) -> Result<&str, Error> {
     let good = !name.is_empty()
         && name.len() <= 200
@@ -249,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn what_chibi_takes_for_a_wish_is_no_name() {
+    fn a_word_that_chibi_interprets_as_a_command_is_not_a_name() {
         for wish in ["new", "-", "new:x", "new:"] {
             let error = Context::named(Path::new("home"), wish).unwrap_err();
             assert_eq!(error.problem, Problem::BadContext, "{wish}");
